@@ -1,0 +1,75 @@
+// swift-tools-version: 6.1
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PackageDescription
+
+/// Continuous integration turns warnings into errors; a user's build with another compiler does not.
+let warnings: [SwiftSetting] =
+    ProcessInfo.processInfo.environment["RELAY_WARNINGS_AS_ERRORS"] == nil ? [] : [.unsafeFlags(["-warnings-as-errors"])]
+
+let settings: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+    ] + warnings
+
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+
+let package = Package(
+    name: "relay",
+    products: [.executable(name: "relay", targets: ["Relay"])],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CRTMP", path: "Sources/System/CRTMP", pkgConfig: "librtmp", providers: [.apt(["librtmp-dev"])]),
+        .systemLibrary(
+            name: "CSRT", path: "Sources/System/CSRT", pkgConfig: "srt", providers: [.apt(["libsrt-gnutls-dev"])]),
+        .systemLibrary(
+            name: "CX264", path: "Sources/System/CX264", pkgConfig: "x264", providers: [.apt(["libx264-dev"])]),
+        .systemLibrary(
+            name: "CFFmpeg", path: "Sources/System/CFFmpeg",
+            pkgConfig: "libavdevice",
+            providers: [.apt(["libavdevice-dev", "libavfilter-dev", "libavformat-dev", "libavcodec-dev"])]),
+
+        .target(name: "Media", swiftSettings: settings),
+        .target(name: "LibAV", dependencies: ["Media", "CFFmpeg"], swiftSettings: settings),
+        .target(
+            name: "FanOut",
+            dependencies: ["Media", .product(name: "DequeModule", package: "swift-collections"), logging],
+            swiftSettings: settings),
+        .target(name: "Program", dependencies: ["Media", logging], swiftSettings: settings),
+        .target(name: "Encoder", dependencies: ["Media", "LibAV", "CX264", logging], swiftSettings: settings),
+        .target(
+            name: "Ingest",
+            dependencies: ["Media", "LibAV", .product(name: "DequeModule", package: "swift-collections"), logging],
+            swiftSettings: settings),
+        .target(
+            name: "Publisher",
+            dependencies: [
+                "Media", "FanOut", "LibAV", "CRTMP", "CSRT",
+                .product(name: "DequeModule", package: "swift-collections"), logging,
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "Segmenter",
+            dependencies: ["Media", "FanOut", .product(name: "DequeModule", package: "swift-collections"), logging],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "Relay",
+            dependencies: [
+                "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Publisher", "Segmenter",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
+            ],
+            swiftSettings: settings),
+
+        .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
+        .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media"], swiftSettings: settings),
+    ]
+)

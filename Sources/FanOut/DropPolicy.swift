@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Media
+
+/// Why a packet did not reach an output.
+public enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
+    /// The output was not connected, and what it held became too old.
+    case notConnected = "not_connected"
+    /// The queue passed the first threshold; nobody refers to the picture.
+    case disposable
+    /// The queue passed the second threshold; video waits for the next keyframe.
+    case congestion
+    /// The queue reached its bound and was emptied to its newest keyframe.
+    case overflow
+    /// A picture that may refer to one that was dropped before.
+    case awaitingKeyframe = "awaiting_keyframe"
+}
+
+/// Decides what a live output's queue takes. Pure: it sees each packet and how full the queue is, and answers.
+///
+/// After a refusal nothing passes that could refer to the refused picture, until the next keyframe.
+public struct DropPolicy: Sendable {
+    /// What to do with a packet.
+    public enum Decision: Sendable, Equatable {
+        /// Append it.
+        case accept
+        /// Do not append it.
+        case refuse(DropCause)
+        /// Empty the queue to its newest keyframe, then ask again.
+        case flush
+    }
+
+    /// What the output is doing.
+    public enum Mode: Sendable, Equatable {
+        /// Not connected yet, never was: everything is kept up to the bound, so that the output can begin with the
+        /// program's first frame.
+        case holdingStart
+        /// Not connected any more: only what follows the newest keyframe is kept.
+        case holding
+        /// Just connected: the backlog is on its way out and does not count as congestion.
+        case catchingUp
+        /// On air.
+        case live
+    }
+
+    /// The bounds.
+    public let limits: QueueLimits
+    /// What the output is doing.
+    public private(set) var mode: Mode = .holdingStart
+    /// Whether video is refused until the next keyframe.
+    public private(set) var awaitsKeyframe = true
+
+    /// A policy for an output that is not connected yet.
+    public init(limits: QueueLimits) { self.limits = limits }
+
+    /// The output came on air with what is queued.
+    public mutating func connected() { mode = .catchingUp }
+
+    /// The output lost its connection; the caller empties the queue to its newest keyframe.
+    public mutating func disconnected() { mode = .holding }
+
+    /// The queue was emptied; if no keyframe remained, video waits for the next one.
+    public mutating func flushed(keyframeRemains: Bool) {
+        if !keyframeRemains { awaitsKeyframe = true }
+        if mode == .holdingStart { mode = .holding }
+    }
+
+    /// Decides on `packet` while the queue holds `depth` of media time (nanoseconds, the packet included) and `bytes`.
+    public mutating func decide(_ packet: EncodedPacket, depth: Int64, bytes: Int) -> Decision {
+        if mode == .catchingUp, depth < limits.disposableThreshold.inNanoseconds { mode = .live }
+        let isOverBound =
+            depth >= limits.maximumDuration.inNanoseconds || bytes + packet.payload.count > limits.maximumBytes
+        if isOverBound, bytes > 0 { return .flush }
+        guard packet.track == .video else {
+            return awaitsKeyframe && mode == .holding ? .refuse(.awaitingKeyframe) : .accept
+        }
+        if packet.isKeyframe {
+            if mode == .holding, bytes > 0 { return .flush }
+            awaitsKeyframe = false
+            return .accept
+        }
+        if awaitsKeyframe { return .refuse(.awaitingKeyframe) }
+        guard mode == .live else { return .accept }
+        if depth >= limits.videoThreshold.inNanoseconds {
+            awaitsKeyframe = true
+            return .refuse(.congestion)
+        }
+        if packet.isDisposable, depth >= limits.disposableThreshold.inNanoseconds { return .refuse(.disposable) }
+        return .accept
+    }
+}
+
+extension DropPolicy.Mode {
+    /// Whether the output is not connected.
+    public var isHolding: Bool { self == .holdingStart || self == .holding }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Media
+
+/// What an attempt reports. Each attempt reports to the supervisor that made it, on any thread.
+public enum AttemptEvent: Sendable {
+    /// It is at this step now: `resolve`, `connect`, `handshake`, `publish`.
+    case step(String)
+    /// The peer accepted the stream; the attempt waits for ``OutputAttempt/goLive()``.
+    case accepted
+    /// The peer said something worth an operator's eye; without secrets.
+    case notice(String)
+    /// The attempt is over.
+    case failed(OutputFailure)
+    /// Everything queued went out and the session was closed.
+    case drained
+}
+
+/// One attempt to be on air at one target. It is used once and thrown away, never reopened.
+///
+/// No call blocks: what can block runs on a queue of the attempt's own.
+public protocol OutputAttempt: AnyObject, Sendable {
+    /// Begins to connect.
+    func start()
+    /// The queue may be read from now on.
+    func goLive()
+    /// The queue has something new. Called by the publishing thread after each picture, and once more at the end.
+    func wake()
+    /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not
+    /// happened by `deadline` (monotonic nanoseconds) is left to ``abandon()``.
+    func drain(until deadline: Int64)
+    /// Ends at once, without the protocol's farewells. Nothing is reported afterwards.
+    func abandon()
+    /// What went out so far.
+    var progress: AttemptProgress { get }
+}
+
+/// What one attempt has sent.
+public struct AttemptProgress: Sendable, Equatable {
+    /// Bytes handed to the network, headers included.
+    public var bytes: UInt64 = 0
+    /// Pictures handed to the network completely.
+    public var frames: UInt64 = 0
+    /// More numbers of the protocol's own, such as `rtt_ms`, for display and metrics.
+    public var details: [String: Double] = [:]
+
+    /// Nothing sent yet.
+    public init() {}
+}
+
+/// A target that attempts can be made at.
+public protocol OutputTarget: Sendable {
+    /// The protocol in one word, such as `rtmp`.
+    var kind: String { get }
+    /// The address without secrets, for log and status.
+    var displayAddress: String { get }
+    /// A fresh attempt that sends `queue` and tells `report` what happens.
+    func makeAttempt(
+        queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
+    ) -> any OutputAttempt
+}

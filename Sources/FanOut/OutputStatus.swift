@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What an operator sees of one output.
+public struct OutputStatus: Sendable, Codable {
+    /// The output's name, unique in its channel.
+    public var name: String
+    /// The protocol.
+    public var kind: String
+    /// The address without secrets.
+    public var address: String
+    /// ``OutputState/label``.
+    public var state: String
+    /// The step of an attempt under way, or the cause of the last failure.
+    public var detail: String?
+    /// Seconds in the present state of being on air; 0 when not.
+    public var liveSeconds: Double
+    /// Bytes sent, over all connections.
+    public var bytes: UInt64
+    /// Pictures sent, over all connections.
+    public var frames: UInt64
+    /// Times the output came back on air after the first.
+    public var reconnects: Int
+    /// Attempts made.
+    public var attempts: Int
+    /// The queue.
+    public var queue: QueueStatus
+    /// Numbers of the protocol's own.
+    public var details: [String: Double]
+    /// Whether the output was ever on air.
+    public var wasLive: Bool
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import DequeModule
+public import Media
+internal import Synchronization
+
+/// How full a queue is and what it refused, at one moment.
+public struct QueueStatus: Sendable, Codable, Equatable {
+    /// Packets waiting.
+    public var packets = 0
+    /// Payload bytes waiting.
+    public var bytes = 0
+    /// Media time waiting, in milliseconds.
+    public var milliseconds: Int64 = 0
+    /// Packets that did not reach the output, by cause.
+    public var drops: [DropCause: Int] = [:]
+    /// Pictures among them.
+    public var droppedFrames = 0
+}
+
+/// The bounded queue between the fan-out and one live output.
+///
+/// `push` is called by the publishing thread and never blocks; the output's own thread pops. What is refused is
+/// counted by cause. Packets are shared, never copied.
+public final class PacketQueue: Sendable {
+    private struct State {
+        var packets = Deque<EncodedPacket>()
+        var bytes = 0
+        var policy: DropPolicy
+        var drops: [DropCause: Int] = [:]
+        var droppedFrames = 0
+    }
+
+    /// What became of a pushed packet.
+    public enum Outcome: Sendable, Equatable {
+        /// It is in the queue.
+        case queued
+        /// It was refused.
+        case dropped(DropCause)
+    }
+
+    private let state: Mutex<State>
+
+    /// An empty queue with these bounds.
+    public init(limits: QueueLimits) {
+        state = Mutex(State(policy: DropPolicy(limits: limits)))
+    }
+
+    /// Appends `packet` if the policy takes it.
+    @discardableResult
+    public func push(_ packet: EncodedPacket) -> Outcome {
+        state.withLock { state in state.push(packet) }
+    }
+
+    /// Takes the oldest packet.
+    public func pop() -> EncodedPacket? {
+        state.withLock { state in state.pop() }
+    }
+
+    /// Whether anything waits.
+    public var isEmpty: Bool { state.withLock { $0.packets.isEmpty } }
+
+    /// The output came on air: from now on the live thresholds hold, once the backlog has gone out.
+    /// Returns whether the queue begins with something a decoder can start from.
+    public func connected() -> Bool {
+        state.withLock { state in
+            state.policy.connected()
+            return state.packets.contains { $0.track == .video && $0.isKeyframe }
+        }
+    }
+
+    /// The output lost its connection: what is queued is cut to its newest keyframe.
+    public func disconnected() {
+        state.withLock { state in
+            state.policy.disconnected()
+            state.flush(incoming: nil, cause: .notConnected)
+        }
+    }
+
+    /// Whether video is being refused until the next keyframe.
+    public var awaitsKeyframe: Bool { state.withLock { $0.policy.awaitsKeyframe } }
+
+    /// A snapshot for status and metrics.
+    public var status: QueueStatus {
+        state.withLock { state in
+            QueueStatus(
+                packets: state.packets.count, bytes: state.bytes, milliseconds: state.depth(with: nil) / 1_000_000,
+                drops: state.drops, droppedFrames: state.droppedFrames)
+        }
+    }
+}
+
+extension PacketQueue.State {
+    /// Media time from the oldest queued packet to the newest, `packet` included, in nanoseconds.
+    fileprivate func depth(with packet: EncodedPacket?) -> Int64 {
+        guard let first = packets.first, let last = packet ?? packets.last else { return 0 }
+        return max(0, last.dtsNanoseconds - first.dtsNanoseconds)
+    }
+
+    fileprivate mutating func push(_ packet: EncodedPacket) -> PacketQueue.Outcome {
+        while true {
+            switch policy.decide(packet, depth: depth(with: packet), bytes: bytes) {
+            case .accept:
+                packets.append(packet)
+                bytes += packet.payload.count
+                return .queued
+            case .refuse(let cause):
+                count(packet, as: cause)
+                return .dropped(cause)
+            case .flush:
+                flush(incoming: packet, cause: policy.mode.isHolding ? .notConnected : .overflow)
+            }
+        }
+    }
+
+    fileprivate mutating func pop() -> EncodedPacket? {
+        guard let packet = packets.popFirst() else { return nil }
+        bytes -= packet.payload.count
+        return packet
+    }
+
+    /// Removes what precedes the newest keyframe; everything, if that keyframe is at the head already, if there is
+    /// none, or if the packet about to be queued is itself one.
+    fileprivate mutating func flush(incoming: EncodedPacket?, cause: DropCause) {
+        let isIncomingKeyframe = incoming.map { $0.track == .video && $0.isKeyframe } ?? false
+        let newest = packets.lastIndex { $0.track == .video && $0.isKeyframe }
+        let keepsFrom: Int
+        if isIncomingKeyframe {
+            keepsFrom = packets.count
+        } else if let newest, newest > 0 || incoming == nil {
+            keepsFrom = newest
+        } else {
+            keepsFrom = packets.count
+        }
+        for _ in 0..<keepsFrom {
+            if let packet = pop() { count(packet, as: cause) }
+        }
+        policy.flushed(keyframeRemains: !packets.isEmpty || isIncomingKeyframe)
+    }
+
+    private mutating func count(_ packet: EncodedPacket, as cause: DropCause) {
+        drops[cause, default: 0] += 1
+        if packet.track == .video { droppedFrames += 1 }
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Media
+
+/// The bounds of one output's queue, and where a live output begins to drop.
+public struct QueueLimits: Sendable, Equatable {
+    /// Media time in the queue from which pictures that nobody refers to are refused.
+    public var disposableThreshold: Duration
+    /// Media time in the queue from which video is refused up to the next keyframe.
+    public var videoThreshold: Duration
+    /// Media time at which the queue is emptied to its newest keyframe.
+    public var maximumDuration: Duration
+    /// Payload bytes at which the queue is emptied to its newest keyframe.
+    public var maximumBytes: Int
+
+    /// Limits of these values.
+    public init(
+        disposableThreshold: Duration, videoThreshold: Duration, maximumDuration: Duration, maximumBytes: Int
+    ) {
+        self.disposableThreshold = disposableThreshold
+        self.videoThreshold = videoThreshold
+        self.maximumDuration = maximumDuration
+        self.maximumBytes = maximumBytes
+    }
+
+    /// A live output's limits: 700 ms, 900 ms, 3 s, 8 MiB. The first two are those of OBS, which its users know.
+    public static let live = QueueLimits(
+        disposableThreshold: .milliseconds(700), videoThreshold: .milliseconds(900), maximumDuration: .seconds(3),
+        maximumBytes: 8 << 20)
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A clock that never steps: nanoseconds since an arbitrary moment.
+public protocol MonotonicClock: Sendable {
+    /// Now.
+    var now: Int64 { get }
+    /// Waits until `deadline` on this clock, or returns at once if it has passed. Blocks the thread.
+    func sleep(until deadline: Int64)
+}
+
+/// The system's `CLOCK_MONOTONIC`.
+public struct SystemClock: MonotonicClock {
+    /// The system's clock.
+    public init() {}
+
+    public var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    public func sleep(until deadline: Int64) {
+        var time = timespec(tv_sec: Int(deadline / 1_000_000_000), tv_nsec: Int(deadline % 1_000_000_000))
+        while clock_nanosleep(CLOCK_MONOTONIC, CInt(TIMER_ABSTIME), &time, nil) == EINTR {}
+    }
+}
+
+/// A clock that stands still until it is told to move; for tests. `sleep` moves it.
+public final class ManualClock: MonotonicClock {
+    private let time: Mutex<Int64>
+
+    /// A clock that shows `now`.
+    public init(now: Int64 = 0) { time = Mutex(now) }
+
+    public var now: Int64 { time.withLock { $0 } }
+
+    public func sleep(until deadline: Int64) { time.withLock { $0 = max($0, deadline) } }
+
+    /// Moves the clock forward.
+    public func advance(by duration: Duration) { time.withLock { $0 += duration.inNanoseconds } }
+}

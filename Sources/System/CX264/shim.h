@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <x264.h>
+
+// x264_encoder_open is a macro (it carries the build number), which Swift does not import.
+static inline x264_t *relay_x264_encoder_open(x264_param_t *param) { return x264_encoder_open(param); }
+
+/// The last warning or error that x264 printed, for the error we throw.
+typedef struct relay_x264_log {
+    char text[512];
+} relay_x264_log;
+
+// x264's log callback takes a va_list, which a Swift closure cannot format safely.
+static inline void relay_x264_log_line(void *context, int level, const char *format, va_list arguments) {
+    relay_x264_log *log = (relay_x264_log *)context;
+    if (log == NULL || level > X264_LOG_WARNING) return;
+    vsnprintf(log->text, sizeof log->text, format, arguments);
+}
+
+static inline void relay_x264_capture_log(x264_param_t *param, relay_x264_log *log) {
+    param->pf_log = relay_x264_log_line;
+    param->p_log_private = log;
+    param->i_log_level = X264_LOG_WARNING;
+}
