@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+internal import Media
 
 /// How long an output waits before its next attempt.
 ///

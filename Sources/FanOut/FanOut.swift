@@ -3,14 +3,15 @@
 public import Media
 internal import Synchronization
 
-/// Hands each packet of a program to every consumer, in order, without copying it and without ever waiting.
+/// Puts the packets of both tracks into one order and hands each to every consumer, without copying it and without
+/// ever waiting.
 ///
 /// `publish` is called by one thread, the program's. Consumers may be added and removed at any time on any thread; a
 /// change takes effect between two packets and is not felt by the other consumers.
 public final class FanOut: PacketSink {
     private struct State {
         var consumers: [any PacketConsumer] = []
-        var packets = 0
+        var interleaver = Interleaver()
     }
 
     private let state = Mutex(State())
@@ -29,20 +30,21 @@ public final class FanOut: PacketSink {
     }
 
     public func publish(_ packet: EncodedPacket) {
-        let consumers = state.withLock { state in
-            state.packets += 1
-            return state.consumers
-        }
-        for consumer in consumers { consumer.accept(packet) }
-        // Sound waits for the picture behind it, at most a frame, so that both leave in one write.
-        guard packet.track == .video else { return }
-        for consumer in consumers { consumer.wake() }
+        deliver { $0.push(packet) }
     }
 
     public func finish() {
+        deliver { $0.end(.audio) + $0.end(.video) }
         for consumer in state.withLock({ $0.consumers }) { consumer.wake() }
     }
 
-    /// Packets published so far.
-    public var publishedPackets: Int { state.withLock { $0.packets } }
+    private func deliver(_ step: (inout Interleaver) -> [EncodedPacket]) {
+        let (packets, consumers) = state.withLock { state in (step(&state.interleaver), state.consumers) }
+        for packet in packets {
+            for consumer in consumers { consumer.accept(packet) }
+            // Sound waits for the picture behind it, at most a frame, so that both leave in one write.
+            guard packet.track == .video else { continue }
+            for consumer in consumers { consumer.wake() }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+internal import Media
 
 /// What an output is doing, in the words that status, metrics and log use.
 public enum OutputState: Sendable, Equatable {

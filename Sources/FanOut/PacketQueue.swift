@@ -23,7 +23,7 @@ public struct QueueStatus: Sendable, Codable, Equatable {
 /// `push` is called by the publishing thread and never blocks; the output's own thread pops. What is refused is
 /// counted by cause. Packets are shared, never copied.
 public final class PacketQueue: Sendable {
-    private struct State {
+    fileprivate struct State {
         var packets = Deque<EncodedPacket>()
         var bytes = 0
         var policy: DropPolicy
@@ -77,8 +77,13 @@ public final class PacketQueue: Sendable {
         }
     }
 
-    /// Whether video is being refused until the next keyframe.
-    public var awaitsKeyframe: Bool { state.withLock { $0.policy.awaitsKeyframe } }
+    /// Whether the output has room again but must wait for a keyframe: the moment to ask for one.
+    public var needsKeyframe: Bool {
+        state.withLock { state in
+            !state.policy.mode.isHolding && state.policy.awaitsKeyframe
+                && state.depth(with: nil) < state.policy.limits.disposableThreshold.inNanoseconds
+        }
+    }
 
     /// A snapshot for status and metrics.
     public var status: QueueStatus {

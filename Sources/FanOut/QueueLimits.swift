@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
-
 /// The bounds of one output's queue, and where a live output begins to drop.
 public struct QueueLimits: Sendable, Equatable {
     /// Media time in the queue from which pictures that nobody refers to are refused.

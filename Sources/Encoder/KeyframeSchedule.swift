@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Decides which frames become IDR pictures on request. Pure.
+///
+/// A request for a program time belongs to a recording's cut and is always met. Requests without a time come from
+/// outputs; they are merged, and served at most once in `minimumInterval`, so that a flapping peer cannot flood
+/// the others with IDR pictures.
+struct KeyframeSchedule {
+    /// Shortest program time between two IDR pictures forced without a given time.
+    let minimumInterval: Duration
+    private let frameRate: FrameRate
+    private var dueFrames: Set<Int64> = []
+    private var isWanted = false
+    private var lastUnscheduled: Int64?
+
+    init(frameRate: FrameRate, minimumInterval: Duration = .seconds(2)) {
+        self.frameRate = frameRate
+        self.minimumInterval = minimumInterval
+    }
+
+    /// Notes a request; `programTime` in nanoseconds, nil for as soon as possible.
+    mutating func request(at programTime: Int64?) {
+        guard let programTime else {
+            isWanted = true
+            return
+        }
+        // A microsecond of grace: a frame's own time, rounded to nanoseconds, must not ask for the frame behind it.
+        let due = TimeBase.nanoseconds.rescale(programTime - 1000, to: frameRate.timeBase, rounding: .up)
+        // More cuts than this ahead of time are a fault of the caller and must not grow without bound.
+        if dueFrames.count < 64 { dueFrames.insert(due) }
+    }
+
+    /// Whether frame `index` must be an IDR picture because of a request. Frames come in order.
+    mutating func isKeyframeDue(at index: Int64) -> Bool {
+        let scheduled = dueFrames.filter { $0 <= index }
+        dueFrames.subtract(scheduled)
+        if !scheduled.isEmpty {
+            isWanted = false
+            return true
+        }
+        guard isWanted else { return false }
+        if let lastUnscheduled, index - lastUnscheduled < frameRate.frames(atLeast: minimumInterval) { return false }
+        isWanted = false
+        lastUnscheduled = index
+        return true
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CX264
+internal import Media
+
+/// Owner of one x264 session. Used by one thread at a time; frees the session in `deinit`.
+///
+/// Pictures go in by frame number, so x264's ticks are frames, and its decoding times are exact.
+final class X264Encoder {
+    private let handle: OpaquePointer
+    // x264 keeps the address for the life of the session; allocated before it is opened, freed after it is closed.
+    private let log: UnsafeMutablePointer<relay_x264_log>
+    private let timeBase: TimeBase
+
+    /// Size, colour and rate of the pictures.
+    let format: VideoFormat
+    /// The first picture's pts minus its dts, in frames.
+    let reorderDepth: Int64
+    /// Frames that the session holds before the first comes out.
+    let delay: Int
+
+    /// Opens a session, or says why x264 would not.
+    init(settings: EncoderSettings, format: VideoFormat) throws(EncoderError) {
+        var param = try Self.parameters(settings, format: format)
+        let log = UnsafeMutablePointer<relay_x264_log>.allocate(capacity: 1)
+        log.initialize(to: relay_x264_log())
+        relay_x264_capture_log(&param, log)
+        guard let handle = relay_x264_encoder_open(&param) else {
+            let said = Self.text(log)
+            log.deallocate()
+            throw EncoderError(
+                operation: "opening x264 for \(format.width)x\(format.height) at \(format.frameRate) fps",
+                reason: said.isEmpty ? "no reason given" : said)
+        }
+        self.handle = handle
+        self.log = log
+        self.format = format
+        timeBase = format.frameRate.timeBase
+        x264_encoder_parameters(handle, &param)
+        reorderDepth = param.i_bframe == 0 ? 0 : (param.i_bframe_pyramid != 0 ? 2 : 1)
+        delay = Int(x264_encoder_maximum_delayed_frames(handle))
+    }
+
+    deinit {
+        x264_encoder_close(handle)
+        log.deallocate()
+    }
+
+    /// Encodes one frame, and returns the packet that came out, if any did.
+    func encode(_ frame: VideoFrame, at index: Int64, forceKeyframe: Bool) throws(EncoderError) -> EncodedPacket? {
+        var picture = x264_picture_t()
+        x264_picture_init(&picture)
+        picture.i_pts = index
+        picture.i_type = forceKeyframe ? X264_TYPE_IDR : X264_TYPE_AUTO
+        picture.img.i_csp = X264_CSP_I420
+        picture.img.i_plane = 3
+        let result: Result<EncodedPacket?, EncoderError> = frame.storage.withPlanes { planes in
+            // x264 reads the planes during the call and copies what it keeps; its API is not const-correct.
+            picture.img.plane.0 = UnsafeMutablePointer(mutating: planes.y.bytes.assumingMemoryBound(to: UInt8.self))
+            picture.img.plane.1 = UnsafeMutablePointer(mutating: planes.u.bytes.assumingMemoryBound(to: UInt8.self))
+            picture.img.plane.2 = UnsafeMutablePointer(mutating: planes.v.bytes.assumingMemoryBound(to: UInt8.self))
+            picture.img.i_stride.0 = Int32(planes.y.stride)
+            picture.img.i_stride.1 = Int32(planes.u.stride)
+            picture.img.i_stride.2 = Int32(planes.v.stride)
+            return Result { () throws(EncoderError) in try run(&picture) }
+        }
+        return try result.get()
+    }
+
+    /// Returns one of the frames still inside, or nil when there is none left.
+    func flush() throws(EncoderError) -> EncodedPacket? {
+        while x264_encoder_delayed_frames(handle) > 0 {
+            if let packet = try run(nil) { return packet }
+        }
+        return nil
+    }
+
+    private func run(_ picture: UnsafeMutablePointer<x264_picture_t>?) throws(EncoderError) -> EncodedPacket? {
+        var output = x264_picture_t()
+        var nals: UnsafeMutablePointer<x264_nal_t>?
+        var count: Int32 = 0
+        let size = x264_encoder_encode(handle, &nals, &count, picture, &output)
+        guard size >= 0 else { throw EncoderError(operation: "encoding a frame", reason: Self.text(log)) }
+        guard size > 0, let nals, let bytes = nals[0].p_payload else { return nil }
+        let isDisposable = (0..<Int(count)).allSatisfy { !nals[$0].isSlice || nals[$0].i_ref_idc == 0 }
+        // The NAL units of one call lie one behind the other (x264.h, "x264_encoder_encode").
+        let payload = SharedBytes(UnsafeBufferPointer(start: bytes, count: Int(size)))
+        return EncodedPacket(
+            track: .video, pts: output.i_pts, dts: output.i_dts, duration: 1, timeBase: timeBase,
+            isKeyframe: output.b_keyframe != 0, isDisposable: isDisposable, payload: payload)
+    }
+
+    private static func text(_ log: UnsafeMutablePointer<relay_x264_log>) -> String {
+        withUnsafeBytes(of: &log.pointee.text) { bytes in
+            String(decoding: bytes.prefix { $0 != 0 && $0 != 10 }, as: UTF8.self)
+        }
+    }
+
+    /// The parameter sets as `AVCDecoderConfigurationRecord`, and x264's own account of its settings.
+    func headers() throws(EncoderError) -> (configuration: SharedBytes, settings: String) {
+        var nals: UnsafeMutablePointer<x264_nal_t>?
+        var count: Int32 = 0
+        guard x264_encoder_headers(handle, &nals, &count) > 0, let nals else {
+            throw EncoderError(operation: "asking x264 for its parameter sets", reason: Self.text(log))
+        }
+        var sps: [UInt8] = []
+        var pps: [UInt8] = []
+        var settings = ""
+        for index in 0..<Int(count) {
+            // Each unit has a 4-byte length in front, because Annex B is off.
+            let unit = [UInt8](
+                UnsafeBufferPointer(start: nals[index].p_payload, count: Int(nals[index].i_payload)).dropFirst(4))
+            switch UInt32(nals[index].i_type) {
+            case NAL_SPS.rawValue: sps = unit
+            case NAL_PPS.rawValue: pps = unit
+            case NAL_SEI.rawValue: settings = AVCConfiguration.userDataText(inSEI: unit)
+            default: break
+            }
+        }
+        guard let record = AVCConfiguration.record(sps: sps, pps: pps) else {
+            throw EncoderError(operation: "reading x264's parameter sets", reason: "they are incomplete")
+        }
+        return (SharedBytes(record), settings)
+    }
+}
+
+extension x264_nal_t {
+    fileprivate var isSlice: Bool {
+        let type = UInt32(i_type)
+        return type >= NAL_SLICE.rawValue && type <= NAL_SLICE_IDR.rawValue
+    }
+}
