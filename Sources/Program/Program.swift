@@ -1,1 +1,155 @@
 // SPDX-License-Identifier: Apache-2.0
+
+public import Logging
+public import Media
+internal import Synchronization
+
+/// What an operator sees of the program.
+public struct ProgramStatus: Sendable, Codable {
+    /// Frames put on air.
+    public var frames: Int64 = 0
+    /// Frames skipped because the encoder could not keep up with a live source.
+    public var skippedFrames: Int64 = 0
+    /// How far the program is behind its clock, in seconds.
+    public var lagSeconds: Double = 0
+
+    /// Nothing on air yet.
+    public init() {}
+}
+
+/// What goes on air: one frame for each tick of a constant frame rate, and sound without a hole.
+///
+/// ``run()`` occupies one thread, the program's, from the first frame to the last. Everything else may be called on any
+/// thread.
+public final class Program: Sendable {
+    /// What drives the program.
+    public enum Pacing: Sendable, Equatable {
+        /// The clock. The program runs `lead` frames ahead of it, which hides the encoder's delay where the source can
+        /// be read ahead.
+        case realTime(lead: Int64)
+        /// The encoder, as fast as it goes.
+        case unpaced
+    }
+
+    /// How the program ended.
+    public enum Ending: Sendable, Equatable {
+        /// The source was over, or the frame limit was reached.
+        case finished
+        /// ``stop()`` was called.
+        case stopped
+        /// The source ended before its first picture.
+        case empty
+    }
+
+    private static let latestSkip = Duration.milliseconds(500).inNanoseconds
+    /// Sound that outlasts the picture by less than this is the container's padding.
+    private static let soundTail = Duration.milliseconds(100)
+
+    private let frameRate: FrameRate
+    private let audio: AudioFormat
+    private let pacing: Pacing
+    private let frameLimit: Int64?
+    private let picture: SourceFeed
+    private let sound: SourceFeed?
+    private let sink: any ProgramSink
+    private let clock: any MonotonicClock
+    private let logger: Logger
+    private let counters = Mutex(ProgramStatus())
+    private let isStopped = Atomic(false)
+
+    /// A program that takes its picture from one feed and its sound from the same or another; silence without one.
+    /// `frameLimit` ends it after that many frames.
+    public init(
+        frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, picture: SourceFeed,
+        sound: SourceFeed?, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), logger: Logger
+    ) {
+        self.frameRate = frameRate
+        self.audio = audio
+        self.pacing = pacing
+        self.frameLimit = frameLimit
+        self.picture = picture
+        self.sound = sound
+        self.sink = sink
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// Runs the program to its end and flushes the encoder. Blocks; throws what the encoder throws.
+    public func run() throws -> Ending {
+        guard picture.waitForFirstPicture() else { return isStopped.load(ordering: .relaxed) ? .stopped : .empty }
+        var pace = Pace(frameRate: frameRate, pacing: pacing, start: clock.now + latency)
+        picture.begin(at: pace.start)
+        if let sound, sound !== picture { sound.begin(at: pace.start) }
+        var ending = Ending.finished
+        var index: Int64 = 0
+        var soundEnd: Int64 = 0
+        while index < frameLimit ?? .max {
+            if isStopped.load(ordering: .relaxed) {
+                ending = .stopped
+                break
+            }
+            index += wait(&pace, for: index)
+            guard let frame = frame(for: index) else {
+                ending = isStopped.load(ordering: .relaxed) ? .stopped : .finished
+                break
+            }
+            let next = samples(in: index + 1)
+            try sink.encode(takeSound(soundEnd..<next))
+            soundEnd = next
+            try sink.encode(frame, at: index)
+            index += 1
+            counters.withLock { $0.frames += 1 }
+        }
+        try sink.finish()
+        return ending
+    }
+
+    /// Ends the program after the frame under way. Returns at once.
+    public func stop() {
+        isStopped.store(true, ordering: .relaxed)
+        picture.close()
+        sound?.close()
+    }
+
+    /// A snapshot for status and metrics.
+    public var status: ProgramStatus { counters.withLock { $0 } }
+
+    private var latency: Int64 {
+        if case .live(let latency) = picture.pacing { latency.inNanoseconds } else { 0 }
+    }
+
+    /// The position of the first sample behind `frames` frames. Rounded down, so that it never runs ahead of the picture.
+    private func samples(in frames: Int64) -> Int64 {
+        frameRate.timeBase.rescale(frames, to: audio.timeBase, rounding: .down)
+    }
+
+    /// Waits for the moment of frame `index`, and returns how many frames must be skipped: none, unless the source is
+    /// live and the program has fallen far behind.
+    private func wait(_ pace: inout Pace, for index: Int64) -> Int64 {
+        guard let moment = pace.moment(of: index) else { return 0 }
+        clock.sleep(until: moment)
+        let lag = clock.now - moment
+        var skipped: Int64 = 0
+        if picture.pacing != .waits, lag > Self.latestSkip {
+            skipped = TimeBase.nanoseconds.rescale(lag, to: frameRate.timeBase, rounding: .down)
+        }
+        counters.withLock { counters in
+            counters.lagSeconds = Double(lag) / 1e9
+            counters.skippedFrames += skipped
+        }
+        if let change = pace.noteLag(lag) { logger.log(level: change.level, "\(change.text)") }
+        return skipped
+    }
+
+    private func frame(for index: Int64) -> VideoFrame? {
+        if let frame = picture.picture(for: index) { return frame }
+        guard sound === picture, !isStopped.load(ordering: .relaxed) else { return nil }
+        let tail = audio.timeBase.ticks(Self.soundTail)
+        return picture.soundLeft(beyond: samples(in: index)) > tail ? picture.lastPicture(for: index) : nil
+    }
+
+    private func takeSound(_ range: Range<Int64>) -> AudioBuffer {
+        sound?.sound(upTo: range.upperBound)
+            ?? .silence(at: range.lowerBound, count: range.count, format: audio)
+    }
+}

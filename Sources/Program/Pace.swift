@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import Media
+
+/// When each frame of the program is due, and whether the program keeps up. Pure.
+struct Pace {
+    /// When the program began, in monotonic nanoseconds.
+    let start: Int64
+    private let frameTime: TimeBase
+    private let lead: Int64?
+    private var isBehind = false
+
+    /// What to tell an operator about keeping up.
+    struct Change: Equatable {
+        let level: Logger.Level
+        let text: String
+    }
+
+    init(frameRate: FrameRate, pacing: Program.Pacing, start: Int64) {
+        self.start = start
+        frameTime = frameRate.timeBase
+        lead = if case .realTime(let lead) = pacing { lead } else { nil }
+    }
+
+    /// When frame `index` is due; nil for a program that is not paced.
+    func moment(of index: Int64) -> Int64? {
+        guard let lead else { return nil }
+        return start + frameTime.rescale(index - lead, to: .nanoseconds, rounding: .down)
+    }
+
+    /// Notes how late a frame is, in nanoseconds, and returns what to log: once when the program falls a second behind, and
+    /// once when it has caught up.
+    mutating func noteLag(_ lag: Int64) -> Change? {
+        if !isBehind, lag > 1_000_000_000 {
+            isBehind = true
+            return Change(
+                level: .warning,
+                text: "the encoder cannot keep up: the program is more than 1 s behind; "
+                    + "use a faster --preset, a smaller --size or a lower --fps")
+        }
+        if isBehind, lag < 100_000_000 {
+            isBehind = false
+            return Change(level: .notice, text: "the program has caught up")
+        }
+        return nil
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Sound by position, as it was delivered: runs in order, with holes between them where nothing came. Pure.
+struct SoundStore {
+    private let format: AudioFormat
+    private var runs: [AudioBuffer] = []
+    /// Sound before this position was taken and cannot be added any more.
+    private(set) var consumed: Int64 = 0
+
+    init(format: AudioFormat) { self.format = format }
+
+    /// The position behind the last sample that is held.
+    var end: Int64 { max(consumed, runs.last?.end ?? consumed) }
+
+    /// Adds `sound`. It replaces what is held from its position on; what comes too late is cut.
+    /// Returns how many samples came too late or were replaced.
+    mutating func add(_ sound: AudioBuffer) -> Int {
+        var lost = 0
+        let fresh = sound.slice(max(sound.position, consumed)..<max(sound.end, consumed))
+        lost += sound.count - fresh.count
+        guard fresh.count > 0 else { return lost }
+        while let last = runs.last, last.end > fresh.position {
+            runs.removeLast()
+            let kept = last.slice(last.position..<max(last.position, fresh.position))
+            lost += last.count - kept.count
+            if kept.count > 0 {
+                runs.append(kept)
+                break
+            }
+        }
+        runs.append(fresh)
+        return lost
+    }
+
+    /// Takes the samples from ``consumed`` up to `end`, with silence where none are held.
+    /// Returns the sound and how many of its samples are such silence.
+    mutating func take(upTo end: Int64) -> (sound: AudioBuffer, silence: Int) {
+        let range = consumed..<max(consumed, end)
+        var channels = Array(repeating: [Float](), count: format.channels)
+        for index in channels.indices { channels[index].reserveCapacity(range.count) }
+        var position = range.lowerBound
+        var silence = 0
+        for run in runs where run.position < range.upperBound {
+            let part = run.slice(range)
+            silence += Self.pad(&channels, by: part.position - position)
+            for index in channels.indices { channels[index].append(contentsOf: part.channels[index]) }
+            position = part.end
+        }
+        silence += Self.pad(&channels, by: range.upperBound - position)
+        drop(before: range.upperBound)
+        consumed = range.upperBound
+        return (AudioBuffer(position: range.lowerBound, format: format, channels: channels), silence)
+    }
+
+    private mutating func drop(before position: Int64) {
+        let gone = runs.prefix { $0.end <= position }.count
+        runs.removeFirst(gone)
+        if let first = runs.first, first.position < position { runs[0] = first.slice(position..<first.end) }
+    }
+
+    private static func pad(_ channels: inout [[Float]], by count: Int64) -> Int {
+        guard count > 0 else { return 0 }
+        let silence = repeatElement(Float(0), count: Int(count))
+        for index in channels.indices { channels[index].append(contentsOf: silence) }
+        return Int(count)
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Maps a live source's time to program time: a constant offset, found at the first picture and found anew when the source
+/// jumps, stalls or has drifted out of its buffer. Pure.
+struct SourceMapping {
+    /// How far a picture may lie ahead of its latency before the source is taken to have jumped.
+    private static let slack = Duration.milliseconds(300).inNanoseconds
+
+    /// Nanoseconds to add to the source's time.
+    private(set) var offset: Int64 = 0
+    /// Whether the offset was found.
+    private(set) var isMapped = false
+    private var wasMapped = false
+
+    /// The source begins anew.
+    mutating func forget() { isMapped = false }
+
+    /// Notes that a picture of source time `time` came at program time `arrival` (nanoseconds, negative before the
+    /// program began). Returns whether the mapping had to be found again.
+    mutating func note(_ time: Int64, arrival: Int64, latency: Duration) -> Bool {
+        let due = arrival + latency.inNanoseconds
+        if isMapped {
+            let lead = time + offset - arrival
+            if lead >= 0, lead <= latency.inNanoseconds + Self.slack { return false }
+        }
+        defer {
+            isMapped = true
+            wasMapped = true
+        }
+        // The program begins one latency after the first picture, so that this picture is its frame 0.
+        offset = wasMapped ? due - time : -time
+        return wasMapped
+    }
+}
