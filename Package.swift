@@ -71,5 +71,7 @@ let package = Package(
 
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
         .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media"], swiftSettings: settings),
+        .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
+        .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
     ]
 )

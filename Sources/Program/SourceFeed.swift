@@ -82,7 +82,9 @@ public final class SourceFeed: SourceSink {
     public func hasRoom(for track: TrackKind) -> Bool {
         guard pacing == .waits else { return true }
         return state.withLock { state in
-            switch track {
+            // A closed feed takes everything and keeps nothing, so that no source waits at it.
+            if state.isClosed { return true }
+            return switch track {
             case .video: state.pictures.count < Self.pictureRoom
             case .audio: state.sound.end - state.sound.consumed < soundRoom
             }
@@ -102,6 +104,7 @@ public final class SourceFeed: SourceSink {
         let time = frame.timeBase.rescale(frame.pts, to: .nanoseconds)
         let arrival = clock.now
         state.withLock { state in
+            if state.isClosed { return }
             state.status.framesIn += 1
             state.starved.remove(.video)
             map(time, arrival: arrival, &state)
@@ -115,6 +118,7 @@ public final class SourceFeed: SourceSink {
     public func deliver(_ sound: AudioBuffer) {
         let arrival = clock.now
         state.withLock { state in
+            if state.isClosed { return }
             state.starved.remove(.audio)
             if !hasPicture {
                 map(soundTime.rescale(sound.position, to: .nanoseconds), arrival: arrival, &state)

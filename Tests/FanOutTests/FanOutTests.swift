@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Media
+import Synchronization
+import Testing
+
+/// Keeps what it is given, and the order of calls.
+private final class Collector: PacketConsumer {
+    private let state = Mutex<(packets: [EncodedPacket], wakes: [Int])>(([], []))
+    var packets: [EncodedPacket] { state.withLock { $0.packets } }
+    var wakes: [Int] { state.withLock { $0.wakes } }
+
+    func accept(_ packet: EncodedPacket) { state.withLock { $0.packets.append(packet) } }
+    func wake() { state.withLock { state in state.wakes.append(state.packets.count) } }
+    func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
+    func stop() {}
+}
+
+@Suite("Fan-out")
+struct FanOutTests {
+    private func publish(seconds: Int64, to hub: FanOut) {
+        // The encoder's habit: sound runs ahead of the picture.
+        var sound: Int64 = -1
+        for frame in 0..<30 * seconds {
+            while sound * 1024 < (frame + 12) * 1600 {
+                hub.publish(Packets.audio(sound))
+                sound += 1
+            }
+            hub.publish(Packets.video(frame, key: frame % 60 == 0))
+        }
+    }
+
+    @Test("Every consumer gets the same bytes, not copies, in decoding order of both tracks")
+    func sharesBytes() {
+        let hub = FanOut()
+        let (first, second) = (Collector(), Collector())
+        hub.add(first)
+        hub.add(second)
+        publish(seconds: 4, to: hub)
+        hub.finish()
+        #expect(first.packets.count == second.packets.count)
+        #expect(zip(first.packets, second.packets).allSatisfy { $0.payload === $1.payload })
+        let times = first.packets.map(\.dtsNanoseconds)
+        #expect(times == times.sorted())
+        #expect(first.packets.filter { $0.track == .video }.count == 120)
+    }
+
+    @Test("Consumers are woken once for a picture, when all of them have it")
+    func wakes() {
+        let hub = FanOut()
+        let collector = Collector()
+        hub.add(collector)
+        publish(seconds: 2, to: hub)
+        #expect(collector.wakes.count == collector.packets.filter { $0.track == .video }.count)
+    }
+
+    @Test("A consumer that comes or goes is not felt by the others")
+    func comesAndGoes() {
+        let hub = FanOut()
+        let (steady, guest) = (Collector(), Collector())
+        hub.add(steady)
+        publish(seconds: 1, to: hub)
+        hub.add(guest)
+        hub.remove(guest)
+        publish(seconds: 1, to: hub)
+        hub.finish()
+        #expect(guest.packets.isEmpty)
+        #expect(steady.packets.filter { $0.track == .video }.count == 60)
+    }
+
+    @Test("The interleaver holds a track back until the other has come as far")
+    func interleaver() {
+        var interleaver = Interleaver()
+        #expect(interleaver.push(Packets.video(0, key: true)).isEmpty)
+        #expect(interleaver.push(Packets.audio(-1)).map(\.track) == [.audio])
+        #expect(interleaver.push(Packets.audio(1)).map(\.track) == [.video])
+        #expect(interleaver.end(.video).map(\.pts) == [1024])
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import FanOut
+
+@Suite("Output state machine")
+struct OutputStateMachineTests {
+    private let second: Int64 = 1_000_000_000
+    private let lost = OutputFailure(.lost, step: "send", reason: "connection reset")
+
+    private func liveMachine() -> OutputStateMachine {
+        var machine = OutputStateMachine()
+        _ = machine.handle(.start)
+        _ = machine.handle(.accepted(attempt: 1, at: 0))
+        return machine
+    }
+
+    @Test("An output is live only after the peer accepted")
+    func start() {
+        var machine = OutputStateMachine()
+        #expect(machine.handle(.start) == [.begin(attempt: 1)])
+        #expect(machine.state == .connecting(attempt: 1))
+        #expect(machine.handle(.accepted(attempt: 1, at: 5)) == [.goLive(attempt: 1)])
+        #expect(machine.state == .live(since: 5))
+        #expect(machine.handle(.start).isEmpty)
+    }
+
+    @Test("A failure holds the queue, waits and makes a new attempt")
+    func reconnect() {
+        var machine = liveMachine()
+        let actions = machine.handle(.failed(attempt: 1, lost, at: 10 * second))
+        #expect(actions == [.abandon(attempt: 1), .hold, .wait(until: 11 * second, attempt: 2)])
+        #expect(machine.state == .backingOff(until: 11 * second, cause: lost))
+        #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2)])
+    }
+
+    @Test("What an old attempt or its timer says is ignored")
+    func lateEvents() {
+        var machine = liveMachine()
+        _ = machine.handle(.failed(attempt: 1, lost, at: 0))
+        _ = machine.handle(.retryDue(attempt: 2))
+        let before = machine.state
+        #expect(machine.handle(.failed(attempt: 1, lost, at: 1)).isEmpty)
+        #expect(machine.handle(.accepted(attempt: 1, at: 1)).isEmpty)
+        #expect(machine.handle(.drained(attempt: 1)).isEmpty)
+        #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
+        #expect(machine.state == before)
+    }
+
+    @Test("A clean end drains what is live, within its deadline")
+    func drain() {
+        var machine = liveMachine()
+        #expect(
+            machine.handle(.finish(deadline: 99)) == [.drain(attempt: 1, deadline: 99), .watch(deadline: 99)])
+        #expect(machine.handle(.drained(attempt: 1)) == [.abandon(attempt: 1), .ended])
+        #expect(machine.state == .stopped)
+        #expect(machine.handle(.deadlinePassed).isEmpty)
+    }
+
+    @Test("A peer that does not take the rest is abandoned at the deadline")
+    func drainDeadline() {
+        var machine = liveMachine()
+        _ = machine.handle(.finish(deadline: 99))
+        #expect(machine.handle(.deadlinePassed) == [.abandon(attempt: 1), .ended])
+    }
+
+    @Test("A program that ends before the first connection stands gives it until the deadline")
+    func finishWhileConnecting() {
+        var machine = OutputStateMachine()
+        _ = machine.handle(.start)
+        #expect(machine.handle(.finish(deadline: 50)) == [.watch(deadline: 50)])
+        #expect(
+            machine.handle(.accepted(attempt: 1, at: 20))
+                == [.goLive(attempt: 1), .drain(attempt: 1, deadline: 50)])
+        #expect(machine.handle(.drained(attempt: 1)) == [.abandon(attempt: 1), .ended])
+    }
+
+    @Test("An output that is off air ends at once")
+    func finishWhileBackingOff() {
+        var machine = liveMachine()
+        _ = machine.handle(.failed(attempt: 1, lost, at: 0))
+        #expect(machine.handle(.finish(deadline: 50)) == [.ended])
+        #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
+    }
+
+    @Test("A refusal is told apart and tried once a minute")
+    func refusal() {
+        var machine = liveMachine()
+        let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
+        let actions = machine.handle(.failed(attempt: 1, refused, at: 0))
+        #expect(actions.last == .wait(until: 60 * second, attempt: 2))
+        #expect(machine.state.label == "refused")
+        #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2)])
+    }
+
+    @Test("Half a minute on air makes the failures before forgotten")
+    func reset() {
+        var machine = OutputStateMachine()
+        _ = machine.handle(.start)
+        let rejected = OutputFailure(.rejected, step: "publish", reason: "no")
+        for attempt in 1...6 {
+            _ = machine.handle(.failed(attempt: attempt, rejected, at: 0))
+            _ = machine.handle(.retryDue(attempt: attempt + 1))
+        }
+        _ = machine.handle(.accepted(attempt: 7, at: 0))
+        let actions = machine.handle(.failed(attempt: 7, rejected, at: 30 * second))
+        #expect(actions.last == .wait(until: 31 * second, attempt: 8))
+    }
+
+    @Test("Stop ends everything from any state, once")
+    func stop() {
+        var machine = liveMachine()
+        #expect(machine.handle(.stop) == [.abandon(attempt: 1), .ended])
+        #expect(machine.handle(.stop).isEmpty)
+        #expect(machine.handle(.failed(attempt: 1, lost, at: 0)).isEmpty)
+    }
+}
+
+@Suite("Backoff")
+struct BackoffTests {
+    @Test("A peer that answers is spared more and more, up to the cap")
+    func grows() {
+        let backoff = Backoff()
+        let delays = (1...10).map { backoff.delay(afterFailure: $0, kind: .rejected, jitter: 0).inSeconds }
+        #expect(delays[0] == 1)
+        #expect(delays[1] == 1.5)
+        #expect(delays[2] == 2.25)
+        #expect(delays.suffix(3) == [15, 15, 15])
+        #expect(zip(delays, delays.dropFirst()).allSatisfy { $0 <= $1 })
+        #expect(backoff.delay(afterFailure: .max, kind: .rejected, jitter: 0) == .seconds(15))
+    }
+
+    @Test("A peer that does not answer is tried every second, for weeks")
+    func unreachable() {
+        let backoff = Backoff()
+        #expect(backoff.delay(afterFailure: 1_000_000, kind: .unreachable, jitter: 0) == .seconds(1))
+    }
+
+    @Test("Jitter takes at most a fifth off and never adds")
+    func jitter() {
+        let backoff = Backoff()
+        #expect(backoff.delay(afterFailure: 1, kind: .lost, jitter: 1) == .milliseconds(800))
+        #expect(backoff.delay(afterFailure: 1, kind: .lost, jitter: -3) == .seconds(1))
+    }
+}

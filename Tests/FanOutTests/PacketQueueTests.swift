@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Media
+import Testing
+
+@Suite("Packet queue of a live output")
+struct PacketQueueTests {
+    private func connectedQueue() -> PacketQueue {
+        let queue = PacketQueue(limits: .live)
+        queue.push(Packets.video(0, key: true))
+        _ = queue.connected()
+        _ = queue.drain()
+        return queue
+    }
+
+    @Test("An output that connects within the bound gets the program from its first frame, disposable ones too")
+    func holdsTheStart() {
+        let queue = PacketQueue(limits: .live)
+        queue.push(Packets.audio(-1))
+        for packet in Packets.video(0..<80) { queue.push(packet) }
+        #expect(queue.connected())
+        // The backlog is not congestion: what follows while it drains is taken as well.
+        for packet in Packets.video(80..<85) { queue.push(packet) }
+        let packets = queue.drain()
+        #expect(packets.count == 86)
+        #expect(packets.first?.track == .audio)
+        #expect(queue.status.drops.isEmpty)
+    }
+
+    @Test("An output that connects late begins at the newest keyframe")
+    func trimsToTheNewestKeyframe() {
+        let queue = PacketQueue(limits: .live)
+        for packet in Packets.video(0..<200) { queue.push(packet) }
+        _ = queue.connected()
+        let packets = queue.drain()
+        #expect(packets.first?.isKeyframe == true)
+        #expect(packets.first?.pts == 180)
+        #expect(packets.map(\.pts) == Array(180..<200))
+        #expect(queue.status.drops == [.notConnected: 180])
+    }
+
+    @Test("At 700 ms disposable pictures are refused, at 900 ms all video up to the next keyframe, sound never")
+    func thresholds() {
+        let queue = connectedQueue()
+        for packet in Packets.video(61..<120) { queue.push(packet) }
+        let pictures = queue.drain().map(\.pts)
+        // 61 + 21 frames is 700 ms of queue, 61 + 27 is 900 ms.
+        #expect(pictures.prefix(21) == ArraySlice(61...81))
+        #expect(pictures.dropFirst(21) == [82, 84, 86])
+        #expect(queue.push(Packets.audio(200)) == .queued)
+        #expect(queue.push(Packets.video(121)) == .dropped(.awaitingKeyframe))
+        #expect(queue.push(Packets.video(122, key: true)) == .queued)
+        #expect(queue.push(Packets.video(123)) == .queued)
+    }
+
+    @Test("At 3 s the queue is emptied to its newest keyframe, and what follows is decodable")
+    func overflow() {
+        let queue = connectedQueue()
+        for packet in Packets.video(60..<152) { queue.push(packet) }
+        let packets = queue.drain()
+        #expect(packets.first?.pts == 120)
+        #expect(packets.first?.isKeyframe == true)
+        #expect(queue.status.drops[.overflow] ?? 0 > 0)
+        #expect(queue.push(Packets.video(153)) == .dropped(.awaitingKeyframe))
+    }
+
+    @Test("The bound in bytes holds whatever the media time")
+    func bytes() {
+        var limits = QueueLimits.live
+        limits.maximumBytes = 1000
+        let queue = PacketQueue(limits: limits)
+        queue.push(Packets.video(0, key: true, size: 10))
+        _ = queue.connected()
+        for index in Int64(1)..<40 {
+            queue.push(Packets.video(index, size: 100))
+            #expect(queue.status.bytes <= 1000)
+        }
+        #expect(queue.needsKeyframe)
+    }
+
+    @Test("Whatever is pushed at whatever pace, nothing comes out that refers to something dropped")
+    func neverUndecodable() {
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<200 {
+            let queue = connectedQueue()
+            var previous: Int64?
+            var index: Int64 = 60
+            for _ in 0..<300 {
+                if Bool.random(using: &random) {
+                    for _ in 0..<Int.random(in: 1...40, using: &random) {
+                        queue.push(Packets.video(index..<index + 1).first ?? Packets.video(index))
+                        index += 1
+                    }
+                }
+                for _ in 0..<Int.random(in: 0...30, using: &random) {
+                    guard let packet = queue.pop() else { break }
+                    // Only keyframes may follow a hole, but for holes that consist of disposable pictures alone.
+                    if let previous, !packet.isKeyframe {
+                        let missing = (previous + 1)..<packet.pts
+                        #expect(missing.allSatisfy { $0 % 60 % 2 == 1 })
+                    }
+                    previous = packet.pts
+                }
+            }
+        }
+    }
+
+    @Test("After a loss of connection only what follows the newest keyframe is kept")
+    func reconnect() {
+        let queue = connectedQueue()
+        for packet in Packets.video(60..<70) { queue.push(packet) }
+        queue.disconnected()
+        #expect(queue.status.packets == 10)
+        for packet in Packets.video(70..<130) { queue.push(packet) }
+        #expect(queue.connected())
+        #expect(queue.drain().map(\.pts) == Array(120..<130))
+    }
+
+    @Test("A queue in which video waits for a keyframe asks for one as soon as there is room")
+    func needsKeyframe() {
+        let queue = connectedQueue()
+        for packet in Packets.video(61..<119) { queue.push(packet) }
+        #expect(!queue.needsKeyframe)
+        _ = queue.drain()
+        #expect(queue.needsKeyframe)
+        queue.push(Packets.video(120, key: true))
+        #expect(!queue.needsKeyframe)
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Media
+
+/// Packets of a program at 30 frames and 48 kHz, by number.
+enum Packets {
+    static let frame = TimeBase(1, 30)
+    static let sample = TimeBase(1, 48_000)
+
+    static func video(_ index: Int64, key: Bool = false, disposable: Bool = false, size: Int = 100) -> EncodedPacket {
+        EncodedPacket(
+            track: .video, pts: index, dts: index, duration: 1, timeBase: frame, isKeyframe: key,
+            isDisposable: disposable, payload: SharedBytes([UInt8](repeating: 0, count: size)))
+    }
+
+    static func audio(_ index: Int64) -> EncodedPacket {
+        EncodedPacket(
+            track: .audio, pts: index * 1024, dts: index * 1024, duration: 1024, timeBase: sample, isKeyframe: true,
+            payload: SharedBytes([0]))
+    }
+
+    /// Frames `range` with a keyframe at each multiple of `gop`, every other picture between them disposable.
+    static func video(_ range: Range<Int64>, gop: Int64 = 60) -> [EncodedPacket] {
+        range.map { video($0, key: $0 % gop == 0, disposable: $0 % gop % 2 == 1) }
+    }
+}
+
+extension PacketQueue {
+    func drain() -> [EncodedPacket] {
+        var packets: [EncodedPacket] = []
+        while let packet = pop() { packets.append(packet) }
+        return packets
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Program
+
+@Suite("Choice of pictures for a constant frame rate")
+struct PictureStoreTests {
+    private static let storage = PictureBuffer(width: 2, height: 2) {
+        $0.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    private func frame(_ pts: Int64) -> VideoFrame {
+        VideoFrame(pts: pts, timeBase: .milliseconds, width: 2, height: 2, storage: Self.storage)
+    }
+
+    /// Shows pictures with these times (ms) at a rate, and returns which were shown.
+    private func show(_ times: [Int64], at rate: FrameRate, frames: Int64) -> (shown: [Int64?], store: PictureStore) {
+        var store = PictureStore()
+        for time in times {
+            store.add(frame(time), at: TimeBase.milliseconds.rescale(time, to: rate.timeBase))
+        }
+        let shown = (0..<frames).map { store.choose(for: $0)?.pts }
+        return (shown, store)
+    }
+
+    @Test(
+        "A source of the program's own rate passes picture for picture, though its times are rounded to milliseconds",
+        arguments: [FrameRate(30), FrameRate(30000, 1001), FrameRate(25), FrameRate(60), FrameRate(24000, 1001)])
+    func sameRate(rate: FrameRate) {
+        let times = (0..<900).map { rate.timeBase.rescale(Int64($0), to: .milliseconds, rounding: .down) }
+        let (shown, store) = show(times, at: rate, frames: 900)
+        #expect(shown == times)
+        #expect(store.dropped == 0)
+        #expect(store.repeated == 0)
+    }
+
+    @Test("15 fps at 30 shows each picture twice")
+    func repeats() {
+        let times = (0..<30).map { Int64($0) * 1000 / 15 }
+        let (shown, store) = show(times, at: FrameRate(30), frames: 60)
+        let twice: [Int64?] = times.flatMap { [$0, $0] }
+        #expect(shown == twice)
+        #expect(store.repeated == 30)
+    }
+
+    @Test("60 fps at 30 leaves out every other picture, and counts them")
+    func drops() {
+        let times = (0..<120).map { Int64($0) * 1000 / 60 }
+        let (shown, store) = show(times, at: FrameRate(30), frames: 59)
+        #expect(Set(shown).count == 59)
+        #expect(store.dropped + store.count + 59 == 120)
+        #expect(store.repeated == 0)
+    }
+
+    @Test("Two pictures on one frame and none on the next are both shown")
+    func jitter() {
+        let (shown, store) = show([0, 34, 48, 100, 133], at: FrameRate(30), frames: 5)
+        #expect(shown == [0, 34, 48, 100, 133])
+        #expect(store.dropped == 0)
+    }
+
+    @Test("A picture from the past is shown and does not bring the order down")
+    func backwards() {
+        let (shown, _) = show([0, 33, 10, 100], at: FrameRate(30), frames: 4)
+        #expect(shown == [0, 33, 10, 100])
+    }
+}
+
+@Suite("Sound without a hole")
+struct SoundStoreTests {
+    private let format = AudioFormat(sampleRate: 48_000, channels: 1)
+
+    private func sound(_ range: Range<Int>) -> AudioBuffer {
+        AudioBuffer(position: Int64(range.lowerBound), format: format, channels: [range.map { Float($0 + 1) }])
+    }
+
+    @Test("What was delivered comes out in whatever portions")
+    func portions() {
+        var store = SoundStore(format: format)
+        for start in stride(from: 0, to: 4096, by: 1024) { _ = store.add(sound(start..<start + 1024)) }
+        var all: [Float] = []
+        for end in stride(from: Int64(100), through: 4000, by: 300) { all += store.take(upTo: end).sound.channels[0] }
+        #expect(all == (1...all.count).map(Float.init))
+    }
+
+    @Test("A hole becomes silence to the sample")
+    func hole() {
+        var store = SoundStore(format: format)
+        _ = store.add(sound(0..<10))
+        _ = store.add(sound(15..<20))
+        let (taken, silence) = store.take(upTo: 25)
+        #expect(silence == 10)
+        let expected = (0..<25).map { (index: Int) -> Float in
+            index < 10 || (15..<20).contains(index) ? Float(index + 1) : 0
+        }
+        #expect(taken.channels[0] == expected)
+    }
+
+    @Test("An overlap is replaced by what came later, and what comes too late is cut")
+    func overlap() {
+        var store = SoundStore(format: format)
+        _ = store.add(sound(0..<10))
+        let replaced = store.add(sound(6..<12))
+        #expect(replaced == 4)
+        let first = store.take(upTo: 12).sound.channels[0]
+        #expect(first == (1...12).map(Float.init))
+        let late = store.add(sound(8..<14))
+        #expect(late == 4)
+        let second = store.take(upTo: 14).sound.channels[0]
+        #expect(second == [13, 14])
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Logging
+import Media
+import Synchronization
+import Testing
+
+@testable import Program
+
+/// Keeps what goes on air.
+private final class AirCheck: ProgramSink {
+    struct State {
+        var frames: [(index: Int64, pts: Int64)] = []
+        var samples: [Float] = []
+        var isFinished = false
+        var times: [Int64] = []
+    }
+    let state = Mutex(State())
+    let clock: any MonotonicClock
+
+    init(clock: any MonotonicClock) { self.clock = clock }
+
+    func encode(_ frame: VideoFrame, at index: Int64) throws {
+        state.withLock {
+            $0.frames.append((index, frame.pts))
+            $0.times.append(clock.now)
+        }
+    }
+    func encode(_ sound: AudioBuffer) throws { state.withLock { $0.samples += sound.channels[0] } }
+    func finish() throws { state.withLock { $0.isFinished = true } }
+}
+
+@Suite("Program")
+struct ProgramTests {
+    private static let storage = PictureBuffer(width: 2, height: 2) {
+        $0.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+    private let rate = FrameRate(30000, 1001)
+
+    private func feed(_ feed: SourceFeed, frames: Int64, samples: Int64) {
+        for index in 0..<frames {
+            while !feed.hasRoom(for: .video) { feed.waitForRoom(timeout: .seconds(1)) }
+            feed.deliver(
+                VideoFrame(pts: index, timeBase: rate.timeBase, width: 2, height: 2, storage: Self.storage))
+            let end = min(samples, rate.timeBase.rescale(index + 1, to: AudioFormat.program.timeBase))
+            let start = min(samples, rate.timeBase.rescale(index, to: AudioFormat.program.timeBase))
+            let channel = [Float](repeating: 1, count: Int(end - start))
+            if end == samples { feed.end(.audio) }
+            if end > start {
+                feed.deliver(AudioBuffer(position: start, format: .program, channels: [channel, channel]))
+            }
+        }
+        feed.end(.video)
+        feed.end(.audio)
+    }
+
+    private func run(
+        frames: Int64, samples: Int64 = .max, limit: Int64? = nil, pacing: Program.Pacing = .unpaced,
+        clock: ManualClock = ManualClock()
+    ) throws -> (AirCheck, Program.Ending) {
+        let source = SourceFeed(pacing: .waits, frameRate: rate, audio: .program, clock: clock)
+        let air = AirCheck(clock: clock)
+        let program = Program(
+            frameRate: rate, audio: .program, pacing: pacing, frameLimit: limit, picture: source, sound: source,
+            sink: air, clock: clock, logger: Logger(label: "test"))
+        DispatchQueue(label: "source").async { feed(source, frames: frames, samples: samples) }
+        let ending = try program.run()
+        source.close()
+        return (air, ending)
+    }
+
+    @Test("A file goes on air frame for frame and sample for sample")
+    func wholeFile() throws {
+        let (air, ending) = try run(frames: 300)
+        #expect(ending == .finished)
+        air.state.withLock { state in
+            #expect(state.frames.map(\.index) == Array(0..<300))
+            #expect(state.frames.map(\.pts) == Array(0..<300))
+            #expect(state.samples.count == 480_480)
+            #expect(state.samples.allSatisfy { $0 == 1 })
+            #expect(state.isFinished)
+        }
+    }
+
+    @Test("Sound that ends early is continued with silence up to the last frame")
+    func shortSound() throws {
+        let (air, _) = try run(frames: 60, samples: 48_000)
+        air.state.withLock { state in
+            #expect(state.frames.count == 60)
+            #expect(state.samples.count == 96_096)
+            #expect(state.samples[47_999] == 1)
+            #expect(state.samples[48_000...].allSatisfy { $0 == 0 })
+        }
+    }
+
+    @Test("A frame limit ends the program to the frame")
+    func limit() throws {
+        let (air, ending) = try run(frames: 300, limit: 100)
+        #expect(ending == .finished)
+        #expect(air.state.withLock { $0.frames.count } == 100)
+    }
+
+    @Test("A source without a picture is an empty program")
+    func empty() throws {
+        let (air, ending) = try run(frames: 0)
+        #expect(ending == .empty)
+        #expect(air.state.withLock { $0.frames.isEmpty })
+    }
+
+    @Test("A paced program puts each frame out at its moment, the lead ahead of it")
+    func pacing() throws {
+        let (air, _) = try run(frames: 90, pacing: .realTime(lead: 10))
+        air.state.withLock { state in
+            for (index, time) in state.times.enumerated() {
+                let due = rate.timeBase.rescale(Int64(index) - 10, to: .nanoseconds, rounding: .down)
+                #expect(time == max(0, due))
+            }
+        }
+    }
+}
+
+@Suite("Mapping of a live source's time")
+struct SourceMappingTests {
+    private let latency = Duration.milliseconds(200)
+    private let ms: Int64 = 1_000_000
+
+    @Test("The first picture becomes the program's frame 0, and steady time is mapped once")
+    func steady() {
+        var mapping = SourceMapping()
+        let resync1 = mapping.note(5000 * ms, arrival: -200 * ms, latency: latency)
+        #expect(!resync1)
+        #expect(mapping.offset == -5000 * ms)
+        for frame in Int64(1)..<1000 {
+            let resync2 = mapping.note((5000 + frame * 33) * ms, arrival: (frame * 33 - 200) * ms, latency: latency)
+            #expect(!resync2)
+        }
+    }
+
+    @Test("A jump, a stall and a restart are mapped anew, one latency ahead of now")
+    func resync() {
+        var mapping = SourceMapping()
+        _ = mapping.note(0, arrival: -200 * ms, latency: latency)
+        let resync3 = mapping.note(3_600_000 * ms, arrival: 1000 * ms, latency: latency)
+        #expect(resync3)
+        #expect(3_600_000 * ms + mapping.offset == 1200 * ms)
+        let resync4 = mapping.note(3_600_033 * ms, arrival: 9000 * ms, latency: latency)
+        #expect(resync4)
+        mapping.forget()
+        let resync5 = mapping.note(0, arrival: 10_000 * ms, latency: latency)
+        #expect(resync5)
+        #expect(mapping.offset == 10_200 * ms)
+    }
+}
