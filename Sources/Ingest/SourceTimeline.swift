@@ -47,8 +47,10 @@ struct SourceTimeline: Hashable {
         return base.rescale(pts, to: rate) - timeBase.rescale(origin, to: rate) + timeBase.rescale(offset, to: rate)
     }
 
-    /// Makes the first sound of a source without picture the origin.
-    mutating func begin(at pts: Int64) { if origin == nil { origin = pts } }
+    /// Makes sound at `pts` in `base` the origin, for a source that has no picture, or none that can be decoded.
+    mutating func begin(at pts: Int64, in base: TimeBase) {
+        if origin == nil { origin = base.rescale(pts, to: timeBase) }
+    }
 
     /// Notes that sound of a source without picture reaches to `position`, in samples of `rate`.
     mutating func extend(to position: Int64, in rate: TimeBase) {
