@@ -2,28 +2,54 @@
 
 internal import CFFmpeg
 
-/// A call of libav failed: what was attempted on what, and what the library said.
-public struct AVFailure: Error, Sendable, CustomStringConvertible {
-    /// What was attempted.
+/// A call into libav that failed: what was tried, on what, and what the library says.
+public struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What was tried, as a verb: "open", "read".
     public let operation: String
-    /// On what; without secrets.
+    /// What it was tried on, in a form that may be shown: callers mask keys and passwords before they get here.
     public let subject: String
-    /// libav's error code.
+    /// libav's code: a negated `errno` or one of its tags.
     public let code: Int32
+    /// libav's own text for ``code``.
+    public let message: String
 
-    /// A failure with this code.
+    /// The failure of `operation` on `subject` with libav's `code`.
     public init(operation: String, subject: String, code: Int32) {
         self.operation = operation
         self.subject = subject
         self.code = code
+        message = Self.text(of: code)
     }
 
-    /// libav's words for the code.
-    public var reason: String {
-        var text = [CChar](repeating: 0, count: 256)
-        av_strerror(code, &text, text.count)
-        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    /// Whether the input simply ended.
+    public var isEndOfFile: Bool { code == relay_averror_eof }
+    /// Whether ``Interrupter/interrupt()`` ended the call.
+    public var isInterrupted: Bool { code == relay_averror_exit }
+    /// Whether the data, and not the way to it, is at fault; the next packet may be good again.
+    public var isInvalidData: Bool { code == relay_averror_invalid_data }
+    /// Whether nothing was ready, and the call may be made again.
+    public var isWouldBlock: Bool { code == relay_averror(EAGAIN) }
+
+    public var description: String { "cannot \(operation) \(subject): \(message)" }
+
+    private static func text(of code: Int32) -> String {
+        var buffer = [CChar](repeating: 0, count: Int(AV_ERROR_MAX_STRING_SIZE))
+        av_strerror(code, &buffer, buffer.count)
+        return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    public var description: String { "\(operation) \(subject): \(reason)" }
+    /// Throws if `code` is a failure.
+    @discardableResult
+    static func check(_ code: Int32, _ operation: String, _ subject: String) throws(AVFailure) -> Int32 {
+        guard code >= 0 else { throw AVFailure(operation: operation, subject: subject, code: code) }
+        return code
+    }
+
+    /// What an allocation yielded, or an error if it yielded nothing.
+    static func unwrap<T>(_ value: T?, _ operation: String, _ subject: String) throws(AVFailure) -> T {
+        guard let value else {
+            throw AVFailure(operation: operation, subject: subject, code: relay_averror(ENOMEM))
+        }
+        return value
+    }
 }

@@ -18,3 +18,5 @@ static inline int relay_averror(int posix_error) { return AVERROR(posix_error); 
 static const int relay_averror_eof = AVERROR_EOF;
 static const int relay_averror_exit = AVERROR_EXIT;
 static const int64_t relay_av_nopts = AV_NOPTS_VALUE;
+static const int relay_averror_invalid_data = AVERROR_INVALIDDATA;
+static const int relay_averror_decoder_not_found = AVERROR_DECODER_NOT_FOUND;

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import DequeModule
+internal import LibAV
+internal import Media
+
+/// Compressed packets of one track that were read and not yet decoded. Used by one thread.
+struct CompressedQueue {
+    /// How much media time a track may be read ahead (10 s).
+    static let timeLimit = Duration.seconds(10)
+    /// How many bytes both tracks together may be read ahead (64 MiB).
+    static let byteLimit = 64 << 20
+
+    private var packets: Deque<PacketBox> = []
+    private let timeBase: TimeBase
+
+    /// Compressed bytes in the queue.
+    private(set) var bytes = 0
+
+    init(timeBase: TimeBase) { self.timeBase = timeBase }
+
+    var isEmpty: Bool { packets.isEmpty }
+
+    /// The time from the first packet to the last.
+    var length: Duration {
+        guard let first = packets.first, let last = packets.last,
+            let from = first.dts ?? first.pts, let to = last.dts ?? last.pts
+        else { return .zero }
+        return timeBase.duration(to &- from)
+    }
+
+    mutating func append(_ packet: PacketBox) {
+        packets.append(packet)
+        bytes += packet.size
+    }
+
+    mutating func popFirst() -> PacketBox? {
+        let packet = packets.popFirst()
+        bytes -= packet?.size ?? 0
+        return packet
+    }
+
+    mutating func removeAll() {
+        packets.removeAll()
+        bytes = 0
+    }
+}

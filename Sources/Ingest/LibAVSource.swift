@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Logging
+internal import Media
+internal import Synchronization
+
+/// A file, URL or device that libav reads.
+///
+/// A file ends at its end, or begins again. A live input that ends or fails is opened again for ever, after 1 to 5 s.
+final class LibAVSource: MediaSource {
+    private static let shortestDelay = Duration.seconds(1)
+    private static let longestDelay = Duration.seconds(5)
+
+    let description: SourceDescription
+    private let location: InputLocation
+    private let options: IngestOptions
+    private let logger: Logger
+    private let monitor: SourceMonitor
+    private let queue: DispatchQueue
+    private let opened: Mutex<OpenedInput?>
+
+    /// Opens `location`. Blocks.
+    init(_ location: InputLocation, options: IngestOptions, logger: Logger) throws(IngestError) {
+        let monitor = SourceMonitor()
+        let input = try OpenedInput(location, options: options, monitor: monitor)
+        self.location = location
+        self.options = options
+        self.logger = logger
+        self.monitor = monitor
+        description = input.description
+        queue = DispatchQueue(label: "relay.ingest.\(location.description)")
+        opened = Mutex(input)
+    }
+
+    var status: SourceStatus { monitor.status }
+
+    func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
+        queue.async { [self] in
+            let input = opened.withLock { input in
+                let taken = input
+                input = nil
+                return taken
+            }
+            guard let input else { return }
+            deliver(input, into: sink, video: video, audio: audio)
+        }
+    }
+
+    func stop() { monitor.stop() }
+
+    private func deliver(_ first: OpenedInput, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
+        var failure = play(first, into: sink, video: video, audio: audio)
+        var delay = Self.shortestDelay
+        while description.isLive, !monitor.isStopped {
+            noteInterruption(failure, delay)
+            monitor.pause(delay)
+            if monitor.isStopped { break }
+            monitor.update { $0.state = .opening }
+            do throws(IngestError) {
+                let input = try OpenedInput(location, options: options, monitor: monitor)
+                logger.notice("input is open again", metadata: ["input": "\(location)"])
+                monitor.update { $0.reopens += 1 }
+                sink.restart()
+                delay = Self.shortestDelay
+                failure = play(input, into: sink, video: video, audio: audio)
+            } catch {
+                failure = error
+                delay = min(delay * 2, Self.longestDelay)
+            }
+        }
+        finish(failure, sink)
+    }
+
+    private func play(
+        _ input: OpenedInput, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?
+    ) -> IngestError? {
+        monitor.update { $0.state = .running }
+        do throws(IngestError) {
+            let reader = try SourceReader(
+                input, into: sink, video: video, audio: audio, loops: options.loop && !description.isLive,
+                monitor: monitor)
+            try reader.run()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func noteInterruption(_ failure: IngestError?, _ delay: Duration) {
+        let reason = failure?.description ?? "The input \(location) ended."
+        let isRepeated = monitor.status.state == .opening && monitor.status.lastError == reason
+        monitor.update {
+            $0.state = .waiting
+            $0.lastError = reason
+        }
+        if !isRepeated {
+            logger.warning(
+                "input is interrupted and will be opened again until it comes back",
+                metadata: ["input": "\(location)", "reason": "\(reason)", "delay_s": "\(delay.components.seconds)"])
+        }
+    }
+
+    private func finish(_ failure: IngestError?, _ sink: any SourceSink) {
+        let failed = monitor.isStopped ? nil : failure
+        monitor.update {
+            $0.state = failed == nil ? .ended : .failed
+            if let failed { $0.lastError = failed.description }
+        }
+        if let failed { logger.error("input failed", metadata: ["reason": "\(failed)"]) }
+        sink.end(.video)
+        sink.end(.audio)
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// An input that libav opened, with its decoders. Used by one thread at a time.
+final class OpenedInput {
+    /// How errors and logs name the input.
+    let name: String
+    let demuxer: Demuxer
+    let video: TrackDecoder?
+    let audio: TrackDecoder?
+    let isLive: Bool
+    private var discontinuity = DiscontinuityFilter()
+
+    /// Opens `location`. Blocks; the monitor's interrupter ends it.
+    init(
+        _ location: InputLocation, options: IngestOptions, monitor: SourceMonitor
+    ) throws(IngestError) {
+        name = location.description
+        let (url, settings) = Self.settings(location, options)
+        do throws(AVFailure) {
+            demuxer = try Demuxer(
+                url: url, options: settings, interrupter: monitor.interrupter, subject: location.description)
+        } catch {
+            throw IngestError.cannotBeOpened(input: location.description, reason: error.message)
+        }
+        isLive = location.isLiveByNature ?? (demuxer.duration == nil)
+        let threading: Decoder.Threading = isLive ? .slices : .frames
+        do throws(AVFailure) {
+            video = try Self.decoder(demuxer.bestVideo, threading, monitor, location)
+            audio = try Self.decoder(demuxer.bestAudio, threading, monitor, location)
+        } catch {
+            throw IngestError.cannotBeDecoded(input: location.description, reason: error.message)
+        }
+        if video == nil, audio == nil { throw IngestError.noMedia(input: location.description) }
+    }
+
+    /// The constant rate that fits the pictures best.
+    var frameRate: FrameRate {
+        NominalRate.of(average: video?.stream.video?.averageRate, base: video?.stream.video?.baseRate)
+    }
+
+    var description: SourceDescription {
+        SourceDescription(
+            video: video?.stream.video.map(format), hasAudio: audio != nil, isLive: isLive,
+            duration: isLive ? nil : demuxer.duration)
+    }
+
+    /// Removes the jumps of a clock that may jump. Live jumps are left to the timeline, which begins anew.
+    func smooth(_ packet: PacketBox) {
+        guard demuxer.mayJump, !isLive, let dts = packet.dts ?? packet.pts else { return }
+        let tracks = [video, audio].compactMap(\.self)
+        guard let base = tracks.first(where: { $0.stream.index == packet.streamIndex })?.stream.timeBase else { return }
+        packet.shift(by: discontinuity.shift(dts: dts, stream: packet.streamIndex, base: base))
+    }
+
+    /// Goes back to the start.
+    func rewind() throws(AVFailure) {
+        discontinuity.reset()
+        try demuxer.seekToStart()
+    }
+
+    private func format(_ stream: StreamInfo.Video) -> VideoFormat {
+        var (width, height) = (stream.width, stream.height)
+        var aspect = stream.sampleAspectRatio ?? .square
+        if stream.orientation.swapsAxes {
+            swap(&width, &height)
+            aspect = SampleAspectRatio(aspect.vertical, aspect.horizontal)
+        }
+        return VideoFormat(
+            width: min(8192, max(16, width & ~1)), height: min(8192, max(16, height & ~1)), frameRate: frameRate,
+            sampleAspectRatio: aspect, colour: stream.colour)
+    }
+
+    private static func decoder(
+        _ stream: StreamInfo?, _ threading: Decoder.Threading, _ monitor: SourceMonitor, _ location: InputLocation
+    ) throws(AVFailure) -> TrackDecoder? {
+        guard let stream else { return nil }
+        let decoder = try Decoder(stream, threading: threading, subject: location.description)
+        return TrackDecoder(stream, decoder: decoder, monitor: monitor)
+    }
+
+    /// What libav is told: the URL, the device, its options and deadlines.
+    private static func settings(
+        _ location: InputLocation, _ options: IngestOptions
+    ) -> (url: String, options: Demuxer.Options) {
+        switch location.place {
+        case .test: return ("", Demuxer.Options())
+        case .file(let path): return ("file:" + path, Demuxer.Options())
+        case .device(let format, let name):
+            var values: [String: String] = [:]
+            if format != "lavfi" {
+                if let size = options.size { values["video_size"] = "\(size.width)x\(size.height)" }
+                if let rate = options.frameRate { values["framerate"] = rate.description }
+            }
+            let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
+            return (name, Demuxer.Options(format: format, values: values, readTimeout: limit))
+        case .url(let scheme, let text):
+            let values = scheme == "rtsp" ? ["rtsp_flags": "prefer_tcp"] : [:]
+            return (
+                text,
+                Demuxer.Options(
+                    values: values, openTimeout: location.listens ? nil : .seconds(15), readTimeout: .seconds(10))
+            )
+        }
+    }
+}

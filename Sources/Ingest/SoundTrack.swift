@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// Decodes, resamples and places a source's sound. Used by one thread.
+final class SoundTrack {
+    let decoder: TrackDecoder
+    private let resampler: Resampler
+    private let format: AudioFormat
+    private let sink: any SourceSink
+    private let monitor: SourceMonitor
+    /// Whether the source has no picture, so that its sound makes the timeline.
+    private let leads: Bool
+    private var placing: SoundTimeline
+
+    /// Whether the round's last sample was delivered.
+    private(set) var isFinished = false
+    /// The position behind everything that was delivered.
+    private(set) var deliveredEnd: Int64 = 0
+
+    init(
+        _ decoder: TrackDecoder, format: AudioFormat, leads: Bool, sink: any SourceSink, monitor: SourceMonitor,
+        subject: String
+    ) {
+        self.decoder = decoder
+        self.format = format
+        self.leads = leads
+        self.sink = sink
+        self.monitor = monitor
+        resampler = Resampler(target: format, subject: subject)
+        placing = SoundTimeline(sampleRate: format.sampleRate)
+    }
+
+    /// Decodes one run of sound and delivers what of it lies between the start of the round and `limit`.
+    func step(inputEnded: Bool, limit: Int64?, timeline: inout SourceTimeline) -> TrackDecoder.Progress {
+        if let limit, let end = placing.end, end >= limit {
+            isFinished = true
+            return .ended
+        }
+        let output = decoder.next(inputEnded: inputEnded)
+        do throws(AVFailure) {
+            switch output {
+            case .needsPacket:
+                return .needsPacket
+            case .ended:
+                isFinished = true
+                deliver(try resampler.flush(), limit, &timeline)
+                return .ended
+            case .frame(let frame):
+                try take(frame, limit, &timeline)
+            }
+        } catch {
+            placing.reset()
+            resampler.start(at: resampler.position)
+            monitor.update {
+                $0.decodeErrors += 1
+                $0.lastError = error.description
+            }
+        }
+        return isFinished ? .ended : .advanced
+    }
+
+    /// Makes ready for the next round, which begins at `start`. What this round delivered beyond it is silenced; the
+    /// next round's sound replaces the silence from where it begins.
+    func beginRound(at start: Int64) {
+        flush()
+        guard deliveredEnd > start else { return }
+        sink.deliver(AudioBuffer.silence(at: start, count: Int(deliveredEnd - start), format: format))
+        deliveredEnd = start
+    }
+
+    /// Forgets everything that was read and not delivered.
+    func flush() {
+        decoder.flush()
+        isFinished = false
+        forgetPlace()
+    }
+
+    /// Places the next sound by its timestamp, on a timeline that began anew.
+    func restart() {
+        forgetPlace()
+        deliveredEnd = 0
+    }
+
+    private func forgetPlace() {
+        placing.reset()
+        resampler.start(at: 0)
+    }
+
+    private func take(_ frame: DecodedFrame, _ limit: Int64?, _ timeline: inout SourceTimeline) throws(AVFailure) {
+        let base = decoder.stream.timeBase
+        if let pts = frame.pts { timeline.begin(at: pts, in: base) }
+        let stated = frame.pts.flatMap { timeline.position(of: $0, in: base, rate: format.timeBase) }
+        if case .starts(let position) = placing.place(stated: stated) {
+            deliver(try resampler.flush(), limit, &timeline)
+            resampler.start(at: position)
+        }
+        let sound = try resampler.convert(frame)
+        placing.advance(to: resampler.position + resampler.pending)
+        deliver(sound, limit, &timeline)
+    }
+
+    private func deliver(_ sound: AudioBuffer, _ limit: Int64?, _ timeline: inout SourceTimeline) {
+        let start = timeline.start(in: format.timeBase)
+        let end = max(start, limit ?? .max)
+        let wanted = sound.position >= start && sound.end <= end ? sound : sound.slice(start..<end)
+        guard wanted.count > 0 else { return }
+        sink.deliver(wanted)
+        deliveredEnd = max(deliveredEnd, wanted.end)
+        if leads { timeline.extend(to: wanted.end, in: format.timeBase) }
+    }
+}

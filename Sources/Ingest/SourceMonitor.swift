@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import LibAV
+internal import Media
+internal import Synchronization
+
+/// What a source's thread shares with the others: its status, and the order to stop.
+final class SourceMonitor: Sendable {
+    /// Ends blocking reads.
+    let interrupter = Interrupter()
+    private let state = Mutex(SourceStatus())
+    private let stopSignal = DispatchSemaphore(value: 0)
+
+    var status: SourceStatus { state.withLock { $0 } }
+    var isStopped: Bool { interrupter.isInterrupted }
+
+    /// Stops the source. Any thread, any number of times.
+    func stop() {
+        interrupter.interrupt()
+        stopSignal.signal()
+    }
+
+    func update(_ change: (inout SourceStatus) -> Void) { state.withLock { change(&$0) } }
+
+    /// Waits for `time`, or until the source is stopped.
+    func pause(_ time: Duration) {
+        if isStopped { return }
+        let deadline = DispatchTime.now() + .nanoseconds(Int(time.inNanoseconds))
+        if stopSignal.wait(timeout: deadline) == .success { stopSignal.signal() }
+    }
+
+    /// Waits until `sink` may have room. Never returns at once for nothing, whatever the sink does: a track that
+    /// has room but nothing to put into it would otherwise make the thread spin.
+    func waitForRoom(in sink: any SourceSink) {
+        let clock = SystemClock()
+        let before = clock.now
+        sink.waitForRoom(timeout: .milliseconds(20))
+        if clock.now - before < 1_000_000 { pause(.milliseconds(2)) }
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// Reads an opened input from its start to its end, or round after round, and delivers it into a sink. Lives on the
+/// source's thread.
+final class SourceReader {
+    /// What ``step()`` came to.
+    private enum Step {
+        case advanced
+        case needsPacket(TrackKind)
+        case blocked
+        case ended
+    }
+
+    /// Damaged reads in a row after which an input is taken to be unreadable.
+    private static let damageLimit = 100
+
+    private let input: OpenedInput
+    private let sink: any SourceSink
+    private let monitor: SourceMonitor
+    private let loops: Bool
+    private let video: VideoTrack?
+    private let sound: SoundTrack?
+    private let rate: TimeBase
+    private var timeline: SourceTimeline
+    private var inputEnded = false
+    private var failure: AVFailure?
+    private var damage = 0
+
+    /// A reader of `input` that delivers the wanted tracks.
+    init(
+        _ input: OpenedInput, into sink: any SourceSink, video wantedVideo: VideoFormat?,
+        audio wantedAudio: AudioFormat?, loops: Bool, monitor: SourceMonitor
+    ) throws(IngestError) {
+        self.input = input
+        self.sink = sink
+        self.monitor = monitor
+        self.loops = loops
+        let format = wantedAudio ?? .program
+        rate = format.timeBase
+        let subject = input.name
+        do throws(AVFailure) {
+            if let wantedVideo, let decoder = input.video {
+                video = try VideoTrack(
+                    decoder, target: wantedVideo, sink: sink, monitor: monitor, isLive: input.isLive, subject: subject)
+                let base = decoder.stream.timeBase
+                timeline = SourceTimeline(
+                    timeBase: base, frameDuration: input.frameRate.timeBase.rescale(1, to: base))
+            } else {
+                video = nil
+                timeline = SourceTimeline(timeBase: format.timeBase, frameDuration: 1)
+            }
+        } catch {
+            throw IngestError.cannotBeDecoded(input: input.name, reason: error.message)
+        }
+        let leads = video == nil
+        sound =
+            wantedAudio == nil
+            ? nil
+            : input.audio.map {
+                SoundTrack($0, format: format, leads: leads, sink: sink, monitor: monitor, subject: subject)
+            }
+        input.demuxer.select(Set([video?.decoder.stream.index, sound?.decoder.stream.index].compactMap(\.self)))
+    }
+
+    /// Delivers until the input ends or the source is stopped. Blocks.
+    func run() throws(IngestError) {
+        if !input.isLive {
+            if video == nil { sink.end(.video) }
+            if sound == nil { sink.end(.audio) }
+        }
+        while !monitor.isStopped {
+            switch step() {
+            case .advanced: continue
+            case .blocked: monitor.waitForRoom(in: sink)
+            case .needsPacket(let track): fetch(for: track)
+            case .ended:
+                if let failure { throw IngestError.unreadable(input: input.name, reason: failure.message) }
+                guard loops else { return }
+                try beginRound()
+            }
+        }
+    }
+
+    private func step() -> Step {
+        var result = Step.blocked
+        if let video, !video.isFinished, sink.hasRoom(for: .video) {
+            note(stepVideo(video), of: .video, in: &result)
+        }
+        if let sound, !sound.isFinished, maySound {
+            let limit = loops && video?.isFinished == true ? timeline.end(in: rate) : nil
+            let progress = sound.step(inputEnded: inputEnded, limit: limit, timeline: &timeline)
+            if case .ended = progress, !loops, !input.isLive { sink.end(.audio) }
+            note(progress, of: .audio, in: &result)
+        }
+        let soundFinished = sound?.isFinished ?? true
+        let videoFinished = video?.isFinished ?? true
+        if soundFinished && videoFinished { return .ended }
+        // In a loop short sound waits for the pictures, and the program must not wait for it meanwhile.
+        if loops, sound != nil, soundFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
+        return result
+    }
+
+    private func stepVideo(_ video: VideoTrack) -> TrackDecoder.Progress {
+        let (sink, sound) = (sink, sound)
+        let progress = video.step(inputEnded: inputEnded, timeline: &timeline) {
+            sink.restart()
+            sound?.restart()
+        }
+        if case .ended = progress, !loops, !input.isLive { sink.end(.video) }
+        return progress
+    }
+
+    /// Whether sound can be placed and is wanted. At the end of a round it need not be wanted: what is missing is
+    /// short, and the next round's pictures must not wait for it.
+    private var maySound: Bool {
+        guard let video else { return sink.hasRoom(for: .audio) }
+        guard timeline.hasOrigin || video.isFinished else { return false }
+        return sink.hasRoom(for: .audio) || (loops && video.isFinished)
+    }
+
+    private func note(_ progress: TrackDecoder.Progress, of track: TrackKind, in step: inout Step) {
+        switch progress {
+        case .advanced, .ended: step = .advanced
+        case .needsPacket: if case .blocked = step { step = .needsPacket(track) }
+        }
+    }
+
+    private func beginRound() throws(IngestError) {
+        guard timeline.beginRound() else { throw IngestError.empty(input: input.name) }
+        do throws(AVFailure) {
+            try input.rewind()
+        } catch {
+            if monitor.isStopped { return }
+            throw IngestError.cannotLoop(input: input.name, reason: error.message)
+        }
+        video?.flush()
+        sound?.beginRound(at: timeline.start(in: rate))
+        inputEnded = false
+    }
+}
+
+extension SourceReader {
+    /// Reads one packet for a track that has none, unless the other track was read too far ahead.
+    private func fetch(for track: TrackKind) {
+        makeSpace()
+        if isFull(besides: track) {
+            sink.markStarved(track)
+            monitor.pause(.milliseconds(5))
+            return
+        }
+        do throws(AVFailure) {
+            guard let packet = try input.demuxer.readPacket() else {
+                inputEnded = true
+                return
+            }
+            damage = 0
+            monitor.update {
+                $0.packetsRead += 1
+                if packet.isCorrupt { $0.decodeErrors += 1 }
+            }
+            sort(packet)
+        } catch {
+            takeReadError(error)
+        }
+    }
+
+    private func sort(_ packet: PacketBox) {
+        input.smooth(packet)
+        if let video, packet.streamIndex == video.decoder.stream.index {
+            if !video.isFinished { video.decoder.queue.append(packet) }
+        } else if let sound, packet.streamIndex == sound.decoder.stream.index, !sound.isFinished {
+            sound.decoder.queue.append(packet)
+        }
+    }
+
+    private func takeReadError(_ error: AVFailure) {
+        if error.isInterrupted { return }
+        if error.isWouldBlock {
+            monitor.pause(.milliseconds(5))
+            return
+        }
+        damage += 1
+        monitor.update {
+            $0.decodeErrors += 1
+            $0.lastError = error.description
+        }
+        if error.isInvalidData, damage < Self.damageLimit { return }
+        failure = error
+        inputEnded = true
+    }
+
+    /// Whether the track that is not `track` was read as far ahead as is allowed.
+    private func isFull(besides track: TrackKind) -> Bool {
+        guard let video, let sound else { return false }
+        let other = track == .video ? sound.decoder.queue : video.decoder.queue
+        // Before the first picture nothing can be decoded of the sound, however long it is.
+        if !timeline.hasOrigin { return false }
+        return other.length >= CompressedQueue.timeLimit || other.bytes >= CompressedQueue.byteLimit
+    }
+
+    /// Gives up the oldest sound when there is too much of it before the first picture.
+    private func makeSpace() {
+        guard let sound, !timeline.hasOrigin else { return }
+        while sound.decoder.queue.bytes > CompressedQueue.byteLimit { _ = sound.decoder.queue.popFirst() }
+    }
+}

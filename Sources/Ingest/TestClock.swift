@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// When the test signal flashes and beeps: once a second, from the first frame at or after the full second, for the
+/// whole number of frames that is nearest to 80 ms. Sound and picture meet to the sample, at every frame rate.
+struct TestClock: Hashable {
+    private let frameRate: FrameRate
+    private let sampleBase: TimeBase
+
+    /// How many frames a flash lasts; at least 1.
+    let flashLength: Int64
+
+    init(frameRate: FrameRate, sampleRate: Int32) {
+        self.frameRate = frameRate
+        sampleBase = TimeBase(1, sampleRate)
+        flashLength = max(1, TimeBase.milliseconds.rescale(80, to: frameRate.timeBase))
+    }
+
+    /// Whether frame `number` flashes.
+    func flashes(_ number: Int64) -> Bool {
+        let second = frameRate.timeBase.rescale(number, to: TimeBase(1, 1), rounding: .down)
+        return number - firstFrame(of: second) < flashLength
+    }
+
+    /// The first frame at or after the full second.
+    func firstFrame(of second: Int64) -> Int64 {
+        TimeBase(1, 1).rescale(second, to: frameRate.timeBase, rounding: .up)
+    }
+
+    /// The sample at which frame `number` begins.
+    func sample(of number: Int64) -> Int64 { frameRate.timeBase.rescale(number, to: sampleBase) }
+
+    /// The samples of the beep in second `second`.
+    func beep(in second: Int64) -> Range<Int64> {
+        let first = firstFrame(of: second)
+        return sample(of: first)..<sample(of: first + flashLength)
+    }
+
+    /// Hours, minutes, seconds and frames of `number`, counted without dropped numbers at the whole rate next above.
+    func timecode(of number: Int64) -> String {
+        let rate = (Int64(frameRate.numerator) + Int64(frameRate.denominator) - 1) / Int64(frameRate.denominator)
+        let seconds = number / rate
+        let parts = [seconds / 3600 % 100, seconds / 60 % 60, seconds % 60, number % rate]
+        return parts.map { Self.padded($0, 2) }.joined(separator: ":")
+    }
+
+    /// `number` with zeros in front, `length` digits at least.
+    static func padded(_ number: Int64, _ length: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, length - digits.count)) + digits
+    }
+}

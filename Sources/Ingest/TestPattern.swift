@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Media
+
+/// The test signal's pictures: 75 % colour bars, timecode and frame number, a square that moves, a grey ramp with a
+/// field that flashes white, and the ``FrameCounterCode``.
+///
+/// What does not move is drawn once; a frame is a copy of it and a few small rectangles.
+struct TestPattern {
+    private struct Area {
+        var x: Int
+        var y: Int
+        var width: Int
+        var height: Int
+    }
+
+    private let width: Int
+    private let height: Int
+    private let white: UInt8
+    private let black: UInt8
+    private let clock: TestClock
+    private let code: FrameCounterCode.Layout?
+    private let base: [UInt8]
+    private let scale: Int
+    private let text: Area
+    private let track: Area
+    private let flash: Area
+
+    /// A pattern of the size and colours of `format`. Below 160 by 90 the frame counter does not fit and is left out.
+    init(format: VideoFormat, clock: TestClock) {
+        (width, height) = (format.width, format.height)
+        (white, black) = format.colour.isFullRange ? (255, 0) : (235, 16)
+        self.clock = clock
+        code = FrameCounterCode.layout(width: width, height: height)
+        let usable = code?.top ?? height
+        let bars = usable * 6 / 10 & ~1
+        let strip = max(2, usable / 8 & ~1)
+        let lowest = usable - bars - strip & ~1
+        scale = max(1, width / (12 * BitmapFont.advance * 2))
+        let textWidth = min(width, 12 * BitmapFont.advance * scale) & ~1
+        let textHeight = min(bars, (2 * BitmapFont.height + 3) * scale) & ~1
+        text = Area(
+            x: (width - textWidth) / 2 & ~1, y: (bars - textHeight) / 2 & ~1, width: textWidth, height: textHeight)
+        track = Area(x: 0, y: bars, width: width, height: strip)
+        flash = Area(x: width * 3 / 4 & ~1, y: bars + strip, width: width / 4 & ~1, height: max(0, lowest))
+        base = Self.draw(format, bars: bars, ramp: bars + strip..<bars + strip + max(0, lowest), text: text)
+    }
+
+    /// Frame `number`.
+    func frame(_ number: Int64) -> PictureBuffer {
+        PictureBuffer(width: width, height: height) { pixels in
+            pixels.copyBytes(from: base)
+            let side = track.height
+            let path = max(1, width - side)
+            let step = max(2, width / 160 & ~1)
+            fill(Area(x: Int(number * Int64(step) % Int64(path)), y: track.y, width: side, height: side), white, pixels)
+            if clock.flashes(number) { fill(flash, white, pixels) }
+            write(clock.timecode(of: number), y: text.y + scale, pixels)
+            write(TestClock.padded(number, 8), y: text.y + (BitmapFont.height + 2) * scale, pixels)
+            drawCode(number, pixels)
+        }
+    }
+
+    private func drawCode(_ number: Int64, _ pixels: UnsafeMutableRawBufferPointer) {
+        guard let code else { return }
+        let bits = FrameCounterCode.bits(of: UInt32(truncatingIfNeeded: number))
+        for index in 0..<FrameCounterCode.bitCount
+        where bits >> UInt64(FrameCounterCode.bitCount - 1 - index) & 1 == 1 {
+            let area = Area(
+                x: index % code.columns * code.block, y: code.top + index / code.columns * code.block,
+                width: code.block, height: code.block)
+            fill(area, white, pixels)
+        }
+    }
+
+    private func write(_ line: String, y: Int, _ pixels: UnsafeMutableRawBufferPointer) {
+        let characters = Array(line.utf8)
+        var x = text.x + (text.width - characters.count * BitmapFont.advance * scale) / 2
+        for character in characters {
+            for (row, bits) in BitmapFont.rows(of: character).enumerated() {
+                for column in 0..<BitmapFont.width where bits >> (BitmapFont.width - 1 - column) & 1 == 1 {
+                    let dot = Area(x: x + column * scale, y: y + row * scale, width: scale, height: scale)
+                    fill(dot, white, pixels)
+                }
+            }
+            x += BitmapFont.advance * scale
+        }
+    }
+
+    /// Fills the part of `area` that lies within the picture with `luma`.
+    private func fill(_ area: Area, _ luma: UInt8, _ pixels: UnsafeMutableRawBufferPointer) {
+        let columns = max(0, area.x)..<max(0, area.x, min(width, area.x + area.width))
+        guard let start = pixels.baseAddress, !columns.isEmpty else { return }
+        for row in max(0, area.y)..<max(0, area.y, min(height, area.y + area.height)) {
+            memset(start + row * width + columns.lowerBound, Int32(luma), columns.count)
+        }
+    }
+}
+
+extension TestPattern {
+    /// The picture without what moves.
+    private static func draw(_ format: VideoFormat, bars: Int, ramp: Range<Int>, text: Area) -> [UInt8] {
+        let (width, height) = (format.width, format.height)
+        let colours = TestColours(format.colour)
+        let luma = width * height
+        var pixels = [UInt8](repeating: colours.black.y, count: luma)
+        pixels += [UInt8](repeating: 128, count: luma / 2)
+        for row in 0..<bars {
+            for column in 0..<width {
+                let isText =
+                    (text.y..<text.y + text.height).contains(row)
+                    && (text.x..<text.x + text.width).contains(column)
+                if isText { continue }
+                let colour = colours.bars[column * colours.bars.count / width]
+                pixels[row * width + column] = colour.y
+                let chroma = luma + row / 2 * (width / 2) + column / 2
+                pixels[chroma] = colour.u
+                pixels[chroma + luma / 4] = colour.v
+            }
+        }
+        let span = Int(colours.white.y) - Int(colours.black.y)
+        for row in ramp {
+            for column in 0..<(width * 3 / 4 & ~1) {
+                pixels[row * width + column] = UInt8(Int(colours.black.y) + column * span / width)
+            }
+        }
+        return pixels
+    }
+}
+
+/// The colours of the bars in YCbCr of a given matrix and range.
+struct TestColours {
+    struct Colour: Hashable {
+        var y: UInt8
+        var u: UInt8
+        var v: UInt8
+    }
+
+    let white: Colour
+    let black: Colour
+    /// White, yellow, cyan, green, magenta, red, blue at 75 %.
+    let bars: [Colour]
+
+    init(_ description: ColourDescription) {
+        func colour(_ red: Double, _ green: Double, _ blue: Double) -> Colour {
+            // Kr and Kb of ITU-T H.273, table 4.
+            let (kr, kb) =
+                switch description.matrix {
+                case 5, 6: (0.299, 0.114)
+                case 9: (0.2627, 0.0593)
+                default: (0.2126, 0.0722)
+                }
+            let y = kr * red + (1 - kr - kb) * green + kb * blue
+            let (u, v) = ((blue - y) / (2 * (1 - kb)), (red - y) / (2 * (1 - kr)))
+            let full = description.isFullRange
+            return Colour(
+                y: UInt8((full ? 255 * y : 16 + 219 * y).rounded()),
+                u: UInt8(min(255, (128 + (full ? 255 : 224) * u).rounded())),
+                v: UInt8(min(255, (128 + (full ? 255 : 224) * v).rounded())))
+        }
+        white = colour(1, 1, 1)
+        black = colour(0, 0, 0)
+        let on = 0.75
+        bars = [
+            colour(on, on, on), colour(on, on, 0), colour(0, on, on), colour(0, on, 0), colour(on, 0, on),
+            colour(on, 0, 0), colour(0, 0, on),
+        ]
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// Decodes, places and converts a source's pictures. Used by one thread.
+final class VideoTrack {
+    let decoder: TrackDecoder
+    private let converter: PictureConverter
+    private let sink: any SourceSink
+    private let monitor: SourceMonitor
+    private let isLive: Bool
+
+    /// Whether the round's last picture was delivered.
+    private(set) var isFinished = false
+
+    init(
+        _ decoder: TrackDecoder, target: VideoFormat, sink: any SourceSink, monitor: SourceMonitor, isLive: Bool,
+        subject: String
+    ) throws(AVFailure) {
+        self.decoder = decoder
+        self.sink = sink
+        self.monitor = monitor
+        self.isLive = isLive
+        converter = try PictureConverter(decoder.stream, target: target, subject: subject)
+    }
+
+    /// Decodes one picture and delivers what is ready. `onRestart` runs before a live source's timeline begins anew.
+    func step(
+        inputEnded: Bool, timeline: inout SourceTimeline, onRestart: () -> Void
+    ) -> TrackDecoder.Progress {
+        switch decoder.next(inputEnded: inputEnded) {
+        case .needsPacket:
+            return .needsPacket
+        case .ended:
+            isFinished = true
+            guardingConversion { () throws(AVFailure) in try converter.finish(deliver: deliver) }
+            return .ended
+        case .frame(let picture):
+            let pts = picture.pts
+            if isLive, timeline.isBroken(by: pts) {
+                converter.reset()
+                timeline.restart()
+                onRestart()
+            }
+            let position = timeline.place(pts)
+            guardingConversion { () throws(AVFailure) in
+                try converter.convert(picture, pts: position, deliver: deliver)
+            }
+            return .advanced
+        }
+    }
+
+    /// Makes ready for the next round.
+    func flush() {
+        decoder.flush()
+        converter.reset()
+        isFinished = false
+    }
+
+    private func deliver(_ frame: VideoFrame) {
+        sink.deliver(frame)
+        monitor.update { $0.framesDecoded += 1 }
+    }
+
+    private func guardingConversion(_ body: () throws(AVFailure) -> Void) {
+        do throws(AVFailure) {
+            try body()
+        } catch {
+            converter.reset()
+            monitor.update {
+                $0.decodeErrors += 1
+                $0.lastError = error.description
+            }
+        }
+    }
+}

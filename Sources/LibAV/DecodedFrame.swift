@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+public import Media
+
+/// One decoded picture or run of sound, in the memory of the library that decoded it; the owner of an `AVFrame`.
+///
+/// The frame is filled before it is shared and immutable from then on, so any thread may read it.
+public final class DecodedFrame: PictureStorage {
+    // Filled by a decoder or a filter before anybody else holds the object; only read from then on; freed in `deinit`.
+    nonisolated(unsafe) let frame: UnsafeMutablePointer<AVFrame>
+
+    init(subject: String) throws(AVFailure) {
+        frame = try AVFailure.unwrap(av_frame_alloc(), "allocate a frame for", subject)
+    }
+
+    deinit {
+        var owned: UnsafeMutablePointer<AVFrame>? = frame
+        av_frame_free(&owned)
+    }
+
+    /// Presentation time in ticks of the stream's time base: the stated one, or libav's best guess; nil when there is
+    /// nothing to guess from.
+    public var pts: Int64? {
+        frame.pointee.best_effort_timestamp.asTimestamp ?? frame.pointee.pts.asTimestamp
+    }
+    /// Columns of a picture.
+    public var width: Int { Int(frame.pointee.width) }
+    /// Rows of a picture.
+    public var height: Int { Int(frame.pointee.height) }
+    /// Samples a second, for sound.
+    public var sampleRate: Int { Int(frame.pointee.sample_rate) }
+    /// Samples per channel, for sound.
+    public var sampleCount: Int { Int(frame.pointee.nb_samples) }
+    /// Whether the decoder met errors in this frame and concealed them.
+    public var isDamaged: Bool {
+        frame.pointee.decode_error_flags != 0 || frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
+    }
+
+    /// Lends the planes of a 4:2:0 picture. Of any other frame the planes mean nothing.
+    public func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
+        let data = frame.pointee.data
+        let stride = frame.pointee.linesize
+        guard let y = data.0, let u = data.1, let v = data.2 else {
+            preconditionFailure("only a frame that was checked to be planar 4:2:0 is handed out as picture storage")
+        }
+        return try body(
+            Planes(
+                y: .init(bytes: y, stride: Int(stride.0)), u: .init(bytes: u, stride: Int(stride.1)),
+                v: .init(bytes: v, stride: Int(stride.2))))
+    }
+
+    var pixelFormat: AVPixelFormat { AVPixelFormat(rawValue: frame.pointee.format) }
+
+    /// Whether the planes can be read as 8-bit planar 4:2:0, top row first.
+    var isPlanar420: Bool {
+        (pixelFormat == AV_PIX_FMT_YUV420P || pixelFormat == AV_PIX_FMT_YUVJ420P)
+            && frame.pointee.linesize.0 > 0 && frame.pointee.linesize.1 > 0 && frame.pointee.linesize.2 > 0
+    }
+}

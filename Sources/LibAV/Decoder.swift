@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+internal import Media
+
+/// Decodes the packets of one stream; the owner of an `AVCodecContext`. Used by one thread at a time.
+public final class Decoder {
+    /// How a picture's decoding may be spread over threads.
+    public enum Threading: Sendable {
+        /// Two pictures at a time: more speed, one picture of delay.
+        case frames
+        /// Two parts of one picture at a time, where the coding allows it: no delay.
+        case slices
+    }
+
+    /// What ``receive()`` found.
+    public enum Output {
+        /// A frame.
+        case frame(DecodedFrame)
+        /// Nothing until the next packet is sent.
+        case needsPacket
+        /// Nothing any more: the decoder was drained.
+        case ended
+    }
+
+    private let context: UnsafeMutablePointer<AVCodecContext>
+    private let subject: String
+
+    /// A decoder for `stream`. Two threads at most, so as not to compete with the encoder.
+    public init(_ stream: StreamInfo, threading: Threading, subject: String) throws(AVFailure) {
+        self.subject = "\(stream.codecName) of \(subject)"
+        let parameters = stream.parameters.pointer
+        guard let codec = avcodec_find_decoder(parameters.pointee.codec_id) else {
+            throw AVFailure(
+                operation: "find a decoder for", subject: self.subject, code: relay_averror_decoder_not_found)
+        }
+        context = try AVFailure.unwrap(avcodec_alloc_context3(codec), "allocate a decoder for", self.subject)
+        do {
+            try AVFailure.check(avcodec_parameters_to_context(context, parameters), "set up", self.subject)
+            // Without the packets' time base the decoder cannot move the pts of sound whose priming it cuts off.
+            context.pointee.pkt_timebase = AVRational(
+                num: stream.timeBase.numerator, den: stream.timeBase.denominator)
+            context.pointee.thread_count = stream.kind == .video ? 2 : 1
+            context.pointee.thread_type = threading == .frames ? FF_THREAD_FRAME : FF_THREAD_SLICE
+            try AVFailure.check(avcodec_open2(context, codec, nil), "open a decoder for", self.subject)
+        } catch {
+            var owned: UnsafeMutablePointer<AVCodecContext>? = context
+            avcodec_free_context(&owned)
+            throw error
+        }
+    }
+
+    deinit {
+        var owned: UnsafeMutablePointer<AVCodecContext>? = context
+        avcodec_free_context(&owned)
+    }
+
+    /// Gives the decoder a packet, or nil to say that none follows. Call it only when ``receive()`` asked for one.
+    /// An error means that this packet is lost; the next one may be good.
+    public func send(_ packet: PacketBox?) throws(AVFailure) {
+        try AVFailure.check(avcodec_send_packet(context, packet?.packet), "decode", subject)
+    }
+
+    /// Takes the next frame out. An error means that a frame is lost; the next one may be good.
+    public func receive() throws(AVFailure) -> Output {
+        let frame = try DecodedFrame(subject: subject)
+        let code = avcodec_receive_frame(context, frame.frame)
+        if code == relay_averror(EAGAIN) { return .needsPacket }
+        if code == relay_averror_eof { return .ended }
+        try AVFailure.check(code, "decode", subject)
+        return .frame(frame)
+    }
+
+    /// Forgets everything sent so far, for the packets of another place in the stream; also ends a drain.
+    public func flush() { avcodec_flush_buffers(context) }
+}

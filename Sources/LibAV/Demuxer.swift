@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+internal import Media
+
+/// Reads packets from a file, a URL or a device; the owner of an `AVFormatContext`. Used by one thread at a time, but
+/// for its ``Interrupter``.
+public final class Demuxer {
+    /// How an input is opened.
+    public struct Options: Sendable {
+        /// The name of a demuxer or device (`v4l2`, `alsa`, `lavfi`, …); nil to find out by probing.
+        public var format: String?
+        /// libav's own options; those that the input does not know are ignored.
+        public var values: [String: String]
+        /// The longest that opening may take; nil means for ever.
+        public var openTimeout: Duration?
+        /// The longest that one read may take; nil means for ever.
+        public var readTimeout: Duration?
+
+        /// Options of these values.
+        public init(
+            format: String? = nil, values: [String: String] = [:], openTimeout: Duration? = nil,
+            readTimeout: Duration? = nil
+        ) {
+            self.format = format
+            self.values = values
+            self.openTimeout = openTimeout
+            self.readTimeout = readTimeout
+        }
+    }
+
+    private let context: UnsafeMutablePointer<AVFormatContext>
+    private let interrupter: Interrupter
+    private let subject: String
+    private let readTimeout: Duration?
+
+    /// All streams of picture or sound, but for attached pictures.
+    public let streams: [StreamInfo]
+    /// The stream that libav considers best of each kind.
+    public let bestVideo: StreamInfo?
+    /// The sound that belongs to ``bestVideo``, or the best one.
+    public let bestAudio: StreamInfo?
+
+    /// Opens `url` and reads as much of it as is needed to know its streams. Blocks; `interrupter` ends it.
+    /// `subject` is how errors name the input.
+    public init(url: String, options: Options, interrupter: Interrupter, subject: String) throws(AVFailure) {
+        _ = Library.prepared
+        self.interrupter = interrupter
+        self.subject = subject
+        readTimeout = options.readTimeout
+        interrupter.allow(options.openTimeout)
+        context = try Self.open(url, options, interrupter, subject)
+        do {
+            try Self.check(avformat_find_stream_info(context, nil), "probe", subject, interrupter)
+            streams = try Self.describe(context, subject)
+        } catch {
+            var owned: UnsafeMutablePointer<AVFormatContext>? = context
+            avformat_close_input(&owned)
+            throw error
+        }
+        let video = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
+        let audio = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, max(video, -1), nil, 0)
+        let found = streams
+        bestVideo = found.first { $0.index == Int(video) } ?? found.first { $0.kind == .video }
+        bestAudio = found.first { $0.index == Int(audio) }
+    }
+
+    deinit {
+        var owned: UnsafeMutablePointer<AVFormatContext>? = context
+        avformat_close_input(&owned)
+    }
+
+    /// How long the input lasts, if that is known.
+    public var duration: Duration? {
+        context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil }
+    }
+
+    /// Whether timestamps may jump within the stream by design, as in MPEG-TS.
+    public var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
+
+    private var formatFlags: Int32 { context.pointee.iformat?.pointee.flags ?? 0 }
+
+    /// Delivers only packets of the streams in `indices` from now on.
+    public func select(_ indices: Set<Int>) {
+        for index in 0..<Int(context.pointee.nb_streams) {
+            context.pointee.streams?[index]?.pointee.discard =
+                indices.contains(index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
+        }
+    }
+
+    /// The next packet, or nil at the end. Blocks; the interrupter ends it.
+    public func readPacket() throws(AVFailure) -> PacketBox? {
+        let box = try PacketBox(subject: subject)
+        interrupter.allow(readTimeout)
+        let code = av_read_frame(context, box.packet)
+        if code == relay_averror_eof, !interrupter.mustEnd { return nil }
+        try Self.check(code, "read", subject, interrupter)
+        return box
+    }
+
+    /// Goes back to the first packet.
+    public func seekToStart() throws(AVFailure) {
+        interrupter.allow(readTimeout)
+        // MPEG-TS seeks to times by bisection and may miss the first keyframe; the first byte cannot be missed.
+        if formatFlags & AVFMT_TS_DISCONT != 0, formatFlags & AVFMT_NO_BYTE_SEEK == 0,
+            avformat_seek_file(context, -1, 0, 0, 0, AVSEEK_FLAG_BYTE) >= 0
+        {
+            return
+        }
+        let start = context.pointee.start_time.asTimestamp ?? 0
+        let code = avformat_seek_file(context, -1, .min, start, start, AVSEEK_FLAG_BACKWARD)
+        try Self.check(code, "rewind", subject, interrupter)
+    }
+}
+
+extension Demuxer {
+    private static func open(
+        _ url: String, _ options: Options, _ interrupter: Interrupter, _ subject: String
+    ) throws(AVFailure) -> UnsafeMutablePointer<AVFormatContext> {
+        var format: UnsafePointer<AVInputFormat>?
+        if let name = options.format {
+            format = av_find_input_format(name)
+            guard format != nil else {
+                throw AVFailure(operation: "find the device \(name) for", subject: subject, code: relay_averror(ENODEV))
+            }
+        }
+        var context = avformat_alloc_context()
+        guard let allocated = context else {
+            throw AVFailure(operation: "open", subject: subject, code: relay_averror(ENOMEM))
+        }
+        // The demuxer keeps the interrupter for as long as the context lives.
+        allocated.pointee.interrupt_callback = AVIOInterruptCB(
+            callback: { opaque in
+                guard let opaque else { return 0 }
+                return Unmanaged<Interrupter>.fromOpaque(opaque).takeUnretainedValue().mustEnd ? 1 : 0
+            },
+            opaque: Unmanaged.passUnretained(interrupter).toOpaque())
+        var dictionary: OpaquePointer?
+        defer { av_dict_free(&dictionary) }
+        for (key, value) in options.values { av_dict_set(&dictionary, key, value, 0) }
+        // On failure libav frees the context itself.
+        try check(avformat_open_input(&context, url, format, &dictionary), "open", subject, interrupter)
+        return try AVFailure.unwrap(context, "open", subject)
+    }
+
+    private static func describe(
+        _ context: UnsafeMutablePointer<AVFormatContext>, _ subject: String
+    ) throws(AVFailure) -> [StreamInfo] {
+        var found: [StreamInfo] = []
+        for index in 0..<Int(context.pointee.nb_streams) {
+            guard let stream = context.pointee.streams?[index],
+                stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0
+            else { continue }
+            if let info = try StreamInfo(stream, subject: subject) { found.append(info) }
+        }
+        return found
+    }
+
+    /// Throws if `code` is a failure; a deadline that passed is told apart from an interruption.
+    private static func check(
+        _ code: Int32, _ operation: String, _ subject: String, _ interrupter: Interrupter
+    ) throws(AVFailure) {
+        guard code < 0 else { return }
+        if interrupter.isInterrupted {
+            throw AVFailure(operation: operation, subject: subject, code: relay_averror_exit)
+        }
+        let timedOut = interrupter.hasTimedOut
+        throw AVFailure(operation: operation, subject: subject, code: timedOut ? relay_averror(ETIMEDOUT) : code)
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+internal import Media
+
+/// One compressed packet as a demuxer delivered it; the owner of an `AVPacket`. Used by one thread at a time.
+public final class PacketBox {
+    let packet: UnsafeMutablePointer<AVPacket>
+
+    init(subject: String) throws(AVFailure) {
+        packet = try AVFailure.unwrap(av_packet_alloc(), "allocate a packet for", subject)
+    }
+
+    deinit {
+        var owned: UnsafeMutablePointer<AVPacket>? = packet
+        av_packet_free(&owned)
+    }
+
+    /// The stream that the packet belongs to, as ``StreamInfo/index``.
+    public var streamIndex: Int { Int(packet.pointee.stream_index) }
+    /// Bytes.
+    public var size: Int { Int(packet.pointee.size) }
+    /// Whether the container or the transport says that bytes are missing or wrong.
+    public var isCorrupt: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
+
+    /// Presentation time in ticks of the stream's time base, if it is known.
+    public var pts: Int64? { packet.pointee.pts.asTimestamp }
+    /// Decoding time in ticks of the stream's time base, if it is known.
+    public var dts: Int64? { packet.pointee.dts.asTimestamp }
+    /// How long the packet lasts in ticks of the stream's time base; 0 when unknown.
+    public var duration: Int64 { packet.pointee.duration }
+
+    /// Moves both times by `ticks`.
+    public func shift(by ticks: Int64) {
+        if let pts { packet.pointee.pts = pts &+ ticks }
+        if let dts { packet.pointee.dts = dts &+ ticks }
+    }
+}
+
+extension Int64 {
+    /// The value, or nil where libav means "no timestamp".
+    var asTimestamp: Int64? { self == relay_av_nopts ? nil : self }
+}
+
+extension AVRational {
+    /// The fraction as a time base, if it is positive.
+    var asTimeBase: TimeBase? { num > 0 && den > 0 ? TimeBase(num, den) : nil }
+    /// The fraction as a rate, if it is positive.
+    var asFrameRate: FrameRate? { num > 0 && den > 0 ? FrameRate(num, den) : nil }
+    /// The fraction as the shape of a pixel, if it is positive.
+    var asAspectRatio: SampleAspectRatio? { num > 0 && den > 0 ? SampleAspectRatio(num, den) : nil }
+}

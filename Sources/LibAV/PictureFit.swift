@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// How a picture of one shape is put into a frame of another: pure arithmetic.
+struct PictureFit: Hashable {
+    /// What the picture is scaled to, in pixels of the frame; even.
+    let width: Int
+    /// What the picture is scaled to, in pixels of the frame; even.
+    let height: Int
+    /// Columns left of the picture; even.
+    let left: Int
+    /// Rows above the picture; even.
+    let top: Int
+    /// Whether the picture need not be scaled, at most be cut by the odd last column and row.
+    let isExact: Bool
+
+    /// Fits an upright picture of `width` by `height` pixels of shape `aspect` into `target`, keeping the shape that
+    /// a viewer sees. Bars thinner than two pixels are not drawn: they come of rounding, not of another shape.
+    init(width: Int, height: Int, aspect: SampleAspectRatio, target: VideoFormat) {
+        // Width to height of the picture, in pixels of the target.
+        let across = Int64(width) * Int64(aspect.horizontal) * Int64(target.sampleAspectRatio.vertical)
+        let down = Int64(height) * Int64(aspect.vertical) * Int64(target.sampleAspectRatio.horizontal)
+        let (full, tall) = (Int64(target.width), Int64(target.height))
+        let wide = Int128(full) * Int128(down) <= Int128(tall) * Int128(across)
+        var fitted = (width: full, height: tall)
+        if wide {
+            fitted.height = Int64(clamping: (Int128(full) * Int128(down) + Int128(across) / 2) / Int128(across))
+        } else {
+            fitted.width = Int64(clamping: (Int128(tall) * Int128(across) + Int128(down) / 2) / Int128(down))
+        }
+        self.width = Self.even(fitted.width, within: full)
+        self.height = Self.even(fitted.height, within: tall)
+        left = (target.width - self.width) / 2 & ~1
+        top = (target.height - self.height) / 2 & ~1
+        isExact = width & ~1 == self.width && height & ~1 == self.height
+    }
+
+    /// Whether the picture fills `target` without bars.
+    func fills(_ target: VideoFormat) -> Bool { width == target.width && height == target.height }
+
+    private static func even(_ length: Int64, within limit: Int64) -> Int {
+        let rounded = (length + 1) & ~1
+        return Int(limit - rounded <= 2 ? limit : max(2, rounded))
+    }
+}

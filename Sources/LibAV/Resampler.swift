@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+public import Media
+
+/// Converts decoded sound of any rate, layout and sample type to the program's; the owner of a `SwrContext`.
+///
+/// The buffers that come out follow each other without a hole from the position given to ``start(at:)``. The sample
+/// at position p is the sound of that very moment: what the filter holds back comes with a later buffer, at its own
+/// place. Mono becomes both channels at full level; more channels are mixed down by ITU-R BS.775 without
+/// attenuation. Used by one thread at a time.
+public final class Resampler {
+    /// What decides how the library must be set up.
+    private struct Shape: Hashable {
+        var rate: Int32
+        var format: Int32
+        var channels: Int32
+        var layout: UInt64
+    }
+
+    private let target: AudioFormat
+    private let subject: String
+    private var shape: Shape?
+    private var context: OpaquePointer?
+    /// Samples given to the running context, in its own rate, and samples that came out of it.
+    private var taken: Int64 = 0
+    private var given: Int64 = 0
+
+    /// The position of the next sample to come out, in samples of the target.
+    public private(set) var position: Int64 = 0
+
+    /// A resampler into `target`.
+    public init(target: AudioFormat, subject: String) {
+        self.target = target
+        self.subject = subject
+    }
+
+    deinit { swr_free(&context) }
+
+    /// How many samples, in the target's rate, went in and have not come out: the next frame's first sample will be
+    /// at ``position`` plus this.
+    public var pending: Int64 { due - given }
+
+    /// How many samples must have come out when everything that went in is out.
+    private var due: Int64 {
+        guard let shape else { return 0 }
+        return TimeBase(1, shape.rate).rescale(taken, to: target.timeBase)
+    }
+
+    /// Says where the next frame's first sample belongs. What the filter holds back is lost; ``flush()`` it before.
+    public func start(at position: Int64) {
+        close()
+        self.position = position
+    }
+
+    /// Converts a frame. Sound in another shape than before ends the filter, whose tail comes out first.
+    public func convert(_ frame: DecodedFrame) throws(AVFailure) -> AudioBuffer {
+        let values = frame.frame.pointee
+        let current = Shape(
+            rate: values.sample_rate, format: values.format, channels: values.ch_layout.nb_channels,
+            layout: values.ch_layout.order == AV_CHANNEL_ORDER_NATIVE ? values.ch_layout.u.mask : 0)
+        var head: AudioBuffer?
+        if let shape, shape != current { head = try flush() }
+        if context == nil { try open(current) }
+        taken += Int64(values.nb_samples)
+        let tail = try run(
+            values.extended_data.map { UnsafeMutableRawPointer($0) }, samples: values.nb_samples)
+        guard var head else { return tail }
+        head.append(tail)
+        return head
+    }
+
+    /// The tail that the filter holds back, cut to the length of what went in.
+    public func flush() throws(AVFailure) -> AudioBuffer {
+        let missing = Int(max(0, pending))
+        var rest = AudioBuffer.silence(at: position, count: 0, format: target)
+        if context != nil, missing > 0 {
+            rest = try run(nil, samples: 0, limit: missing)
+        }
+        close()
+        return rest
+    }
+
+    private func close() {
+        swr_free(&context)
+        shape = nil
+        taken = 0
+        given = 0
+    }
+}
+
+extension Resampler {
+    private func open(_ new: Shape) throws(AVFailure) {
+        var input = AVChannelLayout()
+        var output = AVChannelLayout()
+        defer {
+            av_channel_layout_uninit(&input)
+            av_channel_layout_uninit(&output)
+        }
+        // Channels without names are taken to be in the usual order for their number.
+        if new.layout == 0 || av_channel_layout_from_mask(&input, new.layout) < 0 {
+            av_channel_layout_default(&input, new.channels)
+        }
+        av_channel_layout_default(&output, Int32(target.channels))
+        let code = swr_alloc_set_opts2(
+            &context, &output, AV_SAMPLE_FMT_FLTP, target.sampleRate, &input, AVSampleFormat(rawValue: new.format),
+            new.rate, 0, nil)
+        try AVFailure.check(code, "set up sound of", subject)
+        if new.channels == 1, target.channels == 2 {
+            try AVFailure.check(swr_set_matrix(context, [1, 1], 1), "set up sound of", subject)
+        }
+        try AVFailure.check(swr_init(context), "set up sound of", subject)
+        shape = new
+    }
+
+    private func run(
+        _ input: UnsafeMutableRawPointer?, samples: Int32, limit: Int = .max
+    ) throws(AVFailure) -> AudioBuffer {
+        let room = min(limit, Int(max(0, swr_get_out_samples(context, samples))))
+        var planes: [UnsafeMutablePointer<Float>] = []
+        for _ in 0..<target.channels { planes.append(.allocate(capacity: max(1, room))) }
+        defer { for plane in planes { plane.deallocate() } }
+        var outputs: [UnsafeMutablePointer<UInt8>?] = planes.map {
+            UnsafeMutableRawPointer($0).assumingMemoryBound(to: UInt8.self)
+        }
+        let inputs = input?.assumingMemoryBound(to: UnsafePointer<UInt8>?.self)
+        let code = swr_convert(context, &outputs, Int32(room), inputs, samples)
+        let count = Int(try AVFailure.check(code, "resample sound of", subject))
+        let buffer = AudioBuffer(
+            position: position, format: target,
+            channels: planes.map { [Float](UnsafeBufferPointer(start: $0, count: count)) })
+        position += Int64(count)
+        given += Int64(count)
+        return buffer
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+public import Media
+
+/// What a demuxer knows about one stream.
+public struct StreamInfo: Sendable {
+    /// What is known of a picture.
+    public struct Video: Sendable {
+        /// Columns as coded, before any turn.
+        public let width: Int
+        /// Rows as coded, before any turn.
+        public let height: Int
+        /// The average rate that the container states or that probing found.
+        public let averageRate: FrameRate?
+        /// The lowest rate by which every timestamp can be expressed.
+        public let baseRate: FrameRate?
+        /// The shape of a coded pixel, if it is stated.
+        public let sampleAspectRatio: SampleAspectRatio?
+        /// Colour tags; ``Media/ColourDescription/bt709`` for RGB, which is converted to it.
+        public let colour: ColourDescription
+        /// How pictures must be turned.
+        public let orientation: Orientation
+        /// Whether the container or the codec says that pictures consist of two fields.
+        public let isInterlaced: Bool
+    }
+
+    /// The number of the stream in its container.
+    public let index: Int
+    /// Which track it can serve.
+    public let kind: TrackKind
+    /// The time base of its packets and frames.
+    public let timeBase: TimeBase
+    /// Time of the first packet in ticks of ``timeBase``, if it is known.
+    public let startTime: Int64?
+    /// The codec's name.
+    public let codecName: String
+    /// For a picture.
+    public let video: Video?
+    /// Samples a second, for sound; 0 for a picture.
+    public let sampleRate: Int
+
+    let parameters: CodecParameters
+}
+
+/// The owner of a copy of an `AVCodecParameters`.
+final class CodecParameters: Sendable {
+    // Written only in `init`; read-only from then on; freed in `deinit`.
+    nonisolated(unsafe) let pointer: UnsafeMutablePointer<AVCodecParameters>
+
+    init(copying source: UnsafeMutablePointer<AVCodecParameters>, subject: String) throws(AVFailure) {
+        pointer = try AVFailure.unwrap(avcodec_parameters_alloc(), "describe", subject)
+        try AVFailure.check(avcodec_parameters_copy(pointer, source), "describe", subject)
+    }
+
+    deinit {
+        var owned: UnsafeMutablePointer<AVCodecParameters>? = pointer
+        avcodec_parameters_free(&owned)
+    }
+}
+
+extension StreamInfo {
+    /// Reads a stream of an opened container; nil if it is neither picture nor sound.
+    init?(_ stream: UnsafeMutablePointer<AVStream>, subject: String) throws(AVFailure) {
+        guard let source = stream.pointee.codecpar, let base = stream.pointee.time_base.asTimeBase else { return nil }
+        switch source.pointee.codec_type {
+        case AVMEDIA_TYPE_VIDEO:
+            kind = .video
+            video = Video(stream, source)
+            sampleRate = 0
+        case AVMEDIA_TYPE_AUDIO:
+            kind = .audio
+            video = nil
+            sampleRate = Int(source.pointee.sample_rate)
+        default:
+            return nil
+        }
+        index = Int(stream.pointee.index)
+        timeBase = base
+        startTime = stream.pointee.start_time.asTimestamp
+        codecName = String(cString: avcodec_get_name(source.pointee.codec_id))
+        parameters = try CodecParameters(copying: source, subject: subject)
+    }
+}
+
+extension StreamInfo.Video {
+    init(_ stream: UnsafeMutablePointer<AVStream>, _ parameters: UnsafeMutablePointer<AVCodecParameters>) {
+        let values = parameters.pointee
+        width = Int(values.width)
+        height = Int(values.height)
+        averageRate = stream.pointee.avg_frame_rate.asFrameRate
+        baseRate = stream.pointee.r_frame_rate.asFrameRate
+        sampleAspectRatio =
+            stream.pointee.sample_aspect_ratio.asAspectRatio ?? values.sample_aspect_ratio.asAspectRatio
+        colour = ColourDescription(
+            format: AVPixelFormat(rawValue: values.format), primaries: values.color_primaries,
+            transfer: values.color_trc, matrix: values.color_space, range: values.color_range)
+        switch values.field_order {
+        case AV_FIELD_TT, AV_FIELD_BB, AV_FIELD_TB, AV_FIELD_BT: isInterlaced = true
+        default: isInterlaced = false
+        }
+        var size = 0
+        let matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size)
+        let entries = UnsafeRawBufferPointer(start: matrix, count: matrix == nil ? 0 : size)
+        orientation = Orientation(
+            matrix: stride(from: 0, to: entries.count & ~3, by: 4).map {
+                entries.loadUnaligned(fromByteOffset: $0, as: Int32.self)
+            })
+    }
+}
+
+extension ColourDescription {
+    /// libav's tags as ours. RGB has no YCbCr tags of its own; it is converted to BT.709 in limited range.
+    init(
+        format: AVPixelFormat, primaries: AVColorPrimaries, transfer: AVColorTransferCharacteristic,
+        matrix: AVColorSpace, range: AVColorRange
+    ) {
+        if format.isRGB {
+            self = .bt709
+        } else {
+            self.init(
+                primaries: UInt8(truncatingIfNeeded: primaries.rawValue),
+                transfer: UInt8(truncatingIfNeeded: transfer.rawValue),
+                matrix: UInt8(truncatingIfNeeded: matrix.rawValue),
+                isFullRange: range == AVCOL_RANGE_JPEG || (range != AVCOL_RANGE_MPEG && format.isFullRangeByNature))
+        }
+    }
+}
+
+extension AVPixelFormat {
+    /// Whether pixels are RGB or a palette of it.
+    var isRGB: Bool {
+        guard let traits = av_pix_fmt_desc_get(self) else { return false }
+        return traits.pointee.flags & UInt64(AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL) != 0
+    }
+
+    /// Whether the format's name alone says full range: the old "J" formats, and grey.
+    var isFullRangeByNature: Bool {
+        switch self {
+        case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P,
+            AV_PIX_FMT_YUVJ411P:
+            true
+        default: av_pix_fmt_desc_get(self)?.pointee.nb_components == 1 && !isRGB
+        }
+    }
+}
