@@ -23,7 +23,7 @@ public struct QueueStatus: Sendable, Codable, Equatable {
 /// `push` is called by the publishing thread and never blocks; the output's own thread pops. What is refused is
 /// counted by cause. Packets are shared, never copied.
 public final class PacketQueue: Sendable {
-    private struct State {
+    fileprivate struct State {
         var packets = Deque<EncodedPacket>()
         var bytes = 0
         var policy: DropPolicy
