@@ -41,9 +41,10 @@ final class RTMPSession {
         var (host, path, target, app) = (
             string(url.host), string(url.playPath), string(url.connectURL), string(url.app)
         )
+        var noProxy = AVal()  // the one argument that librtmp reads without looking whether it is there
         var version = string("FMLE/3.0 (compatible; FMSc/1.0)")
         RTMP_SetupStream(
-            rtmp, RTMP_PROTOCOL_RTMP, &host, UInt32(url.port), nil, &path, &target, nil, nil, &app, nil, nil, 0,
+            rtmp, RTMP_PROTOCOL_RTMP, &host, UInt32(url.port), &noProxy, &path, &target, nil, nil, &app, nil, nil, 0,
             &version, nil, nil, 0, 0, 1, 10)
         rtmp.pointee.Link.pubUser = string(url.user ?? "")
         rtmp.pointee.Link.pubPasswd = string(url.password ?? "")
