@@ -75,5 +75,7 @@ let package = Package(
         .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media"], swiftSettings: settings),
         .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "PublisherTests", dependencies: ["Publisher", "FanOut", "LibAV", "Media"], swiftSettings: settings),
     ]
 )

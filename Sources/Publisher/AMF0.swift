@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A value of AMF0, the notation of RTMP commands (Action Message Format AMF 0, 2.1), as far as servers send it.
+enum AMF0Value: Equatable, Sendable {
+    case number(Double)
+    case boolean(Bool)
+    case string(String)
+    case object([String: AMF0Value])
+    case array([AMF0Value])
+    case null
+
+    /// The text, if it is one.
+    var text: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+
+    /// A property's text, if it is an object with such a property.
+    func text(_ name: String) -> String? {
+        if case .object(let properties) = self { properties[name]?.text } else { nil }
+    }
+}
+
+/// Writes AMF0.
+struct AMF0Writer {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func write(_ number: Double) {
+        bytes.append(0x00)
+        withUnsafeBytes(of: number.bitPattern.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func write(_ flag: Bool) { bytes += [0x01, flag ? 1 : 0] }
+
+    mutating func write(_ text: String) {
+        bytes.append(0x02)
+        name(text)
+    }
+
+    mutating func writeNull() { bytes.append(0x05) }
+
+    /// An ECMA array (2.10) of numbers, booleans and texts.
+    mutating func writeArray(_ properties: [(String, AMF0Value)]) {
+        bytes.append(0x08)
+        withUnsafeBytes(of: UInt32(properties.count).bigEndian) { bytes.append(contentsOf: $0) }
+        for (key, value) in properties {
+            name(key)
+            switch value {
+            case .number(let number): write(number)
+            case .boolean(let flag): write(flag)
+            case .string(let text): write(text)
+            default: writeNull()
+            }
+        }
+        bytes += [0, 0, 0x09]
+    }
+
+    /// A name or short text: at most 65535 bytes (2.4); longer ones are cut.
+    private mutating func name(_ text: String) {
+        let utf8 = Array(text.utf8.prefix(0xFFFF))
+        bytes += [UInt8(utf8.count >> 8), UInt8(utf8.count & 0xFF)]
+        bytes += utf8
+    }
+}
+
+/// Reads AMF0 that somebody else wrote: bounded in depth, and nothing is allocated on the word of a length field.
+struct AMF0Reader {
+    /// The bytes are not AMF0, or nest deeper than 8.
+    struct Malformed: Error {}
+
+    private var bytes: ArraySlice<UInt8>
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes[...] }
+
+    var isAtEnd: Bool { bytes.isEmpty }
+
+    /// All values up to the end, or up to the first that cannot be read.
+    static func values(_ bytes: [UInt8]) -> [AMF0Value] {
+        var reader = AMF0Reader(bytes)
+        var values: [AMF0Value] = []
+        while !reader.isAtEnd, let value = try? reader.next() { values.append(value) }
+        return values
+    }
+
+    mutating func next(depth: Int = 0) throws(Malformed) -> AMF0Value {
+        guard depth < 8 else { throw Malformed() }
+        switch try byte() {
+        case 0x00: return .number(Double(bitPattern: try integer(8)))
+        case 0x01: return .boolean(try byte() != 0)
+        case 0x02: return .string(try string(lengthBytes: 2))
+        case 0x0C: return .string(try string(lengthBytes: 4))
+        case 0x03: return .object(try properties(depth: depth))
+        case 0x08:
+            _ = try integer(4)
+            return .object(try properties(depth: depth))
+        case 0x05, 0x06: return .null
+        case 0x0A: return .array(try array(depth: depth))
+        case 0x0B:
+            let milliseconds = Double(bitPattern: try integer(8))
+            _ = try integer(2)
+            return .number(milliseconds)
+        default: throw Malformed()
+        }
+    }
+
+    private mutating func array(depth: Int) throws(Malformed) -> [AMF0Value] {
+        let count = try integer(4)
+        var values: [AMF0Value] = []
+        for _ in 0..<min(count, UInt64(bytes.count)) { values.append(try next(depth: depth + 1)) }
+        return values
+    }
+
+    private mutating func properties(depth: Int) throws(Malformed) -> [String: AMF0Value] {
+        var properties: [String: AMF0Value] = [:]
+        while true {
+            let name = try string(lengthBytes: 2)
+            if name.isEmpty, bytes.first == 0x09 {
+                bytes.removeFirst()
+                return properties
+            }
+            properties[name] = try next(depth: depth + 1)
+        }
+    }
+
+    private mutating func byte() throws(Malformed) -> UInt8 {
+        guard let byte = bytes.popFirst() else { throw Malformed() }
+        return byte
+    }
+
+    private mutating func integer(_ count: Int) throws(Malformed) -> UInt64 {
+        guard bytes.count >= count else { throw Malformed() }
+        defer { bytes.removeFirst(count) }
+        return bytes.prefix(count).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    private mutating func string(lengthBytes: Int) throws(Malformed) -> String {
+        let count = Int(try integer(lengthBytes))
+        guard bytes.count >= count else { throw Malformed() }
+        defer { bytes.removeFirst(count) }
+        return String(decoding: bytes.prefix(count), as: UTF8.self)
+    }
+}

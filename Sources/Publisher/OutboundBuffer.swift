@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import DequeModule
+internal import Glibc
+internal import Media
+
+/// Bytes on their way to a socket: references to shared bytes, in order, without a copy.
+///
+/// Pure: whoever sends takes ``withVectors(limit:_:)`` and tells ``consume(_:)`` how much the socket took.
+struct OutboundBuffer {
+    private struct Piece {
+        let bytes: SharedBytes
+        var start: Int
+        let end: Int
+        let endsPicture: Bool
+    }
+
+    private var pieces = Deque<Piece>()
+    /// Bytes not taken yet.
+    private(set) var pendingBytes = 0
+
+    var isEmpty: Bool { pieces.isEmpty }
+
+    /// Appends a part of `bytes`; `endsPicture` marks the last byte of a picture.
+    mutating func append(_ bytes: SharedBytes, _ range: Range<Int>, endsPicture: Bool = false) {
+        guard !range.isEmpty else { return }
+        pieces.append(Piece(bytes: bytes, start: range.lowerBound, end: range.upperBound, endsPicture: endsPicture))
+        pendingBytes += range.count
+    }
+
+    /// Appends all of `bytes`.
+    mutating func append(_ bytes: SharedBytes, endsPicture: Bool = false) {
+        append(bytes, 0..<bytes.count, endsPicture: endsPicture)
+    }
+
+    /// Lends the head of the buffer as at most `limit` vectors, valid during the call: the pieces keep their bytes.
+    func withVectors<R>(limit: Int = 64, _ body: (UnsafeMutableBufferPointer<iovec>) -> R) -> R {
+        let count = min(limit, pieces.count)
+        return withUnsafeTemporaryAllocation(of: iovec.self, capacity: max(count, 1)) { vectors in
+            for index in 0..<count {
+                let piece = pieces[index]
+                let vector = piece.bytes.withUnsafeBytes { bytes in
+                    // sendmsg only reads through this pointer; iovec has no constant form.
+                    iovec(
+                        iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress.map { $0 + piece.start }),
+                        iov_len: piece.end - piece.start)
+                }
+                vectors.initializeElement(at: index, to: vector)
+            }
+            return body(UnsafeMutableBufferPointer(rebasing: vectors[..<count]))
+        }
+    }
+
+    /// Removes `count` bytes from the head. Returns how many pictures ended among them.
+    mutating func consume(_ count: Int) -> Int {
+        var remaining = min(count, pendingBytes)
+        var pictures = 0
+        pendingBytes -= remaining
+        while remaining > 0, let piece = pieces.first {
+            let length = piece.end - piece.start
+            guard length <= remaining else {
+                pieces[0].start += remaining
+                break
+            }
+            remaining -= length
+            if piece.endsPicture { pictures += 1 }
+            pieces.removeFirst()
+        }
+        return pictures
+    }
+}

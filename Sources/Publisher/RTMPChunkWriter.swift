@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Cuts messages into chunks (Adobe RTMP 1.0, 5.3.1) and appends them to a buffer, payloads by reference.
+///
+/// The first message of a chunk stream has a type-0 header, later ones of the published stream a type-1 header with
+/// the difference in time. So a value needs the extended timestamp, which many servers get wrong, only after a pause
+/// of 4.6 hours.
+struct RTMPChunkWriter {
+    /// What we announce: the largest size that servers take, so a picture is one chunk or a few.
+    static let chunkBytes = 65_536
+    private static let extended: UInt32 = 0xFF_FFFF
+
+    /// The stream's number, as the server gave it in its answer to `createStream`.
+    let streamID: UInt32
+    private var last: [Int64?] = Array(repeating: nil, count: 16)
+
+    init(streamID: UInt32) { self.streamID = streamID }
+
+    /// Appends `message`.
+    mutating func append(_ message: RTMPMessage, to buffer: inout OutboundBuffer) {
+        let stream = Int(message.chunkStream)
+        let previous = message.isOfStream ? last[stream] : nil
+        last[stream] = message.timestamp
+        let time = UInt32(truncatingIfNeeded: message.timestamp - (previous ?? 0))
+        let isExtended = time >= Self.extended
+        buffer.append(header(message, isFirst: previous == nil, time: time), endsPicture: false)
+
+        var start = 0
+        var room = Self.chunkBytes - message.prefix.count
+        let payload = message.payload
+        while payload.count - start > room {
+            buffer.append(payload, start..<start + room)
+            buffer.append(separator(message.chunkStream, extended: isExtended ? time : nil))
+            start += room
+            room = Self.chunkBytes
+        }
+        buffer.append(payload, start..<payload.count, endsPicture: message.endsPicture)
+    }
+
+    /// Basic and message header, extended timestamp and the body's own first bytes.
+    private func header(_ message: RTMPMessage, isFirst: Bool, time: UInt32) -> SharedBytes {
+        let isExtended = time >= Self.extended
+        let headerBytes = (isFirst ? 12 : 8) + (isExtended ? 4 : 0)
+        return SharedBytes(count: headerBytes + message.prefix.count) { bytes in
+            bytes[0] = (isFirst ? 0x00 : 0x40) | message.chunkStream
+            bytes.storeBigEndian(min(time, Self.extended), bytes: 3, at: 1)
+            bytes.storeBigEndian(UInt32(truncatingIfNeeded: message.bodyCount), bytes: 3, at: 4)
+            bytes[7] = message.kind.rawValue
+            if isFirst {
+                // The one little-endian number of the protocol.
+                bytes.storeBigEndian((message.isOfStream ? streamID : 0).byteSwapped, bytes: 4, at: 8)
+            }
+            if isExtended { bytes.storeBigEndian(time, bytes: 4, at: headerBytes - 4) }
+            message.prefix.write(to: bytes, at: headerBytes)
+        }
+    }
+
+    /// What stands between two chunks of a message: a type-3 header, and the extended timestamp again (5.3.1.3).
+    private func separator(_ chunkStream: UInt8, extended: UInt32?) -> SharedBytes {
+        SharedBytes(count: extended == nil ? 1 : 5) { bytes in
+            bytes[0] = 0xC0 | chunkStream
+            if let extended { bytes.storeBigEndian(extended, bytes: 4, at: 1) }
+        }
+    }
+}

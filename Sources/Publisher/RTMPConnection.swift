@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import FanOut
+internal import Glibc
+internal import Media
+internal import Synchronization
+
+/// One published stream: takes packets from the output's queue and writes them without blocking.
+///
+/// `@unchecked Sendable`: all mutable state but `wakes` and `sent` belongs to the writer's serial queue, on which every
+/// method but the four that post to it runs; each checks that.
+final class RTMPConnection: @unchecked Sendable {
+    /// What the connection tells the attempt, on the writer's queue.
+    typealias Report = @Sendable (AttemptEvent) -> Void
+
+    private enum Phase { case attached, live, draining, leaving, closed }
+
+    /// Pending bytes below which the next packet is taken: above it, what waits belongs in the queue, where the policy
+    /// sees it.
+    private static let lowWaterBytes = 64 << 10
+    static let stallNanoseconds: Int64 = 15_000_000_000
+
+    let url: RTMPURL
+    let report: Report
+    let writer: RTMPWriter
+    private let packets: PacketQueue
+    /// Let go at the end: the last holder's release closes it.
+    private var socket: TCPSocket?
+    private let wakes = Atomic<Bool>(false)
+    private let sent = Mutex(AttemptProgress())
+
+    private var phase = Phase.attached
+    private var chunks: RTMPChunkWriter
+    private var timeline = RTMPTimeline()
+    private var outbound = OutboundBuffer()
+    var inbound: RTMPBackChannel
+    private var readSource: (any DispatchSourceRead)?
+    private var writeSource: (any DispatchSourceWrite)?
+    private var isWriteArmed = false
+    private var lastProgress: Int64 = 0
+    private var isWatching = false
+    private var leftAt: Int64 = 0
+
+    /// A connection over `socket` that has been handed over; it writes its headers when it goes live.
+    init(
+        url: RTMPURL, socket: TCPSocket, handover: RTMPSession.Handover, writer: RTMPWriter, packets: PacketQueue,
+        description: StreamDescription, report: @escaping Report
+    ) {
+        self.url = url
+        self.socket = socket
+        self.writer = writer
+        self.packets = packets
+        self.report = report
+        inbound = RTMPBackChannel(handover: handover)
+        chunks = RTMPChunkWriter(streamID: handover.streamID)
+        for message in RTMPHeaders.messages(for: description) { chunks.append(message, to: &outbound) }
+    }
+
+    /// What went out so far.
+    var progress: AttemptProgress { sent.withLock { $0 } }
+
+    /// Begins to send what is queued. Any thread.
+    func goLive() { writer.queue.async { self.begin() } }
+
+    /// Something is queued. Any thread; one atomic exchange if a wake is under way already.
+    func wake() {
+        if !wakes.exchange(true, ordering: .acquiringAndReleasing) { writer.wake(self) }
+    }
+
+    /// Sends everything queued, then ends the stream. Any thread.
+    func drain() {
+        writer.queue.async {
+            guard self.phase == .attached || self.phase == .live else { return }
+            if self.phase == .attached { self.begin() }
+            self.phase = .draining
+            self.service()
+        }
+    }
+
+    /// Ends at once with a reset. Any thread.
+    func abandon() { writer.queue.async { self.close(reset: true) } }
+
+    /// The writer's answer to a wake.
+    func serveWake() {
+        wakes.store(false, ordering: .releasing)
+        if phase == .live || phase == .draining { service() }
+    }
+}
+
+extension RTMPConnection {
+    private func begin() {
+        guard phase == .attached, let socket else { return }
+        phase = .live
+        lastProgress = SystemClock().now
+        let source = DispatchSource.makeReadSource(fileDescriptor: socket.descriptor, queue: writer.queue)
+        // The handler holds the connection until the source is cancelled, and the source holds the descriptor open.
+        source.setEventHandler { self.readable() }
+        source.setCancelHandler { [socket] in withExtendedLifetime(socket) {} }
+        readSource = source
+        source.activate()
+        take(inbound.unread(), isFirst: true)
+        service()
+    }
+
+    /// Sends until the queue is empty or the socket full.
+    private func service() {
+        dispatchPrecondition(condition: .onQueue(writer.queue))
+        guard phase != .closed, let socket else { return }
+        var (bytes, pictures) = (0, 0)
+        defer { account(bytes: bytes, pictures: pictures) }
+        while true {
+            fill()
+            if outbound.isEmpty { break }
+            switch socket.send(outbound) {
+            case .bytes(let count):
+                bytes += count
+                pictures += outbound.consume(count)
+                lastProgress = SystemClock().now
+            case .wouldBlock:
+                armWriteSource()
+                return
+            case .closed: return
+            case .failed(let code):
+                fail("sending to \(url): \(TCPSocket.message(code))")
+                return
+            }
+        }
+        disarmWriteSource()
+        if phase == .draining { leave() }
+    }
+
+    private func fill() {
+        guard phase == .live || phase == .draining else { return }
+        if outbound.isEmpty { lastProgress = SystemClock().now }
+        while outbound.pendingBytes < Self.lowWaterBytes, let packet = packets.pop() {
+            chunks.append(timeline.message(for: packet), to: &outbound)
+        }
+    }
+
+    private func account(bytes: Int, pictures: Int) {
+        guard bytes > 0 else { return }
+        sent.withLock { progress in
+            progress.bytes += UInt64(bytes)
+            progress.frames += UInt64(pictures)
+        }
+    }
+
+    func send(_ messages: [RTMPMessage]) {
+        guard phase != .closed, !messages.isEmpty else { return }
+        for message in messages { chunks.append(message, to: &outbound) }
+        service()
+    }
+
+    func fail(_ reason: String) {
+        guard phase != .closed else { return }
+        let text = url.masking(reason)
+        close(reset: true)
+        report(.failed(OutputFailure(.lost, step: "send", reason: text)))
+    }
+
+    private func close(reset: Bool) {
+        guard phase != .closed else { return }
+        phase = .closed
+        if reset { socket?.resetOnClose() }
+        socket = nil
+        readSource?.cancel()
+        readSource = nil
+        if let source = writeSource {
+            if !isWriteArmed { source.resume() }  // a suspended source must not be released
+            source.cancel()
+            writeSource = nil
+        }
+        outbound = OutboundBuffer()
+    }
+}
+
+extension RTMPConnection {
+    private func armWriteSource() {
+        watchForStall()
+        guard !isWriteArmed, let socket else { return }
+        isWriteArmed = true
+        if let writeSource {
+            writeSource.resume()
+            return
+        }
+        let source = DispatchSource.makeWriteSource(fileDescriptor: socket.descriptor, queue: writer.queue)
+        source.setEventHandler { self.service() }
+        source.setCancelHandler { [socket] in withExtendedLifetime(socket) {} }
+        writeSource = source
+        source.activate()
+    }
+
+    private func disarmWriteSource() {
+        guard isWriteArmed else { return }
+        isWriteArmed = false
+        writeSource?.suspend()
+    }
+
+    /// `TCP_USER_TIMEOUT` does not see a peer whose kernel answers while its program sleeps.
+    private func watchForStall() {
+        guard !isWatching, phase != .closed else { return }
+        isWatching = true
+        let wait = max(0, lastProgress + Self.stallNanoseconds - SystemClock().now)
+        writer.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait) + 1_000_000)) { [weak self] in
+            self?.checkStall()
+        }
+    }
+
+    private func checkStall() {
+        isWatching = false
+        guard !outbound.isEmpty else { return }
+        if SystemClock().now - lastProgress >= Self.stallNanoseconds {
+            fail("\(url): the peer stopped reading for 15 s")
+        } else {
+            watchForStall()
+        }
+    }
+}
+
+extension RTMPConnection {
+    private func readable() {
+        guard phase != .closed, let socket else { return }
+        var bytes: [UInt8] = []
+        let outcome = withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 16) { memory in
+            let outcome = socket.receive(into: memory)
+            if case .bytes(let count) = outcome { bytes = Array(memory[..<count]) }
+            return outcome
+        }
+        switch outcome {
+        case .bytes: take(bytes, isFirst: false)
+        case .wouldBlock: break
+        case .closed where phase == .leaving: finished()
+        case .closed: fail("\(url): the server closed the connection")
+        case .failed where phase == .leaving: finished()
+        case .failed(let code): fail("\(url): \(TCPSocket.message(code))")
+        }
+    }
+
+    private func take(_ bytes: [UInt8], isFirst: Bool) {
+        guard !bytes.isEmpty else { return }
+        let answer = inbound.take(bytes, isCounted: !isFirst)
+        for note in answer.notes { report(.notice(url.masking(note.description))) }
+        if phase != .leaving { send(answer.replies) }
+    }
+
+    /// Everything went out: says goodbye, then half-closes.
+    private func leave() {
+        phase = .leaving
+        send(RTMPHeaders.farewell(playPath: url.playPath, streamID: chunks.streamID))
+        guard phase == .leaving else { return }
+        leftAt = SystemClock().now
+        finishLeaving()
+    }
+
+    /// A server that reads the goodbye closes; one that does not is given 300 ms. A close with data in flight is not
+    /// harmful by itself, but with received data unread it is a reset, so reading goes on until then.
+    private func finishLeaving() {
+        guard phase == .leaving, let socket else { return }
+        if outbound.isEmpty { socket.shutDown(CInt(SHUT_WR)) }
+        let isPatient = SystemClock().now - leftAt < 300_000_000
+        guard isPatient || !outbound.isEmpty || socket.unacknowledgedBytes > 1 else {
+            finished()
+            return
+        }
+        writer.queue.asyncAfter(deadline: .now() + .milliseconds(20)) { self.finishLeaving() }
+    }
+
+    private func finished() {
+        guard phase == .leaving else { return }
+        close(reset: false)
+        report(.drained)
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Publisher
+
+@Suite struct RTMPURLTests {
+    @Test(
+        "An address is taken apart",
+        arguments: [
+            ("rtmp://h/live/key", "h", 1935, "live", "key"),
+            ("rtmp://h:1936/live2/abcd-efgh", "h", 1936, "live2", "abcd-efgh"),
+            ("rtmp://[::1]:21000/app/inst/k?token=1&x=a/b", "::1", 21000, "app/inst", "k?token=1&x=a/b"),
+            ("RTMP://user:p%40ss@h/app/key", "h", 1935, "app", "key"),
+        ])
+    func parses(text: String, host: String, port: Int, app: String, playPath: String) throws {
+        let url = try RTMPURL(text)
+        #expect(url.host == host)
+        #expect(url.port == UInt16(port))
+        #expect(url.app == app)
+        #expect(url.playPath == playPath)
+    }
+
+    @Test("User and password are decoded")
+    func userInfo() throws {
+        let url = try RTMPURL("rtmp://us%3Aer:p%40ss@h/app/key")
+        #expect(url.user == "us:er")
+        #expect(url.password == "p@ss")
+        #expect(try RTMPURL("rtmp://[fe80::1]/a/k").connectURL == "rtmp://[fe80::1]/a")
+    }
+
+    @Test(
+        "A bad address is refused in one sentence",
+        arguments: [
+            ("rtmps://h/live/key", "RTMPS is not supported yet."),
+            ("http://h/live/key", "must begin with rtmp://"),
+            ("h/live/key", "no scheme"),
+            ("rtmp:///live/key", "no host"),
+            ("rtmp://h", "no app"),
+            ("rtmp://h/live", "no stream key"),
+            ("rtmp://h/live/", "no stream key"),
+            ("rtmp://h:0/live/key", "bad port"),
+            ("rtmp://h:65536/live/key", "bad port"),
+            ("rtmp://h:+1/live/key", "bad port"),
+            ("rtmp://h/live/my secret", "space"),
+            ("rtmp://[::1/live/key", "bracket"),
+        ])
+    func refuses(text: String, part: String) {
+        let error = #expect(throws: PublisherURLError.self) { try RTMPURL(text) }
+        #expect(error?.description.contains(part) == true)
+        #expect(error?.description.contains("secret") == false)
+    }
+
+    @Test(
+        "No way of printing an address shows its secrets",
+        arguments: [
+            ("rtmp://bob:hunter22@h/live/abcdef123?token=tttt", "rtmp://h/live/ab***"),
+            ("rtmp://h:1936/live/short", "rtmp://h:1936/live/***"),
+            ("rtmp://[::1]/live/sixsix", "rtmp://[::1]/live/si***"),
+        ])
+    func masks(text: String, shown: String) throws {
+        let url = try RTMPURL(text)
+        var dumped = ""
+        dump(url, to: &dumped)
+        for form in ["\(url)", String(reflecting: url), dumped] {
+            #expect(form.contains(shown))
+            for secret in ["bob", "hunter22", "abcdef123", "tttt", "short", "sixsix"] {
+                #expect(!form.contains(secret))
+            }
+        }
+    }
+
+    @Test("A server's words are masked")
+    func masksWords() throws {
+        let url = try RTMPURL("rtmp://h/live/abcdef123?token=tttt")
+        #expect(url.masking("abcdef123 is now published with token=tttt") == "*** is now published with ***")
+    }
+}
+
+@Suite struct SRTURLTests {
+    @Test("A caller's options are read")
+    func caller() throws {
+        let url = try SRTURL(
+            "srt://h:9000?mode=caller&latency=300&passphrase=0123456789&pbkeylen=32&streamid=publish%2Fone"
+                + "&tlpktdrop=no&maxbw=-1&minversion=1.4.3&conntimeo=500&pkt_size=1400&linger=2&ttl=8")
+        #expect(url.mode == .caller)
+        #expect(url.port == 9000)
+        #expect(url.options[.latency] == .integer(300))
+        #expect(url.options[.passphrase] == .text("0123456789"))
+        #expect(url.options[.pbkeylen] == .integer(32))
+        #expect(url.streamID == "publish/one")
+        #expect(url.options[.tlpktdrop] == .flag(false))
+        #expect(url.options[.maxbw] == .wide(-1))
+        #expect(url.options[.minversion] == .integer(0x010403))
+        #expect(url.connectMilliseconds == 500)
+        #expect(url.messageBytes == 1316)
+        #expect(url.options[.linger] == .linger(seconds: 2))
+        #expect(url.options[.ipttl] == .integer(8))
+    }
+
+    @Test("A listener without host stays on the loopback interface")
+    func listener() throws {
+        #expect(try SRTURL("srt://:9000?mode=listener").host == "127.0.0.1")
+        #expect(try SRTURL("srt://:9000").mode == .listener)
+        #expect(try SRTURL("srt://0.0.0.0:9000?mode=listener").host == "0.0.0.0")
+        #expect(try SRTURL("srt://[::1]:9000").host == "::1")
+    }
+
+    @Test(
+        "A bad address is refused in one sentence",
+        arguments: [
+            ("srt://h", "no port"),
+            ("srt://h:70000", "bad port"),
+            ("srt://:9000?mode=caller", "no host"),
+            ("srt://h:9000?mode=rendezvous", "not supported yet"),
+            ("srt://h:9000?latancy=20", "did you mean “latency”"),
+            ("srt://h:9000?passphrase=secret", "10 to 79"),
+            ("srt://h:9000?passphrase=" + String(repeating: "x", count: 80), "79"),
+            ("srt://h:9000?pbkeylen=20", "0, 16, 24 or 32"),
+            ("srt://h:9000?latency=abc", "number from 0 to 60000"),
+            ("srt://h:9000?tlpktdrop=maybe", "0 or 1"),
+            ("srt://h:9000?minversion=1", "version"),
+            ("srt://h:9000/path", "no path"),
+            ("srt://bob@h:9000", "no user"),
+            ("rtmp://h:9000", "srt://"),
+        ])
+    func refuses(text: String, part: String) {
+        let error = #expect(throws: PublisherURLError.self) { try SRTURL(text) }
+        #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+        #expect(error?.description.contains("secret") == false)
+    }
+
+    @Test("No way of printing an address shows its secrets")
+    func masks() throws {
+        let url = try SRTURL("srt://h:9000?passphrase=0123456789&streamid=publish")
+        var dumped = ""
+        dump(url, to: &dumped)
+        for form in ["\(url)", String(reflecting: url), dumped] {
+            #expect(form.contains("srt://h:9000?mode=caller&streamid=pu***"))
+            #expect(!form.contains("0123456789"))
+            #expect(!form.contains("publish"))
+        }
+    }
+}
