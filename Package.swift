@@ -71,5 +71,7 @@ let package = Package(
 
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
         .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "SegmenterTests", dependencies: ["Segmenter", "Media", "FanOut", logging], swiftSettings: settings),
     ]
 )

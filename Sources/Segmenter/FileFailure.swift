@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Why a file operation failed: what was tried, on what, and the system's own words.
+public struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What was tried, such as `create` or `write`.
+    public let operation: String
+    /// The file or directory.
+    public let path: String
+    /// `errno`, or 0 when the system reported no error but something else is wrong.
+    public let code: Int32
+    /// The cause in words.
+    public let text: String
+
+    /// A failure that the system reported.
+    public init(_ operation: String, _ path: String, code: Int32) {
+        self.operation = operation
+        self.path = path
+        self.code = code
+        self.text = Self.describe(code)
+    }
+
+    /// A failure that this program found.
+    public init(_ operation: String, _ path: String, text: String) {
+        self.operation = operation
+        self.path = path
+        self.code = 0
+        self.text = text
+    }
+
+    /// Whether more free space would help: the file system or the quota is full.
+    public var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT }
+
+    public var description: String { "cannot \(operation) \(path): \(text)" }
+
+    private static func describe(_ code: Int32) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            // The GNU variant returns its answer, which may or may not be the buffer.
+            guard let base = buffer.baseAddress, let text = strerror_r(code, base, buffer.count) else {
+                return "error \(code)"
+            }
+            return String(cString: text)
+        }
+    }
+}
