@@ -11,7 +11,7 @@ final class FileDescriptor {
 
     private init(_ operation: String, _ path: String, flags: CInt) throws(FileFailure) {
         var result: CInt
-        repeat { result = open(path, flags | O_CLOEXEC, 0o644) } while result < 0 && errno == EINTR
+        repeat { result = Glibc.open(path, flags | O_CLOEXEC, 0o644) } while result < 0 && errno == EINTR
         guard result >= 0 else { throw FileFailure(operation, path, code: errno) }
         number = result
         self.path = path
@@ -117,15 +117,16 @@ final class FileDescriptor {
 
     /// Renames `path` to `target` if nothing has that name, and says whether it did; never overwrites.
     static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {
-        if renameat2(AT_FDCWD, path, AT_FDCWD, target, 1 /* RENAME_NOREPLACE */) == 0 { return true }
-        if errno == EEXIST { return false }
-        guard errno == EINVAL || errno == ENOSYS else { throw FileFailure("rename", path, code: errno) }
+        // `renameat2(RENAME_NOREPLACE)` is not in Swift's Glibc module; a hard link refuses to overwrite as well.
         if link(path, target) == 0 {
             unlink(path)
             return true
         }
         if errno == EEXIST { return false }
-        // A file system without hard links and without RENAME_NOREPLACE (FAT, some FUSE): look, then rename.
+        guard [EPERM, EMLINK, ENOSYS, EOPNOTSUPP].contains(errno) else {
+            throw FileFailure("rename", path, code: errno)
+        }
+        // A file system without hard links (FAT, some FUSE): look, then rename.
         guard access(target, F_OK) != 0 else { return false }
         guard Glibc.rename(path, target) == 0 else { throw FileFailure("rename", path, code: errno) }
         return true

@@ -35,12 +35,9 @@ public struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String { "cannot \(operation) \(path): \(text)" }
 
     private static func describe(_ code: Int32) -> String {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-            // The GNU variant returns its answer, which may or may not be the buffer.
-            guard let base = buffer.baseAddress, let text = strerror_r(code, base, buffer.count) else {
-                return "error \(code)"
-            }
-            return String(cString: text)
-        }
+        var buffer = [CChar](repeating: 0, count: 256)
+        // The GNU variant returns its answer, which may or may not be the buffer.
+        guard let text = strerror_r(code, &buffer, buffer.count) else { return "error \(code)" }
+        return String(cString: text)
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// One movie fragment: `moof` and the header of its `mdat` (ISO/IEC 14496-12, 8.8). The payloads follow, all of the
 /// picture's before the sound's.
 struct Fragment {

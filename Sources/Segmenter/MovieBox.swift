@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// `ftyp` and `moov` (ISO/IEC 14496-12, 4.3 and 8.2), of a file that is open and of one that is closed.
 struct MovieBox {
     let layout: MovieLayout

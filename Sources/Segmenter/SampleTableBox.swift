@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// The boxes inside `stbl` (ISO/IEC 14496-12, 8.5 to 8.7).
 enum SampleTableBox {
     /// Appends the boxes of `table`; of an empty one, as an open file needs them.
