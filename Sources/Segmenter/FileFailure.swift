@@ -36,8 +36,7 @@ public struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible {
 
     private static func describe(_ code: Int32) -> String {
         var buffer = [CChar](repeating: 0, count: 256)
-        // The GNU variant returns its answer, which may or may not be the buffer.
-        guard let text = strerror_r(code, &buffer, buffer.count) else { return "error \(code)" }
-        return String(cString: text)
+        guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
+        return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }
