@@ -54,13 +54,15 @@ final class SegmentFile {
         // The sound's timeline begins with the hidden packet; the picture's first frame is at `zero` on the same clock.
         let soundBase = TimeBase(1, Int32(sound.timescale))
         let zero = start.keyframe.timeBase.rescale(start.keyframe.pts, to: soundBase)
-        audio = TrackWriter(timescale: sound.timescale, origin: zero)
+        var audio = TrackWriter(timescale: sound.timescale, origin: zero)
         if let first = start.firstSound {
             let begin = audio.ticks(first.pts, first)
-            audio.origin = start.preRoll.map { min(begin, audio.ticks($0.pts, $0)) } ?? begin
+            let hidden = start.preRoll ?? first
+            audio.origin = min(begin, audio.ticks(hidden.pts, hidden))
             layout.tracks[1].emptyEdit = max(0, begin - zero)
             layout.tracks[1].mediaTime = begin - audio.origin
         }
+        self.audio = audio
         fragmentDuration = settings.fragmentDuration.inNanoseconds
         fragmentEnd = start.keyframe.dtsNanoseconds + fragmentDuration
         descriptor = try FileDescriptor.create("\(directory)/\(settings.name.open)")
