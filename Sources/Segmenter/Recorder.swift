@@ -58,9 +58,10 @@ public final class Recorder: PacketConsumer, RecordingControl {
     }
 
     private func drain() {
+        if isOver.withLock({ $0 }) { packets.removeAll() }
         engine.withLock { engine in
             while let item = packets.pop() { engine.process(item) }
-            engine.publish()
+            if !isOver.withLock({ $0 }) { engine.publish() }
         }
     }
 

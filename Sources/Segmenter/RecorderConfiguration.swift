@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
-
 /// What a recorder is to do.
 public struct RecorderConfiguration: Sendable {
     /// Where files go.

@@ -159,11 +159,11 @@ extension RecorderEngine {
                     encoderSettings: environment.description.video.encoderSettings),
                 fragmentDuration: configuration.fragmentDuration)
             sequence = number
-            do {
+            do throws(FileFailure) {
                 return try SegmentFile(settings, start: start)
-            } catch where error.code == EEXIST {
+            } catch {
                 // Someone else made a file of this name since: theirs stays.
-                continue
+                guard error.code == EEXIST else { throw error }
             }
         }
     }

@@ -30,7 +30,7 @@ final class SegmentCloser: Sendable {
         let handover = Handover(file: file)
         queue.async(group: group) { [status, logger] in
             let file = handover.file
-            do {
+            do throws(FileFailure) {
                 let result = try file.close()
                 status.value.withLock { status in
                     status.segmentsFinished += 1
