@@ -146,7 +146,8 @@ extension RecorderEngine {
     private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
         let configuration = environment.configuration
         try configuration.directory.checkMount()
-        var number = try sequence ?? configuration.directory.lastSequence(of: configuration.channel)
+        var number = sequence ?? 0
+        if sequence == nil { number = try configuration.directory.lastSequence(of: configuration.channel) }
         let time = UTCTime(milliseconds: (programStart ?? 0) + start.keyframe.ptsNanoseconds / 1_000_000)
         while true {
             number += 1

@@ -64,6 +64,9 @@ struct SampleTable {
         return result
     }
 
+    /// The decoding time of the last sample; 0 if there is none.
+    var lastDecodeTime: Int64 { last?.decodeTime ?? 0 }
+
     /// Sum of ``durations``.
     var duration: Int64 { last.map { $0.decodeTime - start + Int64($0.duration) } ?? 0 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Media
+internal import Media
 
 /// How much space a recording needs. Integers throughout; what does not fit in 64 bits is `Int64.max`.
 public struct StorageBudget: Sendable, Hashable {

@@ -70,14 +70,14 @@ public final class StorageGuard: Sendable {
 
     /// Begins to look each second.
     public func start() {
-        let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(100))
-        timer.setEventHandler { [weak self] in self?.check() }
-        state.withLock { state in
+        state.withLock { [queue] state in
             state.timer?.cancel()
+            let timer = DispatchSource.makeTimerSource(queue: queue)
+            timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(100))
+            timer.setEventHandler { [weak self] in self?.check() }
+            timer.activate()
             state.timer = timer
         }
-        timer.activate()
     }
 
     /// Ends looking.
