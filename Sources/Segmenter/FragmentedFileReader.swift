@@ -53,11 +53,21 @@ struct FragmentedFileReader {
         var file = FragmentedFile(
             layout: try MovieReader.layout(BoxReader(movie.dropFirst(8))),
             mediaEnd: Self.headSize + Int64(movie.count))
-        while let end = try? fragment(at: file.mediaEnd, &file) {
+        while let end = try wholeFragment(at: file.mediaEnd, &file) {
             file.mediaEnd = end
             file.fragments += 1
         }
         return .open(file)
+    }
+
+    /// Like ``fragment(at:_:)``, but bytes that make no sense are the end of the file's good part. A disk that cannot
+    /// be read is not: what lies behind may be whole.
+    private func wholeFragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
+        do {
+            return try fragment(at: offset, &file)
+        } catch is MP4Failure {
+            return nil
+        }
     }
 
     private func closed(mediaSize: UInt64) throws -> Content {
