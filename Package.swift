@@ -77,5 +77,7 @@ let package = Package(
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         .testTarget(
             name: "PublisherTests", dependencies: ["Publisher", "FanOut", "LibAV", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "SegmenterTests", dependencies: ["Segmenter", "Media", "FanOut", logging], swiftSettings: settings),
     ]
 )

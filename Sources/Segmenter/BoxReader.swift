@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why bytes are not what this module writes.
+struct MP4Failure: Error, Equatable, CustomStringConvertible {
+    let description: String
+}
+
+/// Reads big-endian numbers and boxes out of bytes that nobody vouches for: every read is checked.
+struct BoxReader {
+    private var bytes: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
+
+    /// Bytes left.
+    var count: Int { bytes.count }
+    /// What is left.
+    var rest: ArraySlice<UInt8> { bytes }
+
+    /// Takes `count` bytes.
+    mutating func take(_ count: Int) throws(MP4Failure) -> ArraySlice<UInt8> {
+        guard count >= 0, count <= bytes.count else { throw MP4Failure(description: "a box ends too early") }
+        let taken = bytes.prefix(count)
+        bytes = bytes.dropFirst(count)
+        return taken
+    }
+
+    mutating func u16() throws(MP4Failure) -> UInt16 {
+        try take(2).reduce(0) { $0 << 8 | UInt16($1) }
+    }
+
+    mutating func u32() throws(MP4Failure) -> UInt32 {
+        try take(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    mutating func u64() throws(MP4Failure) -> UInt64 {
+        try take(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// A time or duration of version 0 or 1, at most 2^60 in size, so that sums of a few cannot overflow.
+    mutating func time(version: UInt8) throws(MP4Failure) -> Int64 {
+        let value = version == 0 ? Int64(Int32(bitPattern: try u32())) : Int64(bitPattern: try u64())
+        guard value.magnitude <= 1 << 60 else { throw MP4Failure(description: "a time is absurd") }
+        return value
+    }
+
+    /// Version and flags of a `FullBox`.
+    mutating func versionAndFlags() throws(MP4Failure) -> (version: UInt8, flags: UInt32) {
+        let value = try u32()
+        return (UInt8(value >> 24), value & 0xFF_FFFF)
+    }
+
+    /// A four-character code.
+    mutating func code() throws(MP4Failure) -> String {
+        String(String.UnicodeScalarView(try take(4).map { Unicode.Scalar($0) }))
+    }
+
+    /// The next box: its type, its content and all of its bytes. Sizes of 0 and 1 do not occur inside other boxes.
+    mutating func box() throws(MP4Failure) -> (type: String, body: BoxReader, whole: ArraySlice<UInt8>) {
+        var header = self
+        let size = Int(try header.u32())
+        let type = try header.code()
+        guard size >= 8 else { throw MP4Failure(description: "a box has no size") }
+        let whole = try take(size)
+        return (type, BoxReader(whole.dropFirst(8)), whole)
+    }
+
+    /// All boxes that are left.
+    func boxes() throws(MP4Failure) -> [(type: String, body: BoxReader, whole: ArraySlice<UInt8>)] {
+        var reader = self
+        var result: [(type: String, body: BoxReader, whole: ArraySlice<UInt8>)] = []
+        while reader.count > 0 { result.append(try reader.box()) }
+        return result
+    }
+
+    /// The first box of `type` among those that are left.
+    func first(_ type: String) throws(MP4Failure) -> BoxReader {
+        for box in try boxes() where box.type == type { return box.body }
+        throw MP4Failure(description: "there is no \(type)")
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Media
+
+/// One open file. Closed when the last reference goes.
+final class FileDescriptor {
+    private let number: CInt
+    /// The name under which the file was opened, for error texts.
+    let path: String
+
+    private init(_ operation: String, _ path: String, flags: CInt) throws(FileFailure) {
+        var result: CInt
+        repeat { result = Glibc.open(path, flags | O_CLOEXEC, 0o644) } while result < 0 && errno == EINTR
+        guard result >= 0 else { throw FileFailure(operation, path, code: errno) }
+        number = result
+        self.path = path
+    }
+
+    /// Creates `path`, which must not exist.
+    static func create(_ path: String) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("create", path, flags: O_RDWR | O_CREAT | O_EXCL)
+    }
+
+    /// Opens `path` for reading and writing. A symbolic link is refused: it may point out of the directory.
+    static func open(existing path: String) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDWR | O_NOFOLLOW)
+    }
+
+    /// Opens the directory `path`, to make its entries durable.
+    static func open(directory path: String) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
+    }
+
+    deinit { close(number) }
+
+    /// Takes the advisory lock that keeps recovery away; false if another process or descriptor holds it.
+    func lock() -> Bool { flock(number, LOCK_EX | LOCK_NB) == 0 }
+
+    /// The file's length in bytes, whether it is a regular file and how many names it has.
+    func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
+        var info = stat()
+        guard fstat(number, &info) == 0 else { throw FileFailure("stat", path, code: errno) }
+        return (Int64(info.st_size), info.st_mode & S_IFMT == S_IFREG, UInt64(info.st_nlink))
+    }
+
+    /// Reads up to `count` bytes at `offset`; fewer only at the end of the file.
+    func read(at offset: Int64, count: Int) throws(FileFailure) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = bytes[filled...].withUnsafeMutableBytes {
+                pread(number, $0.baseAddress, $0.count, Int(offset) + filled)
+            }
+            if got < 0 && errno == EINTR { continue }
+            guard got >= 0 else { throw FileFailure("read", path, code: errno) }
+            if got == 0 { break }
+            filled += got
+        }
+        bytes.removeLast(count - filled)
+        return bytes
+    }
+
+    /// Writes all of `pieces` one behind the other from `offset` on; in one system call, unless the system takes only
+    /// a part or there are more than `IOV_MAX` of them.
+    func write(_ pieces: [SharedBytes], at offset: Int64) throws(FileFailure) {
+        var position = offset
+        var index = 0
+        var skip = 0
+        while index < pieces.count {
+            // `pieces` keeps the bytes alive beyond the call that reads them.
+            var written = withExtendedLifetime(pieces) {
+                let vectors = Self.vectors(of: pieces, from: index, skipping: skip)
+                return pwritev(number, vectors, CInt(vectors.count), Int(position))
+            }
+            if written < 0 && errno == EINTR { continue }
+            guard written >= 0 else { throw FileFailure("write", path, code: errno) }
+            let before = position
+            position += Int64(written)
+            while index < pieces.count, written >= pieces[index].count - skip {
+                written -= pieces[index].count - skip
+                (index, skip) = (index + 1, 0)
+            }
+            skip += written
+            // No progress and no error: POSIX leaves this open; without a bound it would spin.
+            if position == before && index < pieces.count { throw FileFailure("write", path, code: EIO) }
+        }
+    }
+
+    /// `IOV_MAX` of Linux (`linux/uio.h`, `UIO_MAXIOV`).
+    private static let vectorLimit = 1024
+
+    private static func vectors(of pieces: [SharedBytes], from index: Int, skipping skip: Int) -> [iovec] {
+        var vectors: [iovec] = []
+        for (position, piece) in pieces[index...].prefix(vectorLimit).enumerated() {
+            let start = position == 0 ? skip : 0
+            piece.withUnsafeBytes { bytes in
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+                vectors.append(iovec(iov_base: UnsafeMutableRawPointer(mutating: rest.baseAddress), iov_len: rest.count))
+            }
+        }
+        return vectors
+    }
+
+    /// Cuts the file to `size`.
+    func truncate(to size: Int64) throws(FileFailure) {
+        guard ftruncate(number, Int(size)) == 0 else { throw FileFailure("truncate", path, code: errno) }
+    }
+
+    /// Makes the content durable.
+    func synchronise() throws(FileFailure) {
+        guard fdatasync(number) == 0 else { throw FileFailure("synchronise", path, code: errno) }
+    }
+
+    /// Makes a directory's entries durable; a file system that cannot is left alone.
+    func synchroniseDirectory() { fsync(number) }
+
+    /// Renames `path` to `target` if nothing has that name, and says whether it did; never overwrites.
+    static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {
+        // `renameat2(RENAME_NOREPLACE)` is not in Swift's Glibc module; a hard link refuses to overwrite as well.
+        if link(path, target) == 0 {
+            unlink(path)
+            return true
+        }
+        if errno == EEXIST { return false }
+        guard [EPERM, EMLINK, ENOSYS, EOPNOTSUPP].contains(errno) else {
+            throw FileFailure("rename", path, code: errno)
+        }
+        // A file system without hard links (FAT, some FUSE): look, then rename.
+        guard access(target, F_OK) != 0 else { return false }
+        guard Glibc.rename(path, target) == 0 else { throw FileFailure("rename", path, code: errno) }
+        return true
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Why a file operation failed: what was tried, on what, and the system's own words.
+public struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What was tried, such as `create` or `write`.
+    public let operation: String
+    /// The file or directory.
+    public let path: String
+    /// `errno`, or 0 when the system reported no error but something else is wrong.
+    public let code: Int32
+    /// The cause in words.
+    public let text: String
+
+    /// A failure that the system reported.
+    public init(_ operation: String, _ path: String, code: Int32) {
+        self.operation = operation
+        self.path = path
+        self.code = code
+        self.text = Self.describe(code)
+    }
+
+    /// A failure that this program found.
+    public init(_ operation: String, _ path: String, text: String) {
+        self.operation = operation
+        self.path = path
+        self.code = 0
+        self.text = text
+    }
+
+    /// Whether more free space would help: the file system or the quota is full.
+    public var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT }
+
+    public var description: String { "cannot \(operation) \(path): \(text)" }
+
+    private static func describe(_ code: Int32) -> String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
+        return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}

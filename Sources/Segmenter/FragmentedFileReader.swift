@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// What a file that was left open holds.
+struct FragmentedFile {
+    var layout: MovieLayout
+    var tables: [UInt32: SampleTable] = [:]
+    /// Where the last whole fragment ends.
+    var mediaEnd: Int64
+    var fragments = 0
+
+    var frames: Int { layout.tracks.first { $0.kind == .video }.flatMap { tables[$0.id] }?.count ?? 0 }
+}
+
+/// Reads the files that ``SegmentFile`` writes, whole or cut off anywhere, and refuses all others.
+struct FragmentedFileReader {
+    enum Content {
+        /// Fragments, and perhaps an incomplete tail.
+        case open(FragmentedFile)
+        /// The head is that of a closed file, and its `moov` is there.
+        case closed
+    }
+
+    private let descriptor: FileDescriptor
+    private let size: Int64
+
+    private static let headSize = Int64(MovieBox.fileTypeSize + MovieBox.placeholderSize)
+    private static let movieLimit: Int64 = 1 << 20
+    private static let fragmentLimit: Int64 = 16 << 20
+
+    init(_ descriptor: FileDescriptor) throws(FileFailure) {
+        self.descriptor = descriptor
+        size = try descriptor.attributes().size
+    }
+
+    /// Reads the file.
+    func read() throws -> Content {
+        var head = BoxReader(try descriptor.read(at: 0, count: Int(Self.headSize))[...])
+        let fileType = try head.box()
+        guard fileType.type == "ftyp", fileType.whole.count == MovieBox.fileTypeSize else {
+            throw MP4Failure(description: "it does not begin as this program's files do")
+        }
+        var second = head
+        let (length, type) = (try second.u32(), try second.code())
+        if type == "mdat", length == 1 { return try closed(mediaSize: try second.u64()) }
+        guard type == "free", length == MovieBox.placeholderSize else {
+            throw MP4Failure(description: "it does not begin as this program's files do")
+        }
+        guard let movie = try bytes(of: "moov", at: Self.headSize, limit: Self.movieLimit) else {
+            throw MP4Failure(description: "its head is incomplete")
+        }
+        var file = FragmentedFile(
+            layout: try MovieReader.layout(BoxReader(movie.dropFirst(8))),
+            mediaEnd: Self.headSize + Int64(movie.count))
+        while let end = try wholeFragment(at: file.mediaEnd, &file) {
+            file.mediaEnd = end
+            file.fragments += 1
+        }
+        return .open(file)
+    }
+
+    /// Like ``fragment(at:_:)``, but bytes that make no sense are the end of the file's good part. A disk that cannot
+    /// be read is not: what lies behind may be whole.
+    private func wholeFragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
+        do {
+            return try fragment(at: offset, &file)
+        } catch is MP4Failure {
+            return nil
+        }
+    }
+
+    private func closed(mediaSize: UInt64) throws -> Content {
+        let start = Int64(MovieBox.fileTypeSize)
+        guard let media = Int64(exactly: mediaSize), media >= 16, media <= size - start,
+            let movie = try bytes(of: "moov", at: start + media, limit: size)
+        else { throw MP4Failure(description: "its index is missing") }
+        guard start + media + Int64(movie.count) == size else {
+            throw MP4Failure(description: "something follows its index")
+        }
+        return .closed
+    }
+
+    /// The whole box of `type` at `offset`; nil if it is not complete or another.
+    private func bytes(of type: String, at offset: Int64, limit: Int64) throws -> [UInt8]? {
+        var header = BoxReader(try descriptor.read(at: offset, count: 8)[...])
+        guard header.count == 8 else { return nil }
+        let (length, found) = (Int64(try header.u32()), try header.code())
+        guard found == type, length >= 8, length <= limit, length <= size - offset else { return nil }
+        let bytes = try descriptor.read(at: offset, count: Int(length))
+        return bytes.count == Int(length) ? bytes : nil
+    }
+
+    /// Adds the fragment at `offset` to `file` if it is whole, and returns where it ends.
+    private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
+        guard let movie = try bytes(of: "moof", at: offset, limit: Self.fragmentLimit) else { return nil }
+        let payload = offset + Int64(movie.count)
+        var header = BoxReader(try descriptor.read(at: payload, count: 8)[...])
+        let (length, type) = (Int64(try header.u32()), try header.code())
+        guard type == "mdat", length >= 8, length <= size - payload else { return nil }
+        let media = Int64(movie.count) + 8...Int64(movie.count) + length
+        var runs: [(id: UInt32, run: FragmentReader.Run)] = []
+        for box in try BoxReader(movie.dropFirst(8)).boxes() where box.type == "traf" {
+            let (id, run) = try FragmentReader.run(box.body, tracks: file.layout.tracks)
+            let bytes = run.samples.reduce(Int64(0)) { $0 + Int64($1.size) }
+            guard media.contains(run.offset), media.contains(run.offset + bytes) else { return nil }
+            let last = file.tables[id]?.lastDecodeTime ?? 0
+            guard let first = run.samples.first, first.decodeTime >= last else { return nil }
+            runs.append((id, run))
+        }
+        guard !runs.isEmpty else { return nil }
+        for (id, run) in runs {
+            file.tables[id, default: SampleTable()].append(run.samples, at: UInt64(offset + run.offset))
+        }
+        return payload + length
+    }
+}
+
+/// Reads one `traf`.
+enum FragmentReader {
+    struct Run {
+        /// From the first byte of the `moof`.
+        var offset: Int64
+        var samples: [SampleEntry]
+    }
+
+    static func run(
+        _ traf: BoxReader, tracks: [MovieLayout.Track]
+    ) throws(MP4Failure) -> (id: UInt32, run: Run) {
+        var header = try traf.first("tfhd")
+        let (_, flags) = try header.versionAndFlags()
+        let id = try header.u32()
+        guard let track = tracks.first(where: { $0.id == id }), flags & 0x20000 != 0, flags & 0x1F & ~0x8 == 0 else {
+            throw MP4Failure(description: "a fragment is of another make")
+        }
+        let duration = flags & 0x8 != 0 ? try header.u32() : nil
+        var time = try traf.first("tfdt")
+        let start = try time.time(version: try time.versionAndFlags().version)
+        guard start >= 0 else { throw MP4Failure(description: "a fragment begins before the file") }
+        return (id, try run(try traf.first("trun"), track.kind, duration, start))
+    }
+
+    private static func run(
+        _ box: BoxReader, _ kind: TrackKind, _ defaultDuration: UInt32?, _ start: Int64
+    ) throws(MP4Failure) -> Run {
+        var trun = box
+        let (_, flags) = try trun.versionAndFlags()
+        let count = Int(try trun.u32())
+        guard flags & 0x201 == 0x201, count > 0, count <= trun.count / 4, defaultDuration != nil || flags & 0x100 != 0
+        else { throw MP4Failure(description: "a fragment is of another make") }
+        var result = Run(offset: Int64(Int32(bitPattern: try trun.u32())), samples: [])
+        let firstFlags = flags & 0x4 != 0 ? try trun.u32() : nil
+        var time = start
+        for index in 0..<count {
+            let duration = flags & 0x100 != 0 ? try trun.u32() : defaultDuration ?? 0
+            let size = try trun.u32()
+            var sampleFlags = kind == .audio ? Fragment.independentFlags : Fragment.dependentFlags
+            if index == 0, let firstFlags { sampleFlags = firstFlags }
+            if flags & 0x400 != 0 { sampleFlags = try trun.u32() }
+            let offset = flags & 0x800 != 0 ? Int32(bitPattern: try trun.u32()) : 0
+            // `sample_is_non_sync_sample` (8.8.3.1).
+            let isSync = sampleFlags & 0x10000 == 0
+            result.samples.append(
+                SampleEntry(
+                    decodeTime: time, duration: duration, compositionOffset: offset, size: size, isSync: isSync))
+            // At most 2^60 + 2^22 × 2^32: far from overflow.
+            time += Int64(duration)
+        }
+        return result
+    }
+}

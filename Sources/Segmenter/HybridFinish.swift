@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Media
+
+/// The last steps of a file, the same at a regular close and after a crash.
+enum HybridFinish {
+    /// Appends the complete `moov` at `mediaEnd` and turns the head into that of a plain MP4.
+    ///
+    /// The order matters: until the 48 bytes of the head are overwritten, in one call, the file is a valid fragmented
+    /// one with a second `moov` at its end.
+    static func complete(
+        _ descriptor: FileDescriptor, _ layout: MovieLayout, _ tables: [UInt32: SampleTable], mediaEnd: Int64
+    ) throws(FileFailure) {
+        let moov = SharedBytes(MovieBox.closed(layout, tables))
+        do {
+            try descriptor.write([moov], at: mediaEnd)
+            try descriptor.synchronise()
+            try descriptor.write([SharedBytes(MovieBox.closedHead(mediaEnd: mediaEnd))], at: 0)
+        } catch {
+            // The tail is dropped, not the media; if the head was reached, it has been written whole or not at all.
+            try? descriptor.truncate(to: mediaEnd)
+            throw error
+        }
+    }
+
+    /// Gives the open file `name` its final name and returns that. An existing file is never overwritten: a name that
+    /// is taken gets a number behind it.
+    static func rename(_ name: SegmentName, in directory: String) throws(FileFailure) -> String {
+        let path = "\(directory)/\(name.open)"
+        for attempt in 0..<1000 {
+            let target = attempt == 0 ? name.closed : "\(name)-\(attempt)\(SegmentName.closedSuffix)"
+            guard try FileDescriptor.rename(path, to: "\(directory)/\(target)") else { continue }
+            if let parent = try? FileDescriptor.open(directory: directory) { parent.synchroniseDirectory() }
+            return target
+        }
+        throw FileFailure("rename", path, code: EEXIST)
+    }
+}

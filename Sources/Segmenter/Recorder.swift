@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+public import FanOut
+public import Logging
+public import Media
+internal import Synchronization
+
+/// What the storage guard may do to a recorder.
+public protocol RecordingControl: AnyObject, Sendable {
+    /// Close the open file properly and record nothing for now, for `reason`. Returns at once.
+    func suspend(_ reason: String)
+    /// Record again from the next keyframe on. Returns at once.
+    func resume()
+}
+
+/// Records a program to MP4 files, one behind the other without a hole.
+///
+/// Packets are queued by any thread without waiting; all else happens on the recorder's own serial queue. A failure of
+/// the disk ends a file and begins a gap, never the program; recording resumes by itself.
+public final class Recorder: PacketConsumer, RecordingControl {
+    private let packets: RecorderQueue
+    private let queue: DispatchQueue
+    private let box = RecorderStatusBox()
+    private let closer: SegmentCloser
+    private let keyframes: any KeyframeRequester
+    private let clock: any MonotonicClock
+    private let isOver = Mutex(false)
+    // Locked by `queue` alone, so nobody ever waits for it, whatever the disk does meanwhile: the lock only proves to
+    // the compiler that the engine does not escape.
+    private let engine: Mutex<RecorderEngine>
+
+    /// A recorder of a program of `description`, which asks `keyframes` for the pictures that its files begin with.
+    public init(
+        configuration: RecorderConfiguration, description: StreamDescription, keyframes: any KeyframeRequester,
+        clock: any MonotonicClock = SystemClock(), wallClock: @escaping @Sendable () -> UTCTime = { .now },
+        logger: Logger
+    ) {
+        let channel = SegmentName.safe(configuration.channel)
+        packets = RecorderQueue(limit: configuration.queueLimitBytes)
+        queue = DispatchQueue(label: "relay.recorder.\(channel)")
+        closer = SegmentCloser(channel: channel, status: box, logger: logger)
+        self.keyframes = keyframes
+        self.clock = clock
+        let environment = RecorderEngine.Environment(
+            configuration: configuration, description: description, keyframes: keyframes, clock: clock,
+            wallClock: wallClock, logger: logger, status: box, closer: closer)
+        engine = Mutex(RecorderEngine(environment))
+    }
+
+    public func accept(_ packet: EncodedPacket) {
+        if packets.push(packet) { keyframes.requestKeyframe(at: nil) }
+    }
+
+    public func wake() {
+        guard packets.claimDrain() else { return }
+        queue.async { self.drain() }
+    }
+
+    private func drain() {
+        if isOver.withLock({ $0 }) { packets.removeAll() }
+        engine.withLock { engine in
+            while let item = packets.pop() { engine.process(item) }
+            if !isOver.withLock({ $0 }) { engine.publish() }
+        }
+    }
+
+    public func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
+        let once = OnceCall(completion)
+        packets.end()
+        queue.async {
+            self.end()
+            self.closer.whenIdle(self.queue) { once.call() }
+        }
+        let rest = max(0, deadline - clock.now)
+        DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + .nanoseconds(Int(rest))) { once.call() }
+    }
+
+    /// Ends at once: what waits is forgotten, the open file is closed properly.
+    public func stop() {
+        packets.removeAll()
+        queue.async { self.end() }
+    }
+
+    private func end() {
+        guard isOver.withLock({ wasOver in
+            defer { wasOver = true }
+            return !wasOver
+        }) else { return }
+        engine.withLock { engine in
+            while let item = packets.pop() { engine.process(item) }
+            engine.finish()
+            engine.publish(isStopped: true)
+        }
+    }
+
+    public func suspend(_ reason: String) {
+        queue.async {
+            self.engine.withLock { engine in
+                engine.suspend(reason)
+                engine.publish()
+            }
+        }
+    }
+
+    public func resume() {
+        queue.async {
+            self.engine.withLock { engine in
+                engine.resume()
+                engine.publish()
+            }
+        }
+    }
+
+    /// A snapshot for status and metrics.
+    public var status: RecorderStatus {
+        var status = box.value.withLock { $0 }
+        (status.queueBytes, status.queueMilliseconds) = packets.depth
+        return status
+    }
+}
+
+/// A closure that is called at most once, whoever comes first.
+private final class OnceCall: Sendable {
+    private let closure: Mutex<(@Sendable () -> Void)?>
+
+    init(_ closure: @escaping @Sendable () -> Void) { self.closure = Mutex(closure) }
+
+    func call() {
+        closure.withLock { closure in
+            defer { closure = nil }
+            return closure
+        }?()
+    }
+}

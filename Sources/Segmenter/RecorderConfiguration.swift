@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a recorder is to do.
+public struct RecorderConfiguration: Sendable {
+    /// Where files go.
+    public var directory: RecordDirectory
+    /// The channel's name, the beginning of each file's.
+    public var channel: String
+    /// How long a file is.
+    public var length: SegmentLength
+    /// How much media time a crash may cost at most.
+    public var fragmentDuration: Duration
+    /// Payload bytes that may wait while the disk does not take them.
+    public var queueLimitBytes: Int
+    /// When the program's time 0 was on air. Without it, it is reckoned from the arrival of the first packet, which is
+    /// late by the encoder's delay.
+    public var programStart: UTCTime?
+
+    /// A configuration with the usual fragments (500 ms) and bound (256 MiB).
+    public init(
+        directory: RecordDirectory, channel: String, length: SegmentLength,
+        fragmentDuration: Duration = .milliseconds(500), queueLimitBytes: Int = 256 << 20,
+        programStart: UTCTime? = nil
+    ) {
+        self.directory = directory
+        self.channel = channel
+        self.length = length
+        self.fragmentDuration = fragmentDuration
+        self.queueLimitBytes = queueLimitBytes
+        self.programStart = programStart
+    }
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Logging
+internal import Media
+internal import Synchronization
+
+/// What the recorder does with packets; confined to its queue.
+final class RecorderEngine {
+    private enum Mode {
+        case active
+        case suspended(String)
+        case failed(FileFailure, probeAt: Int64)
+    }
+
+    struct Environment: Sendable {
+        var configuration: RecorderConfiguration
+        var description: StreamDescription
+        var keyframes: any KeyframeRequester
+        var clock: any MonotonicClock
+        var wallClock: @Sendable () -> UTCTime
+        var logger: Logger
+        var status: RecorderStatusBox
+        var closer: SegmentCloser
+    }
+
+    private let environment: Environment
+    private var cutter: SegmentCutter
+    private var mode = Mode.active
+    private var file: SegmentFile?
+    private var gap: RecordingGap?
+    private var sequence: Int?
+    private var latency = LatencyHistogram()
+    /// Where the last picture on disk ends, in nanoseconds of program time.
+    private var recordedEnd: Int64?
+    private var lastVideoEnd: Int64 = 0
+    private var closedBytes: Int64 = 0
+    private var closedFrames = 0
+    /// Wall-clock milliseconds at program time 0.
+    private var programStart: Int64?
+
+    private static let probeInterval: Int64 = 1_000_000_000
+    /// What must fit before a full disk counts as no longer full.
+    private static let spaceProbeBytes = 8 << 20
+
+    init(_ environment: Environment) {
+        self.environment = environment
+        cutter = SegmentCutter(
+            length: environment.configuration.length, frameRate: environment.description.video.format.frameRate)
+        programStart = environment.configuration.programStart?.milliseconds
+    }
+
+    private var logger: Logger { environment.logger }
+
+    /// Takes one item of the queue.
+    func process(_ item: RecorderQueue.Item) {
+        switch item {
+        case .packet(let packet): take(packet)
+        case .overflowBegan:
+            guard case .active = mode else { return }
+            let reason = "the disk was too slow: \(environment.configuration.queueLimitBytes) bytes were waiting"
+            logger.error("recording interrupted: \(reason)")
+            endFile()
+            beginGap(reason)
+            perform(cutter.interrupt())
+        case .overflowEnded(let frames, let lastSound):
+            gap?.frames += frames
+            lastSound.map { cutter.passOver($0) }
+        }
+    }
+
+    private func take(_ packet: EncodedPacket) {
+        if programStart == nil {
+            programStart = environment.wallClock().milliseconds - packet.ptsNanoseconds / 1_000_000
+        }
+        if packet.track == .video {
+            let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
+            lastVideoEnd = max(lastVideoEnd, end)
+        }
+        if case .failed(let failure, let probeAt) = mode, environment.clock.now >= probeAt { probe(failure) }
+        if case .active = mode {
+            perform(cutter.push(packet))
+        } else {
+            cutter.passOver(packet)
+            lose(packet)
+        }
+    }
+
+    private func perform(_ actions: [SegmentCutter.Action]) {
+        for action in actions {
+            switch action {
+            case .open(let start):
+                endFile()
+                if case .active = mode { open(start) }
+            case .write(let packet): write(packet)
+            case .skip(let packet): lose(packet)
+            case .close: endFile()
+            case .request(let time): environment.keyframes.requestKeyframe(at: time)
+            }
+        }
+    }
+
+    private func lose(_ packet: EncodedPacket) {
+        guard packet.track == .video, gap != nil else { return }
+        gap?.frames += 1
+    }
+
+    private func beginGap(_ reason: String, frames: Int = 0) {
+        guard gap == nil else {
+            gap?.frames += frames
+            return
+        }
+        gap = RecordingGap(from: recordedEnd ?? max(0, lastVideoEnd), to: nil, reason: reason, frames: frames)
+    }
+
+    private func endGap(at time: Int64) {
+        guard var ended = gap else { return }
+        ended.to = time
+        gap = nil
+        logger.warning(
+            "gap in the recording: \(ended.frames) frames, \(ended.reason)",
+            metadata: ["from_ns": "\(ended.from)", "to_ns": "\(time)"])
+        environment.status.value.withLock { status in
+            status.gapCount += 1
+            status.gapFrames += ended.frames
+            status.gaps.append(ended)
+            if status.gaps.count > 100 { status.gaps.removeFirst() }
+        }
+    }
+}
+
+// MARK: Files
+
+extension RecorderEngine {
+    private func open(_ start: SegmentStart) {
+        do {
+            let file = try create(start)
+            self.file = file
+            endGap(at: file.start)
+            logger.info("segment opened", metadata: ["segment": "\(file.name.open)"])
+        } catch {
+            fail(error)
+        }
+    }
+
+    private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
+        let configuration = environment.configuration
+        try configuration.directory.checkMount()
+        var number = sequence ?? 0
+        if sequence == nil { number = try configuration.directory.lastSequence(of: configuration.channel) }
+        let time = UTCTime(milliseconds: (programStart ?? 0) + start.keyframe.ptsNanoseconds / 1_000_000)
+        while true {
+            number += 1
+            let settings = SegmentFileSettings(
+                directory: configuration.directory.path,
+                name: SegmentName(channel: configuration.channel, start: time, sequence: number),
+                description: environment.description,
+                tags: MovieTags(
+                    channel: configuration.channel, start: time,
+                    encoderSettings: environment.description.video.encoderSettings),
+                fragmentDuration: configuration.fragmentDuration)
+            sequence = number
+            do throws(FileFailure) {
+                return try SegmentFile(settings, start: start)
+            } catch {
+                // Someone else made a file of this name since: theirs stays.
+                guard error.code == EEXIST else { throw error }
+            }
+        }
+    }
+
+    private func write(_ packet: EncodedPacket) {
+        guard let file else { return lose(packet) }
+        do {
+            if let elapsed = try file.append(packet, clock: environment.clock) {
+                latency.record(elapsed)
+                recordedEnd = file.recordedEnd
+            }
+        } catch {
+            fail(error)
+            lose(packet)
+        }
+    }
+
+    /// Writes what the open file still lacks, and has it closed.
+    private func endFile() {
+        guard let file else { return }
+        do {
+            try file.flush()
+            release(file)
+        } catch {
+            fail(error)
+        }
+    }
+
+    private func release(_ file: SegmentFile) {
+        recordedEnd = file.recordedEnd
+        closedBytes += file.bytes
+        closedFrames += file.frames
+        self.file = nil
+        environment.closer.close(file)
+    }
+
+    /// Writing failed: what is not on disk is a gap, the file is closed as well as may be, and all is tried again.
+    private func fail(_ failure: FileFailure) {
+        logger.error("recording failed: \(failure)")
+        mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
+        environment.status.value.withLock { $0.lastError = failure.description }
+        let lost = file?.pendingFrames ?? 0
+        if let file { release(file) }
+        beginGap(failure.description, frames: lost)
+        perform(cutter.interrupt())
+    }
+
+    private func probe(_ failure: FileFailure) {
+        do {
+            try environment.configuration.directory.probe(bytes: failure.isOutOfSpace ? Self.spaceProbeBytes : 0)
+            logger.notice("recording is possible again; it goes on at the next keyframe")
+            mode = .active
+            environment.keyframes.requestKeyframe(at: nil)
+        } catch {
+            mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
+        }
+    }
+}
+
+// MARK: Control
+
+extension RecorderEngine {
+    /// Closes the open file and records nothing until ``resume()``.
+    func suspend(_ reason: String) {
+        if case .suspended = mode { return }
+        logger.error("recording suspended: \(reason)")
+        endFile()
+        mode = .suspended(reason)
+        beginGap(reason)
+        perform(cutter.interrupt())
+    }
+
+    /// Records again, from the next keyframe on.
+    func resume() {
+        guard case .suspended = mode else { return }
+        logger.notice("recording resumed; it goes on at the next keyframe")
+        mode = .active
+        environment.keyframes.requestKeyframe(at: nil)
+    }
+
+    /// Writes all that is held and closes the last file.
+    func finish() {
+        perform(cutter.finish())
+        endFile()
+        endGap(at: lastVideoEnd)
+    }
+
+    /// Brings the status up to date.
+    func publish(isStopped: Bool = false) {
+        environment.status.value.withLock { status in
+            status.state = isStopped ? .stopped : state
+            status.suspension = nil
+            if case .suspended(let reason) = mode { status.suspension = reason }
+            status.fileName = file?.name.open
+            status.segmentBytes = file?.bytes ?? 0
+            status.segmentSeconds = Double(file.map { $0.recordedEnd - $0.start } ?? 0) / 1e9
+            status.totalBytes = closedBytes + (file?.bytes ?? 0)
+            status.framesWritten = closedFrames + (file?.frames ?? 0)
+            status.nextCut = file == nil ? nil : cutter.nextBoundary
+            status.writeLatency = latency.status
+        }
+    }
+
+    private var state: RecorderState {
+        switch mode {
+        case .active: file == nil ? .waiting : .recording
+        case .suspended: .suspended
+        case .failed: .failed
+        }
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A stretch of the program that is in no file.
+public struct RecordingGap: Sendable, Codable, Equatable {
+    /// Program time in nanoseconds of the first picture that is missing.
+    public var from: Int64
+    /// Program time in nanoseconds of the first picture behind the gap; nil while it lasts.
+    public var to: Int64?
+    /// Why.
+    public var reason: String
+    /// Pictures that are missing.
+    public var frames: Int
+}
+
+/// What the recorder does.
+public enum RecorderState: String, Sendable, Codable {
+    /// Waits for the first keyframe.
+    case waiting
+    /// Writes.
+    case recording
+    /// The storage guard has stopped it for now.
+    case suspended
+    /// Writing failed; tried again each second.
+    case failed
+    /// Over.
+    case stopped
+}
+
+/// How long writes take.
+public struct WriteLatencyStatus: Sendable, Codable, Equatable {
+    /// Writes counted.
+    public var count = 0
+    /// The longest, in milliseconds.
+    public var maximumMilliseconds = 0.0
+    /// The bound under which 99 of 100 stay, in milliseconds; a power of two of microseconds.
+    public var p99Milliseconds = 0.0
+}
+
+/// What an operator sees of the recorder.
+public struct RecorderStatus: Sendable, Codable {
+    /// What it does.
+    public var state = RecorderState.waiting
+    /// The file being written, without a directory.
+    public var fileName: String?
+    /// Bytes of that file on disk.
+    public var segmentBytes: Int64 = 0
+    /// Media time in that file, in seconds.
+    public var segmentSeconds = 0.0
+    /// Bytes of media and headers written to all files.
+    public var totalBytes: Int64 = 0
+    /// Files closed and named.
+    public var segmentsFinished = 0
+    /// The last of them.
+    public var lastFinished: String?
+    /// Pictures on disk, over all files.
+    public var framesWritten = 0
+    /// Gaps since the start.
+    public var gapCount = 0
+    /// Pictures missing over all gaps.
+    public var gapFrames = 0
+    /// The last gaps, at most 100.
+    public var gaps: [RecordingGap] = []
+    /// The last failure in words.
+    public var lastError: String?
+    /// Why the recorder is suspended.
+    public var suspension: String?
+    /// Payload bytes that wait.
+    public var queueBytes = 0
+    /// Media time that waits, in milliseconds.
+    public var queueMilliseconds: Int64 = 0
+    /// How long writes take.
+    public var writeLatency = WriteLatencyStatus()
+    /// Program time in nanoseconds at which the open file is to end; nil if only its size matters.
+    public var nextCut: Int64?
+}
+
+/// A histogram of durations by powers of two of microseconds: fixed in size, exact in its maximum.
+struct LatencyHistogram {
+    private var buckets = [Int](repeating: 0, count: 40)
+    private var count = 0
+    private var maximum: Int64 = 0
+
+    /// Counts one duration in nanoseconds.
+    mutating func record(_ nanoseconds: Int64) {
+        let microseconds = UInt64(clamping: nanoseconds / 1000)
+        let index = min(buckets.count - 1, UInt64.bitWidth - microseconds.leadingZeroBitCount)
+        buckets[index] += 1
+        count += 1
+        maximum = max(maximum, nanoseconds)
+    }
+
+    var status: WriteLatencyStatus {
+        var seen = 0
+        let index = buckets.firstIndex { bucket in
+            seen += bucket
+            return seen * 100 >= count * 99
+        }
+        let bound = count == 0 ? 0 : Double(UInt64(1) << UInt64(index ?? 0)) / 1000
+        let longest = Double(maximum) / 1e6
+        return WriteLatencyStatus(count: count, maximumMilliseconds: longest, p99Milliseconds: min(bound, longest))
+    }
+}

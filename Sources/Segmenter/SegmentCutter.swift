@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Where a file of a recording begins.
+struct SegmentStart: Sendable {
+    /// The picture that the file begins with.
+    var keyframe: EncodedPacket
+    /// The last sound packet that begins before the picture: the hidden first one of the file.
+    var preRoll: EncodedPacket?
+    /// The first sound packet that begins with the picture or after it; nil if there was none.
+    var firstSound: EncodedPacket?
+    /// Nanoseconds of program time at which the recorder wants the file to end; nil if only its size matters.
+    var boundary: Int64?
+}
+
+/// Decides which packets belong to which file.
+///
+/// A file begins exactly at an IDR picture. From that picture on video is held until a sound packet that begins at or
+/// after it has come; sound that begins earlier belongs to the old file. The new file's sound begins with the last
+/// packet of the old file, hidden, because an AAC decoder needs it to get the next one right. So no picture and no
+/// sample of sound is lost or shown twice. Pure: packets in, actions out.
+struct SegmentCutter {
+    /// What to do, in order.
+    enum Action: Sendable {
+        /// Close the open file, if any, and begin another.
+        case open(SegmentStart)
+        /// Append to the open file.
+        case write(EncodedPacket)
+        /// The packet belongs to no file: recording has not begun or is interrupted.
+        case skip(EncodedPacket)
+        /// Close the open file; nothing follows for now.
+        case close
+        /// Ask for a keyframe at this program time in nanoseconds, or as soon as possible.
+        case request(Int64?)
+    }
+
+    private enum Phase {
+        /// No file is open; the next IDR begins one.
+        case waiting
+        /// A file is open.
+        case writing
+        /// The first of these pictures begins the next file, as soon as sound has come that far.
+        case holding(pictures: [EncodedPacket], isFileOpen: Bool)
+    }
+
+    private var phase = Phase.waiting
+    private var lastSound: EncodedPacket?
+    private var schedule: SegmentSchedule
+
+    /// Bytes that a sample costs besides its payload: fragment and table entries (measured: 13 to 20).
+    private static let sampleOverhead: Int64 = 24
+    /// Sound that is this late is not waited for.
+    private static let longestHold: Int64 = 3_000_000_000
+
+    /// A cutter of files of `length`.
+    init(length: SegmentLength, frameRate: FrameRate) {
+        schedule = SegmentSchedule(length: length, frameRate: frameRate)
+    }
+
+    /// The program time in nanoseconds at which the open file is to end.
+    var nextBoundary: Int64? { schedule.boundary }
+
+    /// Takes the next packet of the interleaved program.
+    mutating func push(_ packet: EncodedPacket) -> [Action] {
+        var actions: [Action] = []
+        switch packet.track {
+        case .video: video(packet, &actions)
+        case .audio: sound(packet, &actions)
+        }
+        return actions
+    }
+
+    /// The program is over: what is held goes to its file, and that is closed.
+    mutating func finish() -> [Action] {
+        var actions: [Action] = []
+        if case .holding(let pictures, _) = phase { begin(pictures, firstSound: nil, &actions) }
+        if case .writing = phase { actions.append(.close) }
+        phase = .waiting
+        return actions
+    }
+
+    /// Recording is interrupted: the open file is closed; held pictures of a file not yet begun belong to none.
+    /// Goes on at the next IDR.
+    mutating func interrupt() -> [Action] {
+        var actions: [Action] = []
+        switch phase {
+        case .waiting: break
+        case .writing: actions.append(.close)
+        case .holding(let pictures, let isFileOpen):
+            if isFileOpen { actions.append(.close) }
+            actions += pictures.map { .skip($0) }
+        }
+        phase = .waiting
+        return actions
+    }
+
+    /// Remembers sound that was not recorded, so that it can be the hidden packet of the next file.
+    mutating func passOver(_ packet: EncodedPacket) {
+        if packet.track == .audio { lastSound = packet }
+    }
+
+    private mutating func video(_ packet: EncodedPacket, _ actions: inout [Action]) {
+        switch phase {
+        case .waiting:
+            guard packet.isKeyframe else { return actions.append(.skip(packet)) }
+            hold(packet, isFileOpen: false, &actions)
+        case .writing:
+            if packet.isKeyframe, schedule.isCut(packet) {
+                hold(packet, isFileOpen: true, &actions)
+            } else {
+                write(packet, &actions)
+            }
+        case .holding(var pictures, let isFileOpen):
+            pictures.append(packet)
+            let waited = packet.dtsNanoseconds - pictures[0].dtsNanoseconds
+            if waited > Self.longestHold {
+                begin(pictures, firstSound: nil, &actions)
+            } else {
+                phase = .holding(pictures: pictures, isFileOpen: isFileOpen)
+            }
+        }
+    }
+
+    private mutating func sound(_ packet: EncodedPacket, _ actions: inout [Action]) {
+        switch phase {
+        case .waiting: actions.append(.skip(packet))
+        case .writing: write(packet, &actions)
+        case .holding(let pictures, let isFileOpen):
+            if Self.isAtOrAfter(packet, pictures[0]) {
+                begin(pictures, firstSound: packet, &actions)
+                write(packet, &actions)
+            } else if isFileOpen {
+                write(packet, &actions)
+            } else {
+                actions.append(.skip(packet))
+            }
+        }
+        lastSound = packet
+    }
+
+    /// Exact comparison of presentation times, whatever the time bases.
+    private static func isAtOrAfter(_ sound: EncodedPacket, _ picture: EncodedPacket) -> Bool {
+        sound.pts >= picture.timeBase.rescale(picture.pts, to: sound.timeBase, rounding: .up)
+    }
+
+    private mutating func hold(_ keyframe: EncodedPacket, isFileOpen: Bool, _ actions: inout [Action]) {
+        phase = .holding(pictures: [keyframe], isFileOpen: isFileOpen)
+        for time in schedule.begin(at: keyframe) { actions.append(.request(time)) }
+    }
+
+    private mutating func begin(
+        _ pictures: [EncodedPacket], firstSound: EncodedPacket?, _ actions: inout [Action]
+    ) {
+        let start = SegmentStart(
+            keyframe: pictures[0], preRoll: firstSound == nil ? nil : lastSound, firstSound: firstSound,
+            boundary: schedule.boundary)
+        phase = .writing
+        actions.append(.open(start))
+        if let preRoll = start.preRoll { actions.append(.write(preRoll)) }
+        for picture in pictures { write(picture, &actions) }
+    }
+
+    private mutating func write(_ packet: EncodedPacket, _ actions: inout [Action]) {
+        actions.append(.write(packet))
+        if schedule.wrote(Int64(packet.payload.count) + Self.sampleOverhead, packet) { actions.append(.request(nil)) }
+    }
+}

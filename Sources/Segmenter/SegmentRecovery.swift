@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Media
+
+/// Completes files that a crash left open. Run it before recording starts, not on the media's path.
+public enum SegmentRecovery {
+    /// What became of one file.
+    public enum Outcome: Sendable, Equatable {
+        /// It is a plain MP4 now, called `fileName`; an incomplete tail of `droppedBytes` was cut off.
+        case completed(fileName: String, frames: Int, droppedBytes: Int64)
+        /// Only its name was missing.
+        case renamed(fileName: String)
+        /// Nothing in it can be played: it was put aside as `fileName`.
+        case setAside(fileName: String, reason: String)
+        /// A living process writes it.
+        case inUse
+        /// It could not be read or written.
+        case failed(FileFailure)
+    }
+
+    /// One file that was found open.
+    public struct Entry: Sendable, Equatable {
+        /// Its name while it was open.
+        public let fileName: String
+        /// What became of it.
+        public let outcome: Outcome
+    }
+
+    /// Completes what `channel` left open in `directory`. Touches no other file.
+    public static func run(in directory: RecordDirectory, channel: String) throws(FileFailure) -> [Entry] {
+        let channel = SegmentName.safe(channel)
+        var entries: [Entry] = []
+        for fileName in try directory.entries() where fileName.hasSuffix(SegmentName.openSuffix) {
+            guard let name = SegmentName(fileName: fileName), name.channel == channel else { continue }
+            entries.append(Entry(fileName: fileName, outcome: recover(name, in: directory.path)))
+        }
+        return entries
+    }
+
+    private static func recover(_ name: SegmentName, in directory: String) -> Outcome {
+        do {
+            let descriptor = try FileDescriptor.open(existing: "\(directory)/\(name.open)")
+            guard try descriptor.attributes().isRegular else {
+                throw FileFailure("open", descriptor.path, text: "it is not a regular file")
+            }
+            guard descriptor.lock() else { return .inUse }
+            return try complete(descriptor, name, in: directory)
+        } catch let failure as FileFailure {
+            return .failed(failure)
+        } catch {
+            return setAside(name, in: directory, reason: "\(error)")
+        }
+    }
+
+    private static func complete(
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
+    ) throws -> Outcome {
+        switch try FragmentedFileReader(descriptor).read() {
+        case .closed:
+            return .renamed(fileName: try rename(descriptor, name, in: directory))
+        case .open(let file):
+            guard file.fragments > 0 else { throw MP4Failure(description: "it holds no whole fragment") }
+            let dropped = try descriptor.attributes().size - file.mediaEnd
+            if dropped > 0 { try descriptor.truncate(to: file.mediaEnd) }
+            try HybridFinish.complete(descriptor, file.layout, file.tables, mediaEnd: file.mediaEnd)
+            let fileName = try HybridFinish.rename(name, in: directory)
+            return .completed(fileName: fileName, frames: file.frames, droppedBytes: dropped)
+        }
+    }
+
+    /// Renames a closed file. A crash between linking the new name and removing the old one leaves both.
+    private static func rename(
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
+    ) throws(FileFailure) -> String {
+        var (open, closed) = (stat(), stat())
+        if try descriptor.attributes().links > 1, stat(descriptor.path, &open) == 0,
+            stat("\(directory)/\(name.closed)", &closed) == 0, open.st_ino == closed.st_ino,
+            open.st_dev == closed.st_dev
+        {
+            unlink(descriptor.path)
+            return name.closed
+        }
+        return try HybridFinish.rename(name, in: directory)
+    }
+
+    private static func setAside(_ name: SegmentName, in directory: String, reason: String) -> Outcome {
+        let path = "\(directory)/\(name.open)"
+        do {
+            for attempt in 0..<1000 {
+                let target = "\(name)" + (attempt == 0 ? "" : "-\(attempt)") + SegmentName.brokenSuffix
+                guard try FileDescriptor.rename(path, to: "\(directory)/\(target)") else { continue }
+                return .setAside(fileName: target, reason: reason)
+            }
+            return .failed(FileFailure("rename", path, code: EEXIST))
+        } catch {
+            return .failed(error)
+        }
+    }
+}

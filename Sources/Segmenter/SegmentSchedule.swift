@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// When a file is long enough: by time, in absolute multiples from the recording's start, or by size.
+struct SegmentSchedule {
+    /// The program time in nanoseconds at which the present file is to end; nil for a limit in bytes.
+    private(set) var boundary: Int64?
+
+    private let length: SegmentLength
+    private let frameRate: FrameRate
+    /// The recording's first picture, in frames of the program.
+    private var origin: Int64?
+    /// Boundaries up to this number were asked for.
+    private var requested: Int64 = 0
+    private var bytes: Int64 = 0
+    private var groupBytes: Int64 = 0
+    private var largestGroup: Int64 = 0
+    private var isCutRequested = false
+
+    /// Boundaries are asked for this long before they come, because an encoder looks ahead: a request that comes when
+    /// the encoder has the frame already is of no use.
+    private static let lead: Int64 = 5_000_000_000
+
+    init(length: SegmentLength, frameRate: FrameRate) {
+        self.length = length
+        self.frameRate = frameRate
+    }
+
+    /// The program's frame that is nearest to the picture's presentation time.
+    private func frame(_ packet: EncodedPacket) -> Int64 {
+        packet.timeBase.rescale(packet.pts, to: frameRate.timeBase, rounding: .nearest)
+    }
+
+    /// The first frame of file `number` of those of full length: the first at or after its exact time.
+    private func boundaryFrame(_ number: Int64, _ duration: Duration, _ origin: Int64) -> Int64 {
+        let (time, overflow) = duration.inNanoseconds.multipliedReportingOverflow(by: number)
+        guard !overflow else { return .max }
+        return origin &+ TimeBase.nanoseconds.rescale(time, to: frameRate.timeBase, rounding: .up)
+    }
+
+    private func nanoseconds(_ frame: Int64) -> Int64 {
+        frameRate.timeBase.rescale(frame, to: .nanoseconds, rounding: .down)
+    }
+
+    /// A file begins with `keyframe`; returns the program times at which keyframes are to be asked for.
+    mutating func begin(at keyframe: EncodedPacket) -> [Int64] {
+        (bytes, groupBytes, isCutRequested) = (0, 0, false)
+        guard case .duration(let duration) = length else { return [] }
+        let frame = frame(keyframe)
+        let origin = self.origin ?? frame
+        self.origin = origin
+        var number = max(1, nanoseconds(frame - origin) / max(1, duration.inNanoseconds))
+        while boundaryFrame(number, duration, origin) <= frame { number += 1 }
+        boundary = nanoseconds(boundaryFrame(number, duration, origin))
+        var times: [Int64] = []
+        while true {
+            let next = max(requested + 1, number)
+            let time = nanoseconds(boundaryFrame(next, duration, origin))
+            // The boundary of this very file is asked for however far it is.
+            guard next == number || time < keyframe.ptsNanoseconds + Self.lead else { return times }
+            times.append(time)
+            requested = next
+        }
+    }
+
+    /// Whether the file ends before `keyframe`.
+    func isCut(_ keyframe: EncodedPacket) -> Bool {
+        switch length {
+        case .duration:
+            guard let boundary else { return false }
+            // The boundary is a frame's time, rounded down; so is the picture's, in whatever time base it came.
+            return nanoseconds(frame(keyframe)) >= boundary
+        case .bytes(let limit):
+            return isCutRequested || isNearLimit(limit)
+        }
+    }
+
+    private func isNearLimit(_ limit: Int64) -> Bool { bytes + max(largestGroup, groupBytes) >= limit }
+
+    /// Counts what went to the file; says whether a keyframe is needed now because the next group would not fit.
+    mutating func wrote(_ count: Int64, _ packet: EncodedPacket) -> Bool {
+        bytes += count
+        if packet.track == .video, packet.isKeyframe {
+            // The largest recent one, slowly forgotten, so that one busy minute does not shorten all later files.
+            largestGroup = max(groupBytes, largestGroup - largestGroup / 8)
+            groupBytes = 0
+        }
+        groupBytes += count
+        guard case .bytes(let limit) = length, !isCutRequested, isNearLimit(limit) else { return false }
+        isCutRequested = true
+        return true
+    }
+}

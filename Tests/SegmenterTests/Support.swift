@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Logging
+import Media
+import Synchronization
+
+@testable import Segmenter
+
+/// A directory that goes when the test is over.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appendingPathComponent("segmenter-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    var files: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+    func path(_ name: String) -> String { "\(path)/\(name)" }
+}
+
+/// Notes what the recorder asks for.
+final class KeyframeSpy: KeyframeRequester {
+    let requests = Mutex<[Int64?]>([])
+    func requestKeyframe(at programTime: Int64?) { requests.withLock { $0.append(programTime) } }
+}
+
+let quiet: Logger = {
+    var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    logger.logLevel = .critical
+    return logger
+}()
+
+@discardableResult
+func run(_ arguments: String...) throws -> (status: Int32, output: String) {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = arguments
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    process.standardError = pipe
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    let data = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return (process.terminationStatus, String(decoding: data, as: UTF8.self))
+}
+
+func videoPacket(
+    _ frame: Int64, decodedAt dts: Int64? = nil, rate: FrameRate, isKeyframe: Bool, size: Int = 100
+) -> EncodedPacket {
+    EncodedPacket(
+        track: .video, pts: frame, dts: dts ?? frame, duration: 1, timeBase: rate.timeBase, isKeyframe: isKeyframe,
+        payload: SharedBytes([UInt8](repeating: UInt8(truncatingIfNeeded: frame), count: size)))
+}
+
+func soundPacket(_ number: Int64, size: Int = 20) -> EncodedPacket {
+    EncodedPacket(
+        track: .audio, pts: number * 1024, dts: number * 1024, duration: 1024, timeBase: TimeBase(1, 48_000),
+        isKeyframe: true, payload: SharedBytes([UInt8](repeating: 7, count: size)))
+}
+
+/// A program of `frames` pictures with a GOP and sound with one frame of priming, in decoding order.
+func syntheticProgram(rate: FrameRate, frames: Int64, isKeyframe: (Int64) -> Bool, size: Int = 100) -> [EncodedPacket] {
+    var packets = (0..<frames).map {
+        videoPacket($0, decodedAt: $0 - 2, rate: rate, isKeyframe: isKeyframe($0), size: size)
+    }
+    let end = rate.timeBase.rescale(frames, to: TimeBase(1, 48_000), rounding: .down)
+    packets += (-1..<(end / 1024)).map { soundPacket($0) }
+    return packets.sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
+}
+
+func description(rate: FrameRate, avcC: [UInt8] = [1, 100, 0, 31, 255, 224, 0], asc: [UInt8] = [0x11, 0x90])
+    -> StreamDescription
+{
+    StreamDescription(
+        video: .init(
+            format: VideoFormat(width: 320, height: 180, frameRate: rate), decoderConfiguration: SharedBytes(avcC),
+            bitrate: 500_000, reorderDepth: 2, encoderSettings: "x264 test settings"),
+        audio: .init(format: .program, decoderConfiguration: SharedBytes(asc), bitrate: 128_000, frameLength: 1024))
+}
+
+/// A recorder that is fed packets and waited for.
+struct Recording {
+    let directory: TemporaryDirectory
+    let recorder: Recorder
+    let keyframes = KeyframeSpy()
+
+    init(
+        _ description: StreamDescription, length: SegmentLength, directory: TemporaryDirectory,
+        clock: any MonotonicClock = SystemClock(), queueLimit: Int = 256 << 20
+    ) throws {
+        self.directory = directory
+        let configuration = RecorderConfiguration(
+            directory: try RecordDirectory.prepare(directory.path), channel: "test", length: length,
+            queueLimitBytes: queueLimit, programStart: UTCTime(milliseconds: 1_795_269_790_123))
+        recorder = Recorder(
+            configuration: configuration, description: description, keyframes: keyframes, clock: clock, logger: quiet)
+    }
+
+    func feed(_ packets: some Sequence<EncodedPacket>) {
+        for packet in packets {
+            recorder.accept(packet)
+            if packet.track == .video { recorder.wake() }
+        }
+        recorder.wake()
+    }
+
+
+    func finish() {
+        let done = DispatchSemaphore(value: 0)
+        recorder.finish(deadline: .max) { done.signal() }
+        done.wait()
+    }
+
+    var finished: [String] { directory.files.filter { $0.hasSuffix(".mp4") }.map(directory.path) }
+}
