@@ -30,7 +30,7 @@ public final class AACEncoder {
     public init(format: AudioFormat, bitrate: Int) throws(AVFailure) {
         let subject = "AAC at \(bitrate / 1000) kbit/s, \(format.sampleRate) Hz, \(format.channels) channels"
         guard let codec = avcodec_find_encoder(AV_CODEC_ID_AAC), let context = avcodec_alloc_context3(codec) else {
-            throw AVFailure(operation: "finding an encoder for", subject: subject, code: relay_averror(ENOSYS))
+            throw AVFailure(operation: "find an encoder for", subject: subject, code: relay_averror(ENOSYS))
         }
         context.pointee.sample_fmt = AV_SAMPLE_FMT_FLTP
         context.pointee.sample_rate = format.sampleRate
@@ -44,7 +44,7 @@ public final class AACEncoder {
         guard opened >= 0, let frame = av_frame_alloc() else {
             avcodec_free_context(&owned)
             throw AVFailure(
-                operation: "opening an encoder for", subject: subject, code: min(opened, relay_averror(ENOMEM)))
+                operation: "open an encoder for", subject: subject, code: min(opened, relay_averror(ENOMEM)))
         }
         frame.pointee.nb_samples = context.pointee.frame_size
         frame.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
@@ -54,7 +54,7 @@ public final class AACEncoder {
             var ownedFrame: UnsafeMutablePointer<AVFrame>? = frame
             av_frame_free(&ownedFrame)
             avcodec_free_context(&owned)
-            throw AVFailure(operation: "opening an encoder for", subject: subject, code: relay_averror(ENOMEM))
+            throw AVFailure(operation: "open an encoder for", subject: subject, code: relay_averror(ENOMEM))
         }
         self.context = context
         self.frame = frame
@@ -134,6 +134,6 @@ public final class AACEncoder {
 
     private func check(_ result: Int32) throws(AVFailure) {
         guard result < 0 else { return }
-        throw AVFailure(operation: "encoding", subject: "AAC", code: result)
+        throw AVFailure(operation: "encode", subject: "AAC", code: result)
     }
 }

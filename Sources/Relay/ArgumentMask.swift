@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Hides secrets from process listings.
+enum ArgumentMask {
+    /// Overwrites, in the memory that the system shows as the process's command line, the values of `flags`: what lies
+    /// behind the host of an address. The flags must have been read before.
+    static func hideSecrets(followingAny flags: Set<String>) {
+        var hidesNext = false
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let argument = CommandLine.unsafeArgv[index] else { continue }
+            let text = String(cString: argument)
+            let flag = text.prefix { $0 != "=" }
+            let isJoined = flags.contains(String(flag)) && flag.count < text.count
+            if hidesNext || isJoined {
+                let visible = isJoined ? flag.utf8.count + 1 : 0
+                let value = text.utf8.dropFirst(visible)
+                if let range = secretRange(in: Array(value)) {
+                    for offset in range { argument[visible + offset] = 0x78 }
+                }
+            }
+            hidesNext = flags.contains(text)
+        }
+    }
+
+    /// The bytes of an address that may be secret: user info, and all from the path's second component on.
+    static func secretRange(in address: [UInt8]) -> Range<Int>? {
+        guard
+            let scheme = address.indices.dropLast(2).first(where: { Array(address[$0...($0 + 2)]) == Array("://".utf8) }
+            )
+        else { return nil }
+        let authority = scheme + 3
+        let hasUser = address[authority...].prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: "@"))
+        if hasUser { return authority..<address.count }
+        let separators = [UInt8(ascii: "/"), UInt8(ascii: "?")]
+        guard let path = address[authority...].firstIndex(where: separators.contains) else { return nil }
+        return path + 1..<address.count
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+internal import FanOut
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Program
+internal import Publisher
+internal import Segmenter
+
+/// The steps of building a channel, each of which can fail with its own exit status.
+extension Channel {
+    /// The opened inputs and the program's shape that follows from them.
+    struct Inputs {
+        let picture: any MediaSource
+        let separateSound: (any MediaSource)?
+        let format: VideoFormat
+
+        var sources: [any MediaSource] { [picture] + (separateSound.map { [$0] } ?? []) }
+    }
+
+    static func open(_ configuration: ChannelConfiguration, _ logger: Logger) throws -> Inputs {
+        let options = IngestOptions(
+            loop: configuration.loops,
+            size: configuration.size.map { PictureSize(width: $0.width, height: $0.height) },
+            frameRate: configuration.frameRate)
+        let picture = try openSource(configuration.input, options, logger)
+        guard let native = picture.description.video else {
+            throw RelayFailure(
+                .inputUnreadable,
+                "The input \(configuration.input) has no video: give --input something with a picture.")
+        }
+        let sound = try configuration.audioInput.map { location in
+            let source = try openSource(location, IngestOptions(loop: configuration.loops), logger)
+            guard source.description.hasAudio else {
+                throw RelayFailure(.inputUnreadable, "The audio input \(location) has no sound.")
+            }
+            return source
+        }
+        if !configuration.isPaced, picture.description.isLive {
+            throw RelayFailure(
+                .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
+        }
+        return Inputs(picture: picture, separateSound: sound, format: shape(native, configuration))
+    }
+
+    private static func openSource(
+        _ location: InputLocation, _ options: IngestOptions, _ logger: Logger
+    ) throws -> any MediaSource {
+        do {
+            return try SourceOpener.open(location, options: options, logger: logger)
+        } catch {
+            throw RelayFailure(.inputUnreadable, "\(error)")
+        }
+    }
+
+    /// The input's own shape, but for what the flags say. A program of a given size has square pixels.
+    static func shape(_ native: VideoFormat, _ configuration: ChannelConfiguration) -> VideoFormat {
+        var format = native
+        if let size = configuration.size, size != FrameSize(width: native.width, height: native.height) {
+            format.width = size.width
+            format.height = size.height
+            format.sampleAspectRatio = .square
+        }
+        if let frameRate = configuration.frameRate { format.frameRate = frameRate }
+        return format
+    }
+
+    static func openEncoder(
+        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink, clock: any MonotonicClock
+    ) throws -> EncoderSession {
+        do {
+            return try EncoderSession(
+                settings: configuration.encoder, video: format, audio: .program, sink: sink, clock: clock)
+        } catch {
+            throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
+        }
+    }
+
+    static func makeOutputs(
+        _ configuration: ChannelConfiguration, encoder: EncoderSession, clock: any MonotonicClock, logger: Logger
+    ) -> [OutputSupervisor] {
+        let pool = RTMPWriterPool()
+        var counts: [String: Int] = [:]
+        return configuration.outputs.map { output in
+            let kind = if case .rtmp = output { "rtmp" } else { "srt" }
+            counts[kind, default: 0] += 1
+            let name = "\(kind)-\(counts[kind] ?? 0)"
+            let target: any OutputTarget =
+                switch output {
+                case .rtmp(let url): RTMPTarget(url: url, name: name, pool: pool)
+                case .srt(let url): SRTTarget(url: url, name: name)
+                }
+            return OutputSupervisor(
+                name: name, target: target, description: encoder.description, keyframes: encoder, clock: clock,
+                logger: logger)
+        }
+    }
+
+    /// Makes the directory usable and completes what a crash left open in it.
+    static func prepare(
+        _ recording: ChannelConfiguration.Recording, channel: String, _ logger: Logger
+    ) throws -> RecordDirectory {
+        do {
+            let directory = try RecordDirectory.prepare(recording.directory)
+            for entry in try SegmentRecovery.run(in: directory, channel: channel) { report(entry, logger) }
+            return directory
+        } catch {
+            throw RelayFailure(
+                .cannotRecord, "Recording is not possible: \(error). Name a directory that this user may write to.")
+        }
+    }
+
+    private static func report(_ entry: SegmentRecovery.Entry, _ logger: Logger) {
+        switch entry.outcome {
+        case .completed(let name, let frames, let dropped):
+            logger.notice("completed \(name), left open by a crash: \(frames) frames, \(dropped) bytes of tail cut off")
+        case .renamed(let name): logger.notice("completed \(name), left open by a crash")
+        case .setAside(let name, let reason): logger.warning("set aside \(name), which cannot be played: \(reason)")
+        case .inUse: logger.info("\(entry.fileName) is being written by another process")
+        case .failed(let failure): logger.warning("could not complete \(entry.fileName): \(failure)")
+        }
+    }
+
+    static func makeRecorder(
+        _ configuration: ChannelConfiguration, directory: RecordDirectory?, encoder: EncoderSession,
+        clock: any MonotonicClock, logger: Logger
+    ) throws -> (Recorder?, StorageGuard?) {
+        guard let recording = configuration.recording, let directory else { return (nil, nil) }
+        let recorder = Recorder(
+            configuration: RecorderConfiguration(
+                directory: directory, channel: configuration.name, length: recording.length),
+            description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
+        let budget = StorageBudget(
+            videoBitrate: plannedBitrate(encoder.description), audioBitrate: encoder.description.audio.bitrate,
+            duration: recording.expected, reserve: recording.reserve)
+        let storage = StorageGuard(
+            directory: directory, budget: budget, warning: recording.warning, control: recorder,
+            writtenBytes: { recorder.status.totalBytes }, clock: clock, logger: logger)
+        let admission = storage.admit()
+        if !admission.isAdmitted, configuration.outputs.isEmpty {
+            throw RelayFailure(.storageRefused, admission.sentence)
+        }
+        return (recorder, storage)
+    }
+
+    /// What the picture will take. A recording of constant quality has no bitrate; it is reckoned at 0.15 bits a pixel,
+    /// which is more than x264 needs for most pictures at the usual quality of 23.
+    static func plannedBitrate(_ description: StreamDescription) -> Int {
+        if description.video.bitrate > 0 { return description.video.bitrate }
+        let format = description.video.format
+        return Int(Double(format.width * format.height) * format.frameRate.value * 0.15)
+    }
+}

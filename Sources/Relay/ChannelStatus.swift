@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+internal import FanOut
+internal import Ingest
+internal import Media
+internal import Program
+internal import Segmenter
+
+/// Everything that an operator can know of a channel at one moment.
+struct ChannelStatus: Sendable {
+    var sources: [SourceStatus]
+    var feed: FeedStatus
+    var program: ProgramStatus
+    var encoder: EncoderStatus
+    var frameRate: FrameRate
+    var outputs: [OutputStatus]
+    var recorder: RecorderStatus?
+    var storage: StorageStatus?
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Encoder
+internal import Media
+
+/// The flags of the encoder session.
+struct EncoderOptions: ParsableArguments {
+    @Option(help: "x264's preset: speed against efficiency.")
+    var preset: EncoderSettings.Preset = .veryfast
+
+    @Option(help: "x264's tuning; zerolatency makes the delay as small as it can be.")
+    var tune: EncoderSettings.Tune?
+
+    @Option(help: "H.264 profile.")
+    var profile: EncoderSettings.Profile = .high
+
+    @Option(
+        help: ArgumentHelp("Bits a second of video, such as 4M or 2500k. (default: 4M)", valueName: "rate"),
+        transform: { try ArgumentParsing.bitrate($0, in: 50_000...200_000_000) })
+    var videoBitrate: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Constant quality in place of a bitrate, 0 to 51. For recordings alone.", valueName: "factor"))
+    var crf: Double?
+
+    @Option(
+        help: ArgumentHelp("Longest time between two keyframes. (default: 2s)", valueName: "time"),
+        transform: ArgumentParsing.duration)
+    var gop: Duration?
+
+    @Option(help: ArgumentHelp("Consecutive B-frames, 0 to 16. (default: 2; 0 with zerolatency)", valueName: "count"))
+    var bframes: Int?
+
+    @Option(
+        help: ArgumentHelp("Size of the program, such as 1280x720. (default: the input's)", valueName: "size"),
+        transform: ArgumentParsing.size)
+    var size: FrameSize?
+
+    @Option(
+        help: ArgumentHelp(
+            "Frames a second, such as 25, 29.97 or 30000/1001. (default: the input's)", valueName: "rate"),
+        transform: ArgumentParsing.frameRate)
+    var fps: FrameRate?
+
+    @Option(
+        help: ArgumentHelp("Bits a second of AAC. (default: 160k)", valueName: "rate"),
+        transform: { try ArgumentParsing.bitrate($0, in: 32_000...512_000) })
+    var audioBitrate: Int?
+
+    func validate() throws {
+        if let crf, !(0...51).contains(crf) { throw ValidationError("--crf must be from 0 to 51; 23 is usual.") }
+        if crf != nil, videoBitrate != nil {
+            throw ValidationError("--crf and --video-bitrate exclude each other; give one of them.")
+        }
+        if let bframes, !(0...16).contains(bframes) { throw ValidationError("--bframes must be from 0 to 16.") }
+        if let bframes, bframes > 0, profile == .baseline {
+            throw ValidationError("The baseline profile has no B-frames; use --profile main or --bframes 0.")
+        }
+        if let gop, gop > .seconds(60) { throw ValidationError("--gop must be at most 60s; 2s is usual.") }
+    }
+
+    func apply(to configuration: inout ChannelConfiguration) {
+        configuration.encoder.preset = preset
+        configuration.encoder.tune = tune
+        configuration.encoder.profile = profile
+        configuration.encoder.rateControl = crf.map { .quality($0) } ?? .bitrate(videoBitrate ?? 4_000_000)
+        configuration.encoder.gop = gop ?? .seconds(2)
+        configuration.encoder.bFrames = bframes
+        configuration.encoder.audioBitrate = audioBitrate ?? 160_000
+        configuration.size = size
+        configuration.frameRate = fps
+    }
+}

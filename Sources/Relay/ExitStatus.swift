@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+
+/// How the process ends, in the numbers of `sysexits.h`, so that a service manager and a script can tell why.
+enum ExitStatus: Int32 {
+    /// Done, or ended by a signal after having done its work.
+    case done = 0
+    /// A flag or an address is wrong.
+    case usage = 64
+    /// The input cannot be read, or has no picture.
+    case inputUnreadable = 66
+    /// No output ever came on air, and nothing was recorded.
+    case nothingDelivered = 69
+    /// The encoder failed.
+    case internalError = 70
+    /// The record directory cannot be written.
+    case cannotRecord = 73
+    /// The storage guard refused, and there was nothing else to do.
+    case storageRefused = 75
+
+    var code: ExitCode { ExitCode(rawValue) }
+}
+
+/// Why a channel could not be built or went wrong: one sentence for the operator, and the exit status that goes with it.
+struct RelayFailure: Error, CustomStringConvertible {
+    let status: ExitStatus
+    let description: String
+
+    init(_ status: ExitStatus, _ description: String) {
+        self.status = status
+        self.description = description
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Logging
+internal import Segmenter
+
+/// Log lines as text or JSON.
+///
+/// | level | meaning |
+/// |---|---|
+/// | error | something is lost, or will be unless somebody acts |
+/// | warning | something failed and is being tried again, or will fail |
+/// | notice | a warning is over |
+/// | info | what a shift wants to read later: on air, off air, files |
+/// | debug | for finding faults |
+struct RelayLogHandler: LogHandler {
+    let label: String
+    let terminal: Terminal
+    var logLevel: Logger.Level
+    var metadata: Logger.Metadata = [:]
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let all = metadata.merging(event.metadata ?? [:]) { _, new in new }
+        terminal.log(
+            terminal.format == .json
+                ? Self.json(event.level, event.message, all) : Self.text(event.level, event.message, all))
+    }
+
+    private static func text(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {
+        let name = level.rawValue.padding(toLength: 7, withPad: " ", startingAt: 0)
+        let output = metadata["output"].map { "\($0): " } ?? ""
+        let rest = metadata.filter { $0.key != "output" }.sorted { $0.key < $1.key }
+            .map { " \($0.key)=\($0.value)" }.joined()
+        return "\(UTCTime.now.extended) \(name) \(output)\(message)\(rest)"
+    }
+
+    private static func json(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {
+        var object = metadata.mapValues { "\($0)" }
+        object["time"] = UTCTime.now.extended
+        object["level"] = level.rawValue
+        object["message"] = "\(message)"
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard let data = try? encoder.encode(object) else { return "{}" }
+        return String(decoding: data, as: UTF8.self)
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+internal import FanOut
+internal import Ingest
+internal import Media
+internal import Program
+internal import Segmenter
+
+/// The status block of a terminal and the status line of a log, drawn from two snapshots. Pure.
+struct StatusBlock {
+    /// The snapshot to draw.
+    let now: ChannelStatus
+    /// The snapshot before it, for rates.
+    let before: ChannelStatus?
+    /// Seconds between the two.
+    let interval: Double
+
+    /// One line for the program, one for each output, one for the recording.
+    var lines: [String] {
+        [program] + now.outputs.map(output) + (recording.map { [$0] } ?? [])
+    }
+
+    /// All of it in one line.
+    var line: String { lines.map { $0.split(separator: " ").joined(separator: " ") }.joined(separator: " | ") }
+
+    private var program: String {
+        let frames = now.program.frames
+        let seconds = now.frameRate.timeBase.rescale(frames, to: TimeBase(1, 1), rounding: .down)
+        let encoded = Double(frames) / now.frameRate.value
+        let speed = now.encoder.busySeconds > 0 ? encoded / now.encoder.busySeconds : 0
+        let parts = [
+            Self.clock(seconds), "\(Self.decimal(rate(\.program.frames))) fps",
+            "encoder \(Self.decimal(speed))x", "\(Int(rate(\.encoder.bytes) * 8 / 1000)) kbit/s",
+            "repeated \(now.feed.framesRepeated)", "dropped \(now.feed.framesDropped + Int(now.program.skippedFrames))",
+        ]
+        let lag = now.program.lagSeconds > 1 ? ["\(Self.decimal(now.program.lagSeconds)) s BEHIND"] : []
+        return (parts + lag).joined(separator: "  ")
+    }
+
+    private func output(_ output: OutputStatus) -> String {
+        var parts = [Self.padded(output.name, 8), Self.padded(output.state, 11)]
+        if output.state == "live" || output.state == "draining" {
+            parts.append("queue \(output.queue.milliseconds) ms")
+            if let rtt = output.details["rtt_ms"] { parts.append("rtt \(Self.decimal(rtt)) ms") }
+        }
+        if output.queue.droppedFrames > 0 { parts.append("dropped \(output.queue.droppedFrames)") }
+        if output.reconnects > 0 { parts.append("reconnects \(output.reconnects)") }
+        if let detail = output.detail { parts.append(detail) }
+        return parts.joined(separator: "  ")
+    }
+
+    private var recording: String? {
+        guard let recorder = now.recorder else { return nil }
+        var parts = [Self.padded("record", 8), Self.padded(recorder.state.rawValue, 11)]
+        if recorder.fileName != nil {
+            parts.append("file \(recorder.segmentsFinished + 1)  \(Self.clock(Int64(recorder.segmentSeconds)))")
+            parts.append("\(ByteSize(bytes: recorder.segmentBytes))")
+        }
+        if recorder.gapCount > 0 { parts.append("gaps \(recorder.gapCount)") }
+        if let storage = now.storage {
+            let left = storage.secondsUntilFull.map { "full in " + Self.clock(Int64(min($0, 359_999))) }
+            parts.append("disk \(storage.state.rawValue), \(left ?? "\(ByteSize(bytes: storage.freeBytes)) free")")
+        }
+        if let reason = recorder.suspension { parts.append(reason) }
+        return parts.joined(separator: "  ")
+    }
+
+    private func rate(_ counter: KeyPath<ChannelStatus, Int64>) -> Double {
+        guard let before, interval > 0 else { return 0 }
+        return Double(now[keyPath: counter] - before[keyPath: counter]) / interval
+    }
+
+    private static func clock(_ seconds: Int64) -> String {
+        [seconds / 3600, seconds / 60 % 60, seconds % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
+    }
+
+    private static func decimal(_ value: Double) -> String {
+        let tenths = Int64(clamping: Int((min(max(value, 0), 1e9) * 10).rounded()))
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+
+    private static func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Foundation
+internal import Synchronization
+
+/// Standard error: log lines, and below them a status block where it is a terminal.
+///
+/// Nobody who logs waits for the terminal: lines go through a bounded queue, and a reader that does not read costs lines,
+/// counted, not the stream.
+final class Terminal: Sendable {
+    private static let limit = 2000
+
+    private struct State {
+        var pendingLines = 0
+        var lostLines = 0
+        var block: [String] = []
+        var drawnRows = 0
+    }
+
+    /// How log lines look.
+    let format: LogFormat
+    /// Whether there is a terminal to draw a status block on.
+    let showsStatus: Bool
+
+    private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "relay.terminal", qos: .utility)
+
+    init(format: LogFormat, showsStatus: Bool) {
+        self.format = format
+        self.showsStatus = showsStatus && isatty(STDERR_FILENO) == 1
+    }
+
+    /// Queues one log line.
+    func log(_ line: String) {
+        let isQueued = state.withLock { state in
+            guard state.pendingLines < Self.limit else {
+                state.lostLines += 1
+                return false
+            }
+            state.pendingLines += 1
+            return true
+        }
+        guard isQueued else { return }
+        queue.async { self.write(line) }
+    }
+
+    /// Replaces the status block.
+    func show(_ block: [String]) {
+        guard showsStatus else { return }
+        queue.async {
+            let erase = self.state.withLock { state in
+                defer { (state.block, state.drawnRows) = (block, block.count) }
+                return Self.erasing(state.drawnRows)
+            }
+            self.put(erase + Self.fitted(block))
+        }
+    }
+
+    /// Leaves the last status block where it stands and waits until everything is written, half a second at most.
+    func close() {
+        let done = DispatchSemaphore(value: 0)
+        queue.async { done.signal() }
+        _ = done.wait(timeout: .now() + .milliseconds(500))
+    }
+
+    private func write(_ line: String) {
+        let (erase, block, lost) = state.withLock { state in
+            state.pendingLines -= 1
+            defer { state.lostLines = 0 }
+            return (Self.erasing(state.drawnRows), state.block, state.lostLines)
+        }
+        let notice = lost > 0 ? "(\(lost) log lines lost: standard error is not read)\n" : ""
+        put(erase + notice + line + "\n" + Self.fitted(block))
+    }
+
+    private func put(_ text: String) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let written = bytes.withUnsafeBytes { Foundation.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+            if written > 0 {
+                bytes = bytes.dropFirst(written)
+            } else if written < 0, errno != EINTR {
+                return
+            }
+        }
+    }
+
+    private static func erasing(_ rows: Int) -> String {
+        rows == 0 ? "" : "\u{1B}[\(rows)A\r\u{1B}[J"
+    }
+
+    /// The block's lines, cut to the terminal's width so that none wraps.
+    private static func fitted(_ block: [String]) -> String {
+        guard !block.isEmpty else { return "" }
+        var size = winsize()
+        let hasSize = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
+        let width = hasSize ? Int(size.ws_col) : 80
+        return block.map { String($0.prefix(width)) + "\n" }.joined()
+    }
+}
