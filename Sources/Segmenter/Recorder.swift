@@ -112,6 +112,9 @@ public final class Recorder: PacketConsumer, RecordingControl {
         }
     }
 
+    /// Waits until all that was asked of the recorder's queue so far is done; for tests.
+    func settle() { queue.sync {} }
+
     /// A snapshot for status and metrics.
     public var status: RecorderStatus {
         var status = box.value.withLock { $0 }

@@ -20,8 +20,10 @@ import Testing
         let packets = program(9)
         let third = packets.count / 3
         recording.feed(packets[..<third])
+        recording.recorder.settle()
         recording.recorder.suspend("the disk is full")
         recording.feed(packets[third..<2 * third])
+        recording.recorder.settle()
         recording.recorder.resume()
         recording.feed(packets[(2 * third)...])
         recording.finish()
@@ -42,10 +44,8 @@ import Testing
         let packets = program(10, size: 1000)
         // Nobody serves the queue while the first seven seconds come.
         for packet in packets where packet.dtsNanoseconds < 7_000_000_000 { recording.recorder.accept(packet) }
-        recording.recorder.suspend("wait")
-        recording.recorder.resume()
         recording.recorder.wake()
-        while recording.recorder.status.queueBytes > 0 {}
+        recording.recorder.settle()
         recording.feed(packets.filter { $0.dtsNanoseconds >= 7_000_000_000 })
         recording.finish()
         let status = recording.recorder.status
@@ -70,7 +70,7 @@ import Testing
                 recorder.accept(packet)
                 recorder.wake()
             }
-            while recorder.status.queueBytes > 0 {}
+            recorder.settle()
         }
         feed(-1..<4)
         try FileManager.default.removeItem(atPath: path)
