@@ -83,10 +83,12 @@ public final class Recorder: PacketConsumer, RecordingControl {
     }
 
     private func end() {
-        guard isOver.withLock({ wasOver in
-            defer { wasOver = true }
-            return !wasOver
-        }) else { return }
+        guard
+            isOver.withLock({ wasOver in
+                defer { wasOver = true }
+                return !wasOver
+            })
+        else { return }
         engine.withLock { engine in
             while let item = packets.pop() { engine.process(item) }
             engine.finish()

@@ -56,9 +56,11 @@ struct FLVFile {
         let path = directory.path("source-\(rate.numerator).flv")
         let gop = "expr:gte(t,n_forced*2)"
         let result = try run(
-            "ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=\(rate)", "-f", "lavfi", "-i",
+            "ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=\(rate)", "-f", "lavfi",
+            "-i",
             "anoisesrc=r=48000:a=0.2:seed=1,aformat=channel_layouts=stereo", "-t", "\(seconds)", "-c:v", "libx264",
-            "-preset", "veryfast", "-bf", "2", "-g", "600", "-sc_threshold", "0", "-flags", "+cgop", "-force_key_frames",
+            "-preset", "veryfast", "-bf", "2", "-g", "600", "-sc_threshold", "0", "-flags", "+cgop",
+            "-force_key_frames",
             gop, "-pix_fmt", "yuv420p", "-b:v", "500k", "-c:a", "aac", "-b:a", "128k", "-f", "flv", path)
         guard result.status == 0 else { throw FFmpegFailure(text: result.output) }
         return try FLVFile(path: path, rate: rate)

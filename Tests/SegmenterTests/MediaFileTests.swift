@@ -18,7 +18,8 @@ private func hashes(_ path: String, _ stream: String) throws -> [String] {
 private func sound(_ path: String, _ directory: TemporaryDirectory) throws -> Data {
     let output = directory.path("sound.raw")
     let result = try run(
-        "ffmpeg", "-v", "error", "-y", "-i", path, "-map", "0:a", "-f", "s16le", "-bitexact", "-c:a", "pcm_s16le", output)
+        "ffmpeg", "-v", "error", "-y", "-i", path, "-map", "0:a", "-f", "s16le", "-bitexact", "-c:a", "pcm_s16le",
+        output)
     #expect(result.status == 0 && result.output.isEmpty, "\(result.output)")
     return try Data(contentsOf: URL(fileURLWithPath: output))
 }
@@ -30,13 +31,13 @@ private func probe(_ path: String, _ entries: String, _ stream: String = "v") th
     ).output.split(separator: "\n").map(String.init)
 }
 
-
 @Suite struct MediaFileTests {
     @Test(arguments: [FrameRate(30000, 1001), FrameRate(25), FrameRate(30)])
     func `Real media comes back packet by packet and sample by sample`(rate: FrameRate) throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: rate, seconds: 11)
-        let whole = try Recording(source.description, length: .duration(.seconds(3600)), directory: try TemporaryDirectory())
+        let whole = try Recording(
+            source.description, length: .duration(.seconds(3600)), directory: try TemporaryDirectory())
         let parts = try Recording(source.description, length: .duration(.seconds(2)), directory: directory)
         for recording in [whole, parts] {
             recording.feed(source.packets)

@@ -44,7 +44,9 @@ import Testing
         }
         #expect(completed == completed.sorted())
         #expect(Set(completed).count >= 7, "every fragment counts")
-        #expect(try recover(open).0 == .completed(fileName: String(Self.partName.dropLast(5)), frames: 100, droppedBytes: 0))
+        #expect(
+            try recover(open).0 == .completed(fileName: String(Self.partName.dropLast(5)), frames: 100, droppedBytes: 0)
+        )
     }
 
     @Test func `A recovered file is byte for byte what a regular close would have made`() throws {
@@ -75,8 +77,9 @@ import Testing
             for _ in 0..<Int.random(in: 1...8, using: &random) {
                 // Most of it where structure is: the head and the first fragment.
                 let range = Bool.random(using: &random) ? min(bytes.count, 2000) : bytes.count
-                bytes[Int.random(in: 0..<range, using: &random)] = [0, 1, 0x7F, 0x80, 0xFF, .random(in: 0 ... .max)][
-                    Int.random(in: 0..<6, using: &random)]
+                bytes[Int.random(in: 0..<range, using: &random)] =
+                    [0, 1, 0x7F, 0x80, 0xFF, .random(in: 0 ... .max)][
+                        Int.random(in: 0..<6, using: &random)]
             }
             if round % 5 == 0 { bytes.removeLast(Int.random(in: 0..<bytes.count, using: &random)) }
             try Data(bytes).write(to: URL(fileURLWithPath: directory.path("fuzz")))
