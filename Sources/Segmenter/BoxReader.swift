@@ -38,9 +38,14 @@ struct BoxReader {
 
     /// A time or duration of version 0 or 1, at most 2^60 in size, so that sums of a few cannot overflow.
     mutating func time(version: UInt8) throws(MP4Failure) -> Int64 {
-        let value = version == 0 ? Int64(Int32(bitPattern: try u32())) : Int64(bitPattern: try u64())
+        let value = version == 0 ? Int64(try u32()) : Int64(bitPattern: try u64())
         guard value.magnitude <= 1 << 60 else { throw MP4Failure(description: "a time is absurd") }
         return value
+    }
+
+    /// A `media_time` of an edit list, which is signed in version 0 too: -1 is an empty edit (8.6.6).
+    mutating func mediaTime(version: UInt8) throws(MP4Failure) -> Int64 {
+        version == 0 ? Int64(Int32(bitPattern: try u32())) : try time(version: version)
     }
 
     /// Version and flags of a `FullBox`.

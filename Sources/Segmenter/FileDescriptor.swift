@@ -96,7 +96,8 @@ final class FileDescriptor {
             let start = position == 0 ? skip : 0
             piece.withUnsafeBytes { bytes in
                 let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
-                vectors.append(iovec(iov_base: UnsafeMutableRawPointer(mutating: rest.baseAddress), iov_len: rest.count))
+                vectors.append(
+                    iovec(iov_base: UnsafeMutableRawPointer(mutating: rest.baseAddress), iov_len: rest.count))
             }
         }
         return vectors

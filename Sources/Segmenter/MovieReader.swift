@@ -65,7 +65,7 @@ enum MovieReader {
         guard (1...2).contains(count) else { throw MP4Failure(description: "an edit list is of another make") }
         for _ in 0..<count {
             let duration = try elst.time(version: version)
-            let time = try elst.time(version: version)
+            let time = try elst.mediaTime(version: version)
             _ = try elst.u32()
             if time == -1 { track.emptyEdit = max(0, duration) } else { track.mediaTime = max(0, time) }
         }

@@ -83,10 +83,12 @@ public final class Recorder: PacketConsumer, RecordingControl {
     }
 
     private func end() {
-        guard isOver.withLock({ wasOver in
-            defer { wasOver = true }
-            return !wasOver
-        }) else { return }
+        guard
+            isOver.withLock({ wasOver in
+                defer { wasOver = true }
+                return !wasOver
+            })
+        else { return }
         engine.withLock { engine in
             while let item = packets.pop() { engine.process(item) }
             engine.finish()
@@ -111,6 +113,9 @@ public final class Recorder: PacketConsumer, RecordingControl {
             }
         }
     }
+
+    /// Waits until all that was asked of the recorder's queue so far is done; for tests.
+    func settle() { queue.sync {} }
 
     /// A snapshot for status and metrics.
     public var status: RecorderStatus {

@@ -20,17 +20,17 @@ public struct StorageBudget: Sendable, Hashable {
     }
 
     /// Bytes that `duration` takes: bitrate and 2 % for the container, rounded up.
-    public func bytes(in duration: Duration) -> Int64 {
-        let bits = Int128(bitrate) * 102 * Int128(max(0, duration.inNanoseconds))
-        let divisor: Int128 = 100 * 8 * 1_000_000_000
-        return Int64(clamping: (bits + divisor - 1) / divisor)
-    }
+    public func bytes(in duration: Duration) -> Int64 { bytes(in: duration, times: 1) }
 
     /// Bytes that must be free before recording starts: twice what the recording takes.
-    public var requiredBytes: Int64 {
-        let bits = Int128(bitrate) * 102 * 2 * Int128(max(0, duration.inNanoseconds))
-        let divisor: Int128 = 100 * 8 * 1_000_000_000
-        return Int64(clamping: (bits + divisor - 1) / divisor)
+    public var requiredBytes: Int64 { bytes(in: duration, times: 2) }
+
+    private func bytes(in duration: Duration, times factor: Int128) -> Int64 {
+        let rate = Int128(bitrate) * 102 * factor
+        let (bits, overflow) = rate.multipliedReportingOverflow(by: Int128(max(0, duration.inNanoseconds)))
+        guard !overflow else { return .max }
+        let (whole, rest) = bits.quotientAndRemainder(dividingBy: 100 * 8 * 1_000_000_000)
+        return Int64(clamping: whole + (rest > 0 ? 1 : 0))
     }
 
     /// Bytes that stay free: recording stops before they are touched. By default 1 GiB or a minute, whichever is more.

@@ -112,7 +112,9 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         let packets = syntheticProgram(rate: rate, frames: 200) { $0 % 50 == 0 }
         var starts: [SegmentStart] = []
         for (index, packet) in packets.enumerated() {
-            if index == packets.count / 2 { #expect(cutter.interrupt().contains { if case .close = $0 { true } else { false } }) }
+            if index == packets.count / 2 {
+                #expect(cutter.interrupt().contains { if case .close = $0 { true } else { false } })
+            }
             for case .open(let start) in cutter.push(packet) { starts.append(start) }
         }
         #expect(starts.map(\.keyframe.pts) == [0, 150])

@@ -5,10 +5,12 @@ import Testing
 @testable import Segmenter
 
 @Suite struct ParsingTests {
-    @Test(arguments: [
-        ("0", 0), ("4096", 4096), ("1B", 1), ("2GB", 2_000_000_000), ("2GiB", 2 << 30), ("500 MB", 500_000_000),
-        ("1.5gb", 1_500_000_000), ("0.000000001GB", 1), ("9223372036854775807", Int64.max), ("8kib", 8192),
-    ] as [(String, Int64)]) func `A size is read exactly`(text: String, bytes: Int64) throws {
+    @Test(
+        arguments: [
+            ("0", 0), ("4096", 4096), ("1B", 1), ("2GB", 2_000_000_000), ("2GiB", 2 << 30), ("500 MB", 500_000_000),
+            ("1.5gb", 1_500_000_000), ("0.000000001GB", 1), ("9223372036854775807", Int64.max), ("8kib", 8192),
+        ] as [(String, Int64)]) func `A size is read exactly`(text: String, bytes: Int64) throws
+    {
         #expect(try ByteSize(parsing: text).bytes == bytes)
     }
 
@@ -18,10 +20,13 @@ import Testing
         #expect { try ByteSize(parsing: text) } throws: { "\($0)".contains("write for example") }
     }
 
-    @Test(arguments: [
-        ("10s", 10_000), ("30m", 1_800_000), ("1h", 3_600_000), ("1h30m", 5_400_000), ("500ms", 500), ("1.5h", 5_400_000),
-        ("90", 90_000), ("2d", 172_800_000), ("1h 1m 1s 1ms", 3_661_001),
-    ] as [(String, Int64)]) func `A length of time is read exactly`(text: String, milliseconds: Int64) throws {
+    @Test(
+        arguments: [
+            ("10s", 10_000), ("30m", 1_800_000), ("1h", 3_600_000), ("1h30m", 5_400_000), ("500ms", 500),
+            ("1.5h", 5_400_000),
+            ("90", 90_000), ("2d", 172_800_000), ("1h 1m 1s 1ms", 3_661_001),
+        ] as [(String, Int64)]) func `A length of time is read exactly`(text: String, milliseconds: Int64) throws
+    {
         #expect(try DurationText(parsing: text).duration == .milliseconds(milliseconds))
     }
 

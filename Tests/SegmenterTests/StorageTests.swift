@@ -53,7 +53,8 @@ private final class FakeDisk: FreeSpaceProbe, RecordingControl {
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(100), reserve: ByteSize(bytes: reserve))
         return StorageGuard(
-            directory: directory, budget: budget, warning: .seconds(60), control: disk, writtenBytes: { 0 }, probe: disk,
+            directory: directory, budget: budget, warning: .seconds(60), control: disk, writtenBytes: { 0 },
+            probe: disk,
             clock: clock, logger: quiet)
     }
 

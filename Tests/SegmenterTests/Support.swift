@@ -110,7 +110,6 @@ struct Recording {
         recorder.wake()
     }
 
-
     func finish() {
         let done = DispatchSemaphore(value: 0)
         recorder.finish(deadline: .max) { done.signal() }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import Synchronization
+import Testing
+
+@testable import Segmenter
+
+@Suite struct RecorderTests {
+    private static let rate = FrameRate(25)
+
+    private func program(_ seconds: Int64, size: Int = 100) -> [EncodedPacket] {
+        syntheticProgram(rate: Self.rate, frames: seconds * 25, isKeyframe: { $0 % 25 == 0 }, size: size)
+    }
+
+    @Test func `Suspension closes the file, and the gap says what is missing`() throws {
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
+        let packets = program(9)
+        let third = packets.count / 3
+        recording.feed(packets[..<third])
+        recording.recorder.settle()
+        recording.recorder.suspend("the disk is full")
+        recording.feed(packets[third..<2 * third])
+        recording.recorder.settle()
+        recording.recorder.resume()
+        recording.feed(packets[(2 * third)...])
+        recording.finish()
+        let status = recording.recorder.status
+        #expect(status.state == .stopped)
+        #expect(status.segmentsFinished == 2 && recording.finished.count == 2)
+        #expect(status.gapCount == 1)
+        let gap = try #require(status.gaps.first)
+        #expect(gap.reason == "the disk is full")
+        #expect(status.framesWritten + gap.frames == 225)
+        #expect(gap.to.map { $0 - gap.from } == Int64(gap.frames) * 40_000_000)
+    }
+
+    @Test func `A queue that is full records a gap and goes on at a keyframe`() throws {
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
+            queueLimit: 100_000)
+        let packets = program(10, size: 1000)
+        // Nobody serves the queue while the first seven seconds come.
+        for packet in packets where packet.dtsNanoseconds < 7_000_000_000 { recording.recorder.accept(packet) }
+        recording.recorder.wake()
+        recording.recorder.settle()
+        recording.feed(packets.filter { $0.dtsNanoseconds >= 7_000_000_000 })
+        recording.finish()
+        let status = recording.recorder.status
+        #expect(status.framesWritten + status.gapFrames == 250)
+        #expect(status.gapCount == 1)
+        #expect(status.gaps.first?.reason.contains("too slow") == true)
+        #expect(status.segmentsFinished == 2)
+        #expect(recording.keyframes.requests.withLock { $0.contains(nil) })
+    }
+
+    @Test func `A directory that vanishes begins a gap; recording resumes by itself when it is back`() throws {
+        let (directory, clock) = (try TemporaryDirectory(), ManualClock())
+        let path = directory.path("recordings")
+        let configuration = RecorderConfiguration(
+            directory: try .prepare(path), channel: "test", length: .duration(.seconds(60)))
+        let recorder = Recorder(
+            configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
+            clock: clock, logger: quiet)
+        let packets = program(12)
+        func feed(_ range: Range<Int64>) {
+            for packet in packets where range.contains(packet.dtsNanoseconds / 1_000_000_000) {
+                recorder.accept(packet)
+                recorder.wake()
+            }
+            recorder.settle()
+        }
+        feed(-1..<4)
+        try FileManager.default.removeItem(atPath: path)
+        feed(4..<8)
+        #expect(recorder.status.lastError?.contains("removed") == true)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        clock.advance(by: .seconds(2))
+        feed(8..<12)
+        let done = DispatchSemaphore(value: 0)
+        recorder.finish(deadline: .max) { done.signal() }
+        done.wait()
+        #expect(recorder.status.gapCount == 1)
+        #expect(recorder.status.segmentsFinished == 1)
+        #expect((try FileManager.default.contentsOfDirectory(atPath: path)).count == 1)
+    }
+
+    @Test func `The sequence goes on behind what is there, and no file is overwritten`() throws {
+        let directory = try TemporaryDirectory()
+        for expected in 1...2 {
+            let recording = try Recording(
+                description(rate: Self.rate), length: .duration(.seconds(2)), directory: directory)
+            recording.feed(program(4))
+            recording.finish()
+            #expect(recording.finished.count == expected * 2)
+        }
+        let sequences = directory.files.compactMap { SegmentName(fileName: $0)?.sequence }
+        #expect(sequences.sorted() == [1, 2, 3, 4])
+    }
+
+    @Test func `A file over 4 GiB has 64-bit offsets and sizes`() {
+        var table = SampleTable()
+        let sample = SampleEntry(decodeTime: 0, duration: 1, compositionOffset: 0, size: 10, isSync: true)
+        table.append([sample], at: 6 << 30)
+        var layout = MovieLayout(
+            description: description(rate: Self.rate),
+            tags: MovieTags(channel: "c", start: UTCTime(milliseconds: 0), encoderSettings: ""))
+        layout.userData = []
+        let moov = MovieBox.closed(layout, [MovieLayout.videoID: table])
+        #expect(moov.indices.contains { Array(moov[$0...].prefix(8)) == [0, 0, 0, 1, 0x80, 0, 0, 0] })
+        #expect(MovieBox.closedHead(mediaEnd: 6 << 30).suffix(8) == [0, 0, 0, 1, 0x7F, 0xFF, 0xFF, 0xE0])
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import Testing
+
+@testable import Segmenter
+
+@Suite struct RecoveryTests {
+    private static let rate = FrameRate(25)
+    private static let partName = "test_20261121T140310.123Z_000001.mp4.part"
+
+    /// A closed file of four seconds, and the same as it was when it was open.
+    private static func sample() throws -> (closed: [UInt8], open: [UInt8]) {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(
+            description(rate: rate), length: .duration(.seconds(3600)), directory: directory)
+        recording.feed(syntheticProgram(rate: rate, frames: 100, isKeyframe: { $0 % 50 == 0 }, size: 40))
+        recording.finish()
+        let path = try #require(recording.finished.first)
+        let closed = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        let size = closed[40..<48].reduce(0) { $0 << 8 | Int($1) }
+        return (closed, MovieBox.openHead + closed[48..<32 + size])
+    }
+
+    private func recover(_ bytes: some Collection<UInt8>) throws -> (SegmentRecovery.Outcome?, TemporaryDirectory) {
+        let directory = try TemporaryDirectory()
+        try Data(bytes).write(to: URL(fileURLWithPath: directory.path(Self.partName)))
+        return (try SegmentRecovery.run(in: .prepare(directory.path), channel: "test").first?.outcome, directory)
+    }
+
+    @Test func `A file cut off anywhere is completed up to its last whole fragment, or put aside`() throws {
+        let (_, open) = try Self.sample()
+        var completed: [Int] = []
+        for length in stride(from: 0, through: open.count, by: 97) {
+            let (outcome, directory) = try recover(open.prefix(length))
+            switch outcome {
+            case .completed(let name, let frames, _):
+                #expect(directory.files == [name])
+                completed.append(frames)
+            case .setAside(let name, _): #expect(directory.files == [name])
+            default: Issue.record("at \(length): \(String(describing: outcome))")
+            }
+        }
+        #expect(completed == completed.sorted())
+        #expect(Set(completed).count >= 7, "every fragment counts")
+        #expect(
+            try recover(open).0 == .completed(fileName: String(Self.partName.dropLast(5)), frames: 100, droppedBytes: 0)
+        )
+    }
+
+    @Test func `A recovered file is byte for byte what a regular close would have made`() throws {
+        let (closed, open) = try Self.sample()
+        let (_, directory) = try recover(open)
+        let made = try Data(contentsOf: URL(fileURLWithPath: directory.path(directory.files[0])))
+        #expect([UInt8](made) == closed)
+    }
+
+    @Test func `A crash between the index and the head, and between the head and the name, is completed too`() throws {
+        let (closed, open) = try Self.sample()
+        let (first, directory) = try recover(MovieBox.openHead + closed[48...])
+        guard case .completed(_, 100, let dropped) = first else {
+            Issue.record("\(String(describing: first))")
+            return
+        }
+        #expect(dropped == Int64(closed.count - open.count))
+        #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: directory.path(directory.files[0])))) == closed)
+        #expect(try recover(closed).0 == .renamed(fileName: String(Self.partName.dropLast(5))))
+    }
+
+    @Test func `Random damage never traps`() throws {
+        let (closed, open) = try Self.sample()
+        var random = SplitMix(state: 42)
+        let directory = try TemporaryDirectory()
+        for round in 0..<3000 {
+            var bytes = round % 3 == 0 ? closed : open
+            for _ in 0..<Int.random(in: 1...8, using: &random) {
+                // Most of it where structure is: the head and the first fragment.
+                let range = Bool.random(using: &random) ? min(bytes.count, 2000) : bytes.count
+                bytes[Int.random(in: 0..<range, using: &random)] =
+                    [0, 1, 0x7F, 0x80, 0xFF, .random(in: 0 ... .max)][
+                        Int.random(in: 0..<6, using: &random)]
+            }
+            if round % 5 == 0 { bytes.removeLast(Int.random(in: 0..<bytes.count, using: &random)) }
+            try Data(bytes).write(to: URL(fileURLWithPath: directory.path("fuzz")))
+            let descriptor = try FileDescriptor.open(existing: directory.path("fuzz"))
+            if case .open(let file)? = try? FragmentedFileReader(descriptor).read() {
+                #expect(MovieBox.closed(file.layout, file.tables).count > 8)
+            }
+        }
+    }
+
+    @Test func `Nothing foreign is touched, nothing is overwritten, nothing in use is disturbed`() throws {
+        let (_, open) = try Self.sample()
+        let directory = try TemporaryDirectory()
+        let foreign = ["other_20261121T140310.123Z_000001.mp4.part", "holiday.mp4.part", "test_x.mp4.part"]
+        let target = String(Self.partName.dropLast(5))
+        for name in foreign + [Self.partName] {
+            try Data(open).write(to: URL(fileURLWithPath: directory.path(name)))
+        }
+        try Data([1]).write(to: URL(fileURLWithPath: directory.path(target)))
+        let holder = try FileDescriptor.open(existing: directory.path(Self.partName))
+        #expect(holder.lock())
+        let record = try RecordDirectory.prepare(directory.path)
+        #expect(try SegmentRecovery.run(in: record, channel: "test").map(\.outcome) == [.inUse])
+        withExtendedLifetime(holder) {}
+        try FileManager.default.moveItem(
+            atPath: directory.path(Self.partName), toPath: directory.path("test_20261121T140310.123Z_000002.mp4.part"))
+        try Data(open).write(to: URL(fileURLWithPath: directory.path(Self.partName)))
+        _ = try SegmentRecovery.run(in: record, channel: "test")
+        #expect(try Data(contentsOf: URL(fileURLWithPath: directory.path(target))) == Data([1]))
+        #expect(directory.files.contains("test_20261121T140310.123Z_000001-1.mp4"))
+        for name in foreign {
+            #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: directory.path(name)))) == open)
+        }
+    }
+}
+
+/// A small generator, so that what fails can be repeated.
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
+}
