@@ -8,7 +8,9 @@ import Testing
 
 @Suite("The test signal")
 struct TestSignalTests {
-    @Test("The frame counter survives noise", arguments: [(1280, 720), (1920, 1080), (640, 360), (320, 180), (160, 90)])
+    @Test(
+        "The frame counter survives noise",
+        arguments: [(1280, 720), (1920, 1080), (640, 360), (320, 180), (160, 90)])
     func counterRoundTrip(width: Int, height: Int) throws {
         let layout = try #require(FrameCounterCode.layout(width: width, height: height))
         var random = SystemRandomNumberGenerator()
@@ -32,9 +34,14 @@ struct TestSignalTests {
 
     @Test("A picture without code and a damaged code yield no number")
     func noCode() {
-        #expect(FrameCounterCode.decode(luma: [UInt8](repeating: 16, count: 640 * 360), width: 640, height: 360, stride: 640) == nil)
-        #expect(FrameCounterCode.decode(luma: [UInt8](repeating: 235, count: 640 * 360), width: 640, height: 360, stride: 640) == nil)
-        for bit in 0..<40 { #expect(FrameCounterCode.number(from: FrameCounterCode.bits(of: 4711) ^ 1 << UInt64(bit)) == nil) }
+        for grey: UInt8 in [16, 128, 235] {
+            let luma = [UInt8](repeating: grey, count: 640 * 360)
+            #expect(FrameCounterCode.decode(luma: luma, width: 640, height: 360, stride: 640) == nil)
+        }
+        for bit: UInt64 in 0..<40 {
+            let damaged = FrameCounterCode.bits(of: 4711) ^ 1 << bit
+            #expect(FrameCounterCode.number(from: damaged) == nil)
+        }
     }
 
     @Test("Blocks are 16 pixels or more from 160 columns on")
