@@ -19,6 +19,7 @@ final class LibAVSource: MediaSource {
     private let monitor: SourceMonitor
     private let queue: DispatchQueue
     private let opened: Mutex<OpenedInput?>
+    private let startOnce = StartOnce()
 
     /// Opens `location`. Blocks.
     init(_ location: InputLocation, options: IngestOptions, logger: Logger) throws(IngestError) {
@@ -36,47 +37,39 @@ final class LibAVSource: MediaSource {
     var status: SourceStatus { monitor.status }
 
     func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
-        queue.async { [self] in
-            let input = opened.withLock { input in
-                let taken = input
-                input = nil
-                return taken
-            }
-            guard let input else { return }
-            deliver(input, into: sink, video: video, audio: audio)
-        }
+        guard startOnce.claim() else { return }
+        queue.async { [self] in deliver(into: sink, video: video, audio: audio) }
     }
 
     func stop() { monitor.stop() }
 
-    private func deliver(_ first: OpenedInput, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
-        var failure = play(first, into: sink, video: video, audio: audio)
+    private func deliver(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
+        var failure = play(takeOpened, into: sink, video: video, audio: audio)
         var delay = Self.shortestDelay
         while description.isLive, !monitor.isStopped {
             noteInterruption(failure, delay)
             monitor.pause(delay)
             if monitor.isStopped { break }
             monitor.update { $0.state = .opening }
-            do throws(IngestError) {
-                let input = try OpenedInput(location, options: options, monitor: monitor)
-                logger.notice("input is open again", metadata: ["input": "\(location)"])
-                monitor.update { $0.reopens += 1 }
-                sink.restart()
-                delay = Self.shortestDelay
-                failure = play(input, into: sink, video: video, audio: audio)
-            } catch {
-                failure = error
-                delay = min(delay * 2, Self.longestDelay)
-            }
+            delay = min(delay * 2, Self.longestDelay)
+            failure = play(
+                { () throws(IngestError) in
+                    let input = try reopen(into: sink)
+                    delay = Self.shortestDelay
+                    return input
+                }, into: sink, video: video, audio: audio)
         }
         finish(failure, sink)
     }
 
+    /// Plays what `open` yields, and closes it: an address must be free before it can be opened again.
     private func play(
-        _ input: OpenedInput, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?
+        _ open: () throws(IngestError) -> OpenedInput, into sink: any SourceSink, video: VideoFormat?,
+        audio: AudioFormat?
     ) -> IngestError? {
-        monitor.update { $0.state = .running }
         do throws(IngestError) {
+            let input = try open()
+            monitor.update { $0.state = .running }
             let reader = try SourceReader(
                 input, into: sink, video: video, audio: audio, loops: options.loop && !description.isLive,
                 monitor: monitor)
@@ -87,16 +80,36 @@ final class LibAVSource: MediaSource {
         }
     }
 
+    /// The input that was opened when the source was made.
+    private func takeOpened() throws(IngestError) -> OpenedInput {
+        let input = opened.withLock { input in
+            let taken = input
+            input = nil
+            return taken
+        }
+        guard let input else { throw IngestError.empty(input: location.description) }
+        return input
+    }
+
+    private func reopen(into sink: any SourceSink) throws(IngestError) -> OpenedInput {
+        let input = try OpenedInput(location, options: options, monitor: monitor)
+        logger.notice("input is open again", metadata: ["input": "\(location)"])
+        monitor.update { $0.reopens += 1 }
+        sink.restart()
+        return input
+    }
+
     private func noteInterruption(_ failure: IngestError?, _ delay: Duration) {
         let reason = failure?.description ?? "The input \(location) ended."
-        let isRepeated = monitor.status.state == .opening && monitor.status.lastError == reason
+        // Only the first of the failures between two times of being open is an event.
+        let isRepeated = monitor.status.state == .opening
         monitor.update {
             $0.state = .waiting
             $0.lastError = reason
         }
         if !isRepeated {
             logger.warning(
-                "input is interrupted and will be opened again until it comes back",
+                "input is interrupted and will be opened again until it answers",
                 metadata: ["input": "\(location)", "reason": "\(reason)", "delay_s": "\(delay.components.seconds)"])
         }
     }

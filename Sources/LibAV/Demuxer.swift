@@ -164,7 +164,8 @@ extension Demuxer {
         if interrupter.isInterrupted {
             throw AVFailure(operation: operation, subject: subject, code: relay_averror_exit)
         }
-        let timedOut = interrupter.hasTimedOut
+        // libav keeps the error of a call that a deadline ended and returns it again from the next one.
+        let timedOut = interrupter.hasTimedOut || code == relay_averror_exit
         throw AVFailure(operation: operation, subject: subject, code: timedOut ? relay_averror(ETIMEDOUT) : code)
     }
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Ingest
+import Media
+import Synchronization
+
+/// A sink that keeps what it is given and takes no more than it was told to.
+final class CollectingSink: SourceSink {
+    struct Picture {
+        var nanoseconds: Int64
+        var width: Int
+        var height: Int
+        var counter: UInt32?
+        /// Luma at the middle of the four quarters and of the whole, by row.
+        var luma: [UInt8]
+        /// The red difference in the middle.
+        var middleV: UInt8
+    }
+
+    struct Taken {
+        var pictures: [Picture] = []
+        /// The first channel by position; what was never delivered is zero.
+        var sound: [Float] = []
+        var firstSound: Int64?
+        /// Positions at which sound did not continue what came before.
+        var jumps: [Int64] = []
+        var ended: Set<TrackKind> = []
+        var starved: Set<TrackKind> = []
+        var restarts = 0
+        var nextSound: Int64?
+    }
+
+    private let pictureLimit: Int
+    private let soundLimit: Int64
+    private let readsCounter: Bool
+    private let state = Mutex(Taken())
+    private let done = DispatchSemaphore(value: 0)
+    private let gate = DispatchSemaphore(value: 0)
+
+    init(pictures: Int = .max, sound: Int64 = .max, readsCounter: Bool = false) {
+        pictureLimit = pictures
+        soundLimit = sound
+        self.readsCounter = readsCounter
+    }
+
+    var taken: Taken { state.withLock { $0 } }
+
+    /// Waits until both tracks are at their limit or their end; false if that takes longer than 30 s.
+    func waitUntilDone() -> Bool { done.wait(timeout: .now() + 30) == .success }
+
+    func hasRoom(for track: TrackKind) -> Bool {
+        state.withLock { track == .video ? $0.pictures.count < pictureLimit : ($0.nextSound ?? 0) < soundLimit }
+    }
+
+    func waitForRoom(timeout: Duration) { _ = gate.wait(timeout: .now() + timeout.inSeconds) }
+
+    func deliver(_ frame: VideoFrame) {
+        let picture = inspect(frame)
+        change { $0.pictures.append(picture) }
+    }
+
+    func deliver(_ sound: AudioBuffer) {
+        change { taken in
+            if taken.firstSound == nil { taken.firstSound = sound.position }
+            if let next = taken.nextSound, next != sound.position { taken.jumps.append(sound.position) }
+            taken.nextSound = sound.end
+            if taken.sound.count < sound.end {
+                taken.sound += [Float](repeating: 0, count: Int(sound.end) - taken.sound.count)
+            }
+            for (index, sample) in sound.channels[0].enumerated() { taken.sound[Int(sound.position) + index] = sample }
+        }
+    }
+
+    func markStarved(_ track: TrackKind) { change { _ = $0.starved.insert(track) } }
+    func end(_ track: TrackKind) { change { _ = $0.ended.insert(track) } }
+    func restart() { change { $0.restarts += 1 } }
+
+    private func change(_ body: (inout Taken) -> Void) {
+        let isDone = state.withLock { taken in
+            body(&taken)
+            let video = taken.ended.contains(.video) || taken.pictures.count >= pictureLimit
+            let audio = taken.ended.contains(.audio) || (taken.nextSound ?? 0) >= soundLimit
+            return video && audio
+        }
+        if isDone { done.signal() }
+    }
+
+    private func inspect(_ frame: VideoFrame) -> Picture {
+        frame.storage.withPlanes { planes in
+            let luma = UnsafeRawBufferPointer(
+                start: planes.y.bytes, count: planes.y.stride * (frame.height - 1) + frame.width)
+            func at(_ x: Int, _ y: Int) -> UInt8 { luma[y * planes.y.stride + x] }
+            let (w, h) = (frame.width, frame.height)
+            let middle = planes.v.bytes.load(
+                fromByteOffset: h / 4 * planes.v.stride + w / 4, as: UInt8.self)
+            return Picture(
+                nanoseconds: frame.timeBase.rescale(frame.pts, to: .nanoseconds), width: w, height: h,
+                counter: readsCounter
+                    ? FrameCounterCode.decode(luma: luma, width: w, height: h, stride: planes.y.stride) : nil,
+                luma: [
+                    at(w / 4, h / 4), at(w * 3 / 4, h / 4), at(w / 4, h * 3 / 4), at(w * 3 / 4, h * 3 / 4),
+                    at(w / 2, h / 2), at(2, h / 2), at(w / 2, 2),
+                ],
+                middleV: middle)
+        }
+    }
+}

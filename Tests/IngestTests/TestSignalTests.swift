@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Media
+import Testing
+
+@testable import Ingest
+
+@Suite("The test signal")
+struct TestSignalTests {
+    @Test(
+        "The frame counter survives noise",
+        arguments: [(1280, 720), (1920, 1080), (640, 360), (320, 180), (160, 90)])
+    func counterRoundTrip(width: Int, height: Int) throws {
+        let layout = try #require(FrameCounterCode.layout(width: width, height: height))
+        var random = SystemRandomNumberGenerator()
+        for number: UInt32 in [0, 1, 30, 123_456, .max] {
+            let bits = FrameCounterCode.bits(of: number)
+            var luma = [UInt8](repeating: 16, count: width * height)
+            for index in 0..<40 where bits >> UInt64(39 - index) & 1 == 1 {
+                for row in 0..<layout.block {
+                    for column in 0..<layout.block {
+                        let x = index % layout.columns * layout.block + column
+                        luma[(layout.top + index / layout.columns * layout.block + row) * width + x] = 235
+                    }
+                }
+            }
+            for index in luma.indices {
+                luma[index] = UInt8(clamping: Int(luma[index]) + Int.random(in: -90...90, using: &random))
+            }
+            #expect(FrameCounterCode.decode(luma: luma, width: width, height: height, stride: width) == number)
+        }
+    }
+
+    @Test("A picture without code and a damaged code yield no number")
+    func noCode() {
+        for grey: UInt8 in [16, 128, 235] {
+            let luma = [UInt8](repeating: grey, count: 640 * 360)
+            #expect(FrameCounterCode.decode(luma: luma, width: 640, height: 360, stride: 640) == nil)
+        }
+        for bit: UInt64 in 0..<40 {
+            let damaged = FrameCounterCode.bits(of: 4711) ^ 1 << bit
+            #expect(FrameCounterCode.number(from: damaged) == nil)
+        }
+    }
+
+    @Test("Blocks are 16 pixels or more from 160 columns on")
+    func blocks() throws {
+        for (width, height) in [(160, 160), (320, 180), (640, 360), (854, 480), (1280, 720)] {
+            #expect(try #require(FrameCounterCode.layout(width: width, height: height)).block >= 16)
+        }
+    }
+
+    @Test(
+        "Flash and beep begin and end together, to the sample",
+        arguments: [FrameRate(30), FrameRate(30_000, 1001), FrameRate(25), FrameRate(60), FrameRate(24_000, 1001)])
+    func alignment(rate: FrameRate) {
+        let clock = TestClock(frameRate: rate, sampleRate: 48_000)
+        for second: Int64 in 0..<200 {
+            let first = clock.firstFrame(of: second)
+            let beep = clock.beep(in: second)
+            #expect(clock.flashes(first))
+            #expect(clock.flashes(first + clock.flashLength - 1))
+            #expect(!clock.flashes(first + clock.flashLength))
+            #expect(beep.lowerBound == clock.sample(of: first))
+            #expect(beep.upperBound == clock.sample(of: first + clock.flashLength))
+        }
+    }
+
+    @Test("Sound is the same however it is cut")
+    func toneByPosition() {
+        let tone = TestTone(format: .program, clock: TestClock(frameRate: FrameRate(30_000, 1001), sampleRate: 48_000))
+        var pieces = tone.sound(at: 0, count: 0)
+        for position in stride(from: Int64(0), to: 100_000, by: 1000) {
+            pieces.append(tone.sound(at: position, count: 1000))
+        }
+        #expect(tone.sound(at: 0, count: 100_000).channels == pieces.channels)
+        #expect(pieces.channels[0].dropFirst(1).allSatisfy { abs($0) < 0.5 })
+    }
+
+    @Test("The source counts every frame, at its time, with sound beside it")
+    func source() throws {
+        let sink = CollectingSink(pictures: 90, sound: 96_000, readsCounter: true)
+        let source = try SourceOpener.open(
+            InputLocation("test:"), options: IngestOptions(size: PictureSize(width: 640, height: 360)),
+            logger: Logger(label: "test"))
+        #expect(!source.description.isLive)
+        source.start(into: sink, video: source.description.video, audio: .program)
+        #expect(sink.waitUntilDone())
+        source.stop()
+        let taken = sink.taken
+        #expect(taken.pictures.map(\.counter) == (0..<90).map { UInt32($0) })
+        #expect(taken.pictures[30].nanoseconds == 1_000_000_000)
+        #expect(taken.jumps.isEmpty)
+        #expect(taken.sound.count >= 96_000)
+    }
+
+    @Test("Timecode counts frames of the whole rate")
+    func timecode() {
+        let clock = TestClock(frameRate: FrameRate(30_000, 1001), sampleRate: 48_000)
+        #expect(clock.timecode(of: 30 * 3661 + 29) == "01:01:01:29")
+    }
+
+    @Test("A size that does not fit is refused")
+    func refusedSize() {
+        #expect(throws: IngestError.self) {
+            try SourceOpener.open(
+                InputLocation("test:"), options: IngestOptions(size: PictureSize(width: 100, height: 99)),
+                logger: Logger(label: "test"))
+        }
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Ingest
+
+@Suite("Timelines")
+struct TimelineTests {
+    @Test("Timestamps rounded to the millisecond do not move sound")
+    func roundedSound() {
+        var timeline = SoundTimeline(sampleRate: 48_000)
+        var moved = 0
+        for index in 0..<1000 {
+            let exact = Int64(index) * 1024
+            let milliseconds = TimeBase(1, 48_000).rescale(exact, to: .milliseconds)
+            let stated = TimeBase.milliseconds.rescale(milliseconds, to: TimeBase(1, 48_000))
+            if case .starts = timeline.place(stated: stated) { moved += 1 }
+            timeline.advance(to: exact + 1024)
+        }
+        #expect(moved == 1)
+    }
+
+    @Test("Sound beyond the tolerance jumps to its timestamp, either way")
+    func jumps() {
+        var timeline = SoundTimeline(sampleRate: 48_000)
+        #expect(timeline.place(stated: 100) == .starts(at: 100))
+        timeline.advance(to: 1124)
+        #expect(timeline.place(stated: 1124 + 384) == .continues)
+        #expect(timeline.place(stated: 1124 + 385) == .starts(at: 1509))
+        #expect(timeline.place(stated: 1124 - 385) == .starts(at: 739))
+        #expect(timeline.place(stated: nil) == .continues)
+    }
+
+    @Test("The first picture is 0, whatever its timestamp")
+    func origin() {
+        var timeline = SourceTimeline(timeBase: .mpegTS, frameDuration: 3600)
+        #expect(timeline.position(of: 0, in: .mpegTS, rate: TimeBase(1, 48_000)) == nil)
+        expect(timeline.place(126_000), 0)
+        expect(timeline.place(129_600), 3600)
+        #expect(timeline.position(of: 126_000 + 90_000, in: .mpegTS, rate: TimeBase(1, 48_000)) == 48_000)
+    }
+
+    @Test("A picture without timestamp follows at the nominal rate, and none shares a moment")
+    func reconstruction() {
+        var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
+        expect(timeline.place(nil), 0)
+        expect(timeline.place(nil), 40)
+        expect(timeline.place(30), 41)
+    }
+
+    @Test("Rounds of a loop join at the end of the last picture")
+    func rounds() {
+        var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
+        _ = timeline.place(1000)
+        _ = timeline.place(1040)
+        #expect(timeline.end(in: TimeBase(1, 48_000)) == 3840)
+        let begun = timeline.beginRound()
+        #expect(begun)
+        #expect(timeline.start(in: TimeBase(1, 48_000)) == 3840)
+        expect(timeline.place(1000), 80)
+        #expect(timeline.position(of: 1000, in: .milliseconds, rate: TimeBase(1, 48_000)) == 3840)
+    }
+
+    @Test("An empty round is not repeated")
+    func emptyRound() {
+        var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
+        var begun = [timeline.beginRound()]
+        _ = timeline.place(0)
+        begun.append(timeline.beginRound())
+        begun.append(timeline.beginRound())
+        #expect(begun == [false, true, false])
+    }
+
+    @Test("A live clock that jumps breaks the timeline, jitter does not")
+    func brokenTimeline() {
+        var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
+        _ = timeline.place(5000)
+        #expect(!timeline.isBroken(by: 4500))
+        #expect(!timeline.isBroken(by: 9000))
+        #expect(timeline.isBroken(by: 3000))
+        #expect(timeline.isBroken(by: 16_000))
+    }
+
+    @Test("A jump of a transport stream's clock moves both tracks alike")
+    func discontinuity() {
+        var filter = DiscontinuityFilter()
+        expect(filter.shift(dts: 90_000, stream: 0, base: .mpegTS), 0)
+        expect(filter.shift(dts: 93_600, stream: 0, base: .mpegTS), 0)
+        let shift = filter.shift(dts: 9_000_000, stream: 0, base: .mpegTS)
+        #expect(shift == 93_600 - 9_000_000)
+        expect(filter.shift(dts: 9_000_000, stream: 1, base: .mpegTS), shift)
+    }
+
+    @Test(
+        "Frame rates snap to the standard ones",
+        arguments: [
+            (FrameRate(2997, 100), FrameRate(90_000), FrameRate(30_000, 1001)),
+            (FrameRate(24), FrameRate(24), FrameRate(24)),
+            (FrameRate(23_976, 1000), FrameRate(1000), FrameRate(24_000, 1001)),
+            (FrameRate(273, 10), FrameRate(30), FrameRate(30)),
+            (FrameRate(273, 10), FrameRate(90_000), FrameRate(30)),
+            (FrameRate(240), FrameRate(240), FrameRate(120)),
+            (FrameRate(18), FrameRate(18), FrameRate(18)),
+        ])
+    func rates(average: FrameRate, base: FrameRate, expected: FrameRate) {
+        #expect(NominalRate.of(average: average, base: base) == expected)
+    }
+}
+
+/// Compares what a mutating call returned, which the macro cannot take apart.
+private func expect<T: Equatable>(_ found: T, _ wanted: T, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(found == wanted, sourceLocation: sourceLocation)
+}
