@@ -104,8 +104,9 @@ struct AMF0Reader {
 
     private mutating func array(depth: Int) throws(Malformed) -> [AMF0Value] {
         let count = try integer(4)
+        guard count <= bytes.count else { throw Malformed() }
         var values: [AMF0Value] = []
-        for _ in 0..<min(count, UInt64(bytes.count)) { values.append(try next(depth: depth + 1)) }
+        for _ in 0..<count { values.append(try next(depth: depth + 1)) }
         return values
     }
 

@@ -160,7 +160,7 @@ struct RTMPServerNote: Equatable, CustomStringConvertible {
     /// The note in the AMF0 command `command`, if it is one.
     init?(command: [UInt8]) {
         let values = AMF0Reader.values(command)
-        guard let name = values.first?.text, name == "onStatus" || name == "_error" || name == "close" else { return nil }
+        guard let name = values.first?.text, ["onStatus", "_error", "close"].contains(name) else { return nil }
         let information = values.last { if case .object = $0 { true } else { false } }
         code = information?.text("code") ?? name
         text = information?.text("description") ?? ""
