@@ -37,6 +37,8 @@ public struct EncoderSettings: Sendable, Equatable {
     public var gop: Duration = .seconds(2)
     /// Consecutive B-frames; nil leaves it to the tuning, which is 2 but for `zerolatency`.
     public var bFrames: Int?
+    /// Whether a clock paces the program, and not the encoder.
+    public var isLive = true
     /// AAC bits a second.
     public var audioBitrate = 160_000
 

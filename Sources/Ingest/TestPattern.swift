@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Foundation
+internal import Glibc
 internal import Media
 
 /// The test signal's pictures: 75 % colour bars, timecode and frame number, a square that moves, a grey ramp with a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Foundation
+internal import Glibc
 internal import Media
 
 /// The test signal's sound: a steady 440 Hz tone at -26 dBFS in all channels, and over it the beep of ``TestClock``,

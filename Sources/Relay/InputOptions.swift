@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import Foundation
+internal import Encoder
 internal import Ingest
 internal import Media
 
@@ -29,6 +29,7 @@ struct InputOptions: ParsableArguments {
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
         configuration.isPaced = !unpaced
+        configuration.encoder.isLive = !unpaced
         if unpaced, configuration.input.isLiveByNature == true {
             throw ValidationError("--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }

@@ -2,7 +2,6 @@
 
 public import ArgumentParser
 public import Encoder
-internal import Foundation
 internal import Ingest
 internal import Logging
 internal import Media

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Foundation
+internal import FoundationEssentials
 internal import Logging
 internal import Segmenter
 
@@ -32,7 +32,7 @@ struct RelayLogHandler: LogHandler {
     }
 
     private static func text(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {
-        let name = level.rawValue.padding(toLength: 7, withPad: " ", startingAt: 0)
+        let name = level.rawValue + String(repeating: " ", count: max(0, 7 - level.rawValue.count))
         let output = metadata["output"].map { "\($0): " } ?? ""
         let rest = metadata.filter { $0.key != "output" }.sorted { $0.key < $1.key }
             .map { " \($0.key)=\($0.value)" }.joined()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
-internal import Foundation
+internal import Glibc
 internal import Logging
 internal import Synchronization
 
