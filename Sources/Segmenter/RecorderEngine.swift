@@ -41,7 +41,7 @@ final class RecorderEngine {
 
     private static let probeInterval: Int64 = 1_000_000_000
     /// What must fit before a full disk counts as no longer full.
-    private static let spaceProbeBytes = 8 << 20
+    private static let spaceProbeBytes = 2 << 20
 
     init(_ environment: Environment) {
         self.environment = environment

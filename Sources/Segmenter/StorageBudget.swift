@@ -36,9 +36,10 @@ public struct StorageBudget: Sendable, Hashable {
     /// Bytes that stay free: recording stops before they are touched. By default 1 GiB or a minute, whichever is more.
     public var reserveBytes: Int64 { configuredReserve ?? max(1 << 30, bytes(in: .seconds(60))) }
 
-    /// Free bytes from which recording resumes: enough above the reserve that it does not stop again at once.
+    /// Free bytes from which recording resumes: five seconds of recording above the reserve, so that it does not stop again
+    /// at once, and no more, because somebody who has made room waits for it.
     public var resumeBytes: Int64 {
-        let (sum, overflow) = reserveBytes.addingReportingOverflow(max(reserveBytes / 4, bytes(in: .seconds(30))))
+        let (sum, overflow) = reserveBytes.addingReportingOverflow(bytes(in: .seconds(5)))
         return overflow ? .max : sum
     }
 }

@@ -92,7 +92,7 @@ private final class FakeDisk: FreeSpaceProbe, RecordingControl {
         for free in stride(from: Int64(400_000_000), through: 99_000_000, by: -2_000_000) { step(free) }
         #expect(states == [.ok, .warning, .stopped])
         #expect(disk.seen == ["suspend"])
-        step(120_000_000)
+        step(101_000_000)
         #expect(watched.status.state == .stopped, "a margin above the reserve is needed")
         step(131_000_000)
         #expect(disk.seen == ["suspend", "resume"])
