@@ -38,7 +38,9 @@ final class ChildProcess: Sendable {
     }
 
     private static func create(_ path: String) throws -> FileHandle {
-        FileManager.default.createFile(atPath: path, contents: nil)
+        guard FileManager.default.createFile(atPath: path, contents: nil) else {
+            throw HarnessFailure("\(path) cannot be created.")
+        }
         return try FileHandle(forWritingTo: URL(fileURLWithPath: path))
     }
 

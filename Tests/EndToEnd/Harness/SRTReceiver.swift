@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-
 /// srt-live-transmit, writing what it receives to a transport stream file.
 final class SRTReceiver: Sendable {
     /// Who calls whom.
@@ -22,7 +20,7 @@ final class SRTReceiver: Sendable {
         directory = try TemporaryDirectory()
         let query = "mode=\(role.rawValue)&latency=200" + (options.isEmpty ? "" : "&" + options)
         process = try ChildProcess(
-            "srt-live-transmit", ["-v", "srt://127.0.0.1:\(port)?\(query)", "file://con"],
+            "srt-live-transmit", ["-v", "-a", "no", "srt://127.0.0.1:\(port)?\(query)", "file://con"],
             output: directory.file("received.ts"))
         let child = process
         if role == .listener {
@@ -38,13 +36,9 @@ final class SRTReceiver: Sendable {
         "srt://127.0.0.1:\(port)?latency=200" + (options.isEmpty ? "" : "&" + options)
     }
 
-    /// Waits for the sender's farewell, and returns the file with all that was received.
+    /// Waits for the end of the connection, and returns the file with all that was received.
     func recording() async throws -> String {
-        try await eventually("srt-live-transmit sees the end", within: .seconds(10)) {
-            !process.isRunning || process.errors.contains("source disconnected")
-        }
-        process.signal(SIGTERM)
-        try await process.ending(within: .seconds(5))
+        try await process.ending(within: .seconds(10))
         return directory.file("received.ts")
     }
 }

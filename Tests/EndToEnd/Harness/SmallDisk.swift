@@ -14,5 +14,5 @@ final class SmallDisk: Sendable {
         try await run("mount", ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", mountPoint.path])
     }
 
-    deinit { umount2(path, Int32(MNT_DETACH.rawValue)) }
+    deinit { umount2(path, Int32(MNT_DETACH)) }
 }

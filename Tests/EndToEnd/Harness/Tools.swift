@@ -25,7 +25,8 @@ enum Tools {
     /// The path of a program. A test whose peer is missing fails: it has shown nothing.
     static func path(of program: String) throws -> String {
         if program.contains("/") { return program }
-        let search = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":") + ["/usr/sbin", "/sbin"]
+        let named = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        let search = named.split(separator: ":").map(String.init) + ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin"]
         let found = search.map { "\($0)/\(program)" }.first(where: FileManager.default.isExecutableFile(atPath:))
         guard let found else {
             throw HarnessFailure("The end-to-end tests need \(program), which is not installed: see scripts/test.")
