@@ -46,6 +46,10 @@ struct DecodedFrames {
     /// Where the numbers do not go up by one, in words; empty if every picture is there once and in order.
     var breaks: [String] { Self.breaks(in: counters) }
 
+    /// As ``breaks``, but for the last three pictures. A file that was interrupted ends in decoding order: of two
+    /// B-frames and the picture behind them, the latter comes first.
+    var breaksBeforeEnd: [String] { Self.breaks(in: counters.dropLast(3)) }
+
     /// As ``breaks``, of any numbers.
     static func breaks(in counters: [UInt32?]) -> [String] {
         zip(counters, counters.dropFirst()).enumerated().compactMap { index, pair in
