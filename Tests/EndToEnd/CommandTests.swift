@@ -30,7 +30,8 @@ extension Serial {
             ("--bframes", "17"), ("--bframes", "-1"), ("--bframes", "two"), ("--size", "1280"), ("--size", "1281x720"),
             ("--size", "0x0"), ("--size", "99999999999x2"), ("--fps", "0"), ("--fps", "30/0"), ("--fps", "1000"),
             ("--fps", "abc"), ("--crf", "52"), ("--crf", "-1"), ("--crf", "nan"), ("--preset", "warp"),
-            ("--tune", "piano"), ("--profile", "ultra"), ("--segment", "0"), ("--segment", "10ms"), ("--segment", "1kB"),
+            ("--tune", "piano"), ("--profile", "ultra"), ("--segment", "0"), ("--segment", "10ms"),
+            ("--segment", "1kB"),
             ("--segment", "ten"), ("--segment", "99999999999999h"), ("--expect", "soon"), ("--disk-warn", "-5"),
             ("--disk-reserve", "much"), ("--duration", "0"), ("--duration", "1e99"), ("--channel", "a/b"),
             ("--channel", ""), ("--log-format", "xml"), ("--input", ""), ("--audio-input", ""), ("--nonsense", "1"),
@@ -78,7 +79,8 @@ extension Serial {
             try await refuses(rtmp + rtmp, status: 64, hint: "twice")
             try await refuses(record + ["--crf", "20", "--video-bitrate", "1M"], status: 64, hint: "exclude")
             try await refuses(record + ["--profile", "baseline", "--bframes", "2"], status: 64, hint: "baseline")
-            try await refuses(record + ["--unpaced", "--input", "udp://127.0.0.1:24000"], status: 64, hint: "--unpaced")
+            try await refuses(
+                record + ["--unpaced", "--input", "udp://127.0.0.1:24000"], status: 64, hint: "--unpaced")
             try await refuses(record + ["--loop", "--input", "srt://127.0.0.1:24000"], status: 64, hint: "--loop")
             try await refuses(record + ["stray"], status: 64, hint: "stray")
             #expect(fileNames(in: directory.path).isEmpty)
@@ -141,7 +143,8 @@ extension Serial {
             let server = try await RTMPServer.running()
             let secret = "passphrase=topsecretphrase&pbkeylen=32"
             let receiver = try await SRTReceiver(options: secret)
-            let gone = "rtmp://user:topsecretpassword@127.0.0.1:\(try Ports.free())/live/topsecretother?token=topsecrettoken"
+            let gone =
+                "rtmp://user:topsecretpassword@127.0.0.1:\(try Ports.free())/live/topsecretother?token=topsecrettoken"
             let relay = try RelayProcess(
                 Shape.small + ["--duration", "5s", "--verbose", "--rtmp", server.url(key: "topsecretkey")]
                     + ["--srt", receiver.url(options: secret), "--rtmp=\(gone)"])

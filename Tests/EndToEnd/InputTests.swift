@@ -47,7 +47,9 @@ extension Serial {
             #expect(abs(sound.samples.count - 7 * 48_000) <= 1024)
             // The tone of the signal has whole periods in a second: it goes on over each seam.
             #expect(sound.beeps.count == 7)
-            for (index, beep) in sound.beeps.enumerated() { #expect(abs(beep - index * 48_000) < 240, "\(sound.beeps)") }
+            for (index, beep) in sound.beeps.enumerated() {
+                #expect(abs(beep - index * 48_000) < 240, "\(sound.beeps)")
+            }
             for seam in [96_000, 192_000, 288_000] {
                 #expect(sound.error(in: seam - 1024..<seam - 64, beepLength: 3200) < 0.02, "before \(seam)")
                 #expect(sound.error(in: seam + 4000..<seam + 6000, beepLength: 3200) < 0.02, "after \(seam)")
@@ -107,7 +109,8 @@ extension Serial {
             try await Clip.make(
                 input,
                 [
-                    "-f", "lavfi", "-i", "testsrc2=d=4:s=320x180:r=30", "-vf", "select='lt(t,1)+not(mod(n,3))'", "-vsync",
+                    "-f", "lavfi", "-i", "testsrc2=d=4:s=320x180:r=30", "-vf", "select='lt(t,1)+not(mod(n,3))'",
+                    "-vsync",
                     "vfr", "-c:v", "libx264", "-preset", "ultrafast",
                 ])
             let path = try await record(input, ["--fps", "30"])
@@ -132,7 +135,8 @@ extension Serial {
         func secondFile() async throws {
             let (picture, sound) = (directory.file("picture.mp4"), directory.file("sound.wav"))
             try await Clip.make(
-                picture, ["-f", "lavfi", "-i", "testsrc2=d=3:s=320x180:r=30", "-c:v", "libx264", "-preset", "ultrafast"])
+                picture,
+                ["-f", "lavfi", "-i", "testsrc2=d=3:s=320x180:r=30", "-c:v", "libx264", "-preset", "ultrafast"])
             try await Clip.make(
                 sound, ["-f", "lavfi", "-i", "aevalsrc='if(gte(t,1),0.5*sin(2*PI*1000*t),0)':s=44100:d=3"])
             let path = try await record(picture, ["--audio-input", sound])

@@ -72,7 +72,9 @@ extension Serial {
         func encrypted() async throws {
             let receiver = try await SRTReceiver(options: "passphrase=correct-horse&pbkeylen=16")
             let result = try await RelayProcess.run(
-                Shape.small + ["--duration", "4s", "--srt", receiver.url(options: "passphrase=correct-horse&pbkeylen=16")]
+                Shape.small + [
+                    "--duration", "4s", "--srt", receiver.url(options: "passphrase=correct-horse&pbkeylen=16"),
+                ]
             )
             #expect(result.ending == .exited(0), "\(result.log)")
             let frames = try await DecodedFrames(try await receiver.recording())

@@ -16,7 +16,9 @@ extension Serial {
 
         @Test(
             "Consecutive files repeat and lose no picture and no sample",
-            arguments: [("3s", [90, 90, 90, 50]), ("2500ms", [75, 75, 75, 75, 20]), ("1s700ms", [51, 51, 51, 51, 51, 51, 14])])
+            arguments: [
+                ("3s", [90, 90, 90, 50]), ("2500ms", [75, 75, 75, 75, 20]), ("1s700ms", [51, 51, 51, 51, 51, 51, 14]),
+            ])
         func joins(length: String, pictures: [Int]) async throws {
             let total = pictures.reduce(0, +)
             let set = RecordingSet(directory: directory.file("recordings"))

@@ -19,7 +19,8 @@ struct ArgumentMaskTests {
             ("rtmp://host:1935/live/key?token=1", "rtmp://host:1935/xxxxxxxxxxxxxxxx"),
             ("srt://host:9000?passphrase=abc", "srt://host:9000?xxxxxxxxxxxxxx"),
             ("rtmp://me:pass@host/live/key", "rtmp://xxxxxxxxxxxxxxxxxxxxx"),
-            ("srt://host:9000", "srt://host:9000"), ("show.mp4", "show.mp4"), ("test:", "test:"), ("", ""), ("://", "://"),
+            ("srt://host:9000", "srt://host:9000"), ("show.mp4", "show.mp4"), ("test:", "test:"), ("", ""),
+            ("://", "://"),
             ("rtmp://", "rtmp://"), ("rtmp://host/", "rtmp://host/"),
         ])
     func hides(address: String, shown: String) {

@@ -24,14 +24,18 @@ struct ArgumentParsingTests {
         #expect(throws: (any Error).self) { try ArgumentParsing.bitrate(text, in: range) }
     }
 
-    @Test("A size is width and height", arguments: [("1280x720", 1280, 720), ("32x32", 32, 32), ("8192X8192", 8192, 8192)])
+    @Test(
+        "A size is width and height",
+        arguments: [("1280x720", 1280, 720), ("32x32", 32, 32), ("8192X8192", 8192, 8192)])
     func size(text: String, width: Int, height: Int) throws {
         #expect(try ArgumentParsing.size(text) == FrameSize(width: width, height: height))
     }
 
     @Test(
         "A size that is odd, tiny, huge or no size is refused",
-        arguments: ["", "x", "1280", "1280x", "x720", "1281x720", "1280x721", "30x30", "8194x720", "1280x720x2", "-2x-2"])
+        arguments: [
+            "", "x", "1280", "1280x", "x720", "1281x720", "1280x721", "30x30", "8194x720", "1280x720x2", "-2x-2",
+        ])
     func wrongSize(text: String) {
         #expect(throws: (any Error).self) { try ArgumentParsing.size(text) }
     }
