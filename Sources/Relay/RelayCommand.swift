@@ -42,6 +42,20 @@ struct RelayCommand: ParsableCommand {
     @OptionGroup(title: "Encoder") var encoder: EncoderOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
+    /// As the parser's own, but its messages repeat what was typed, and that may hold a key.
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch {
+            let code = exitCode(for: error)
+            let message = ArgumentMask.hidingSecrets(of: CommandLine.arguments, in: fullMessage(for: error))
+            let stream = code.isSuccess ? FileHandle.standardOutput : FileHandle.standardError
+            if !message.isEmpty { stream.write(Data((message + "\n").utf8)) }
+            Foundation.exit(code.rawValue)
+        }
+    }
+
     func validate() throws { _ = try channelConfiguration() }
 
     func run() throws {

@@ -26,4 +26,11 @@ struct ArgumentMaskTests {
     func hides(address: String, shown: String) {
         #expect(masked(address) == shown)
     }
+
+    @Test("A message that repeats what was typed does not repeat a key")
+    func messages() {
+        let arguments = ["relay", "--rtmp", "rtmp://a/live/key", "rtmp://b/live/topsecret", "://"]
+        let message = ArgumentMask.hidingSecrets(of: arguments, in: "Unexpected argument 'rtmp://b/live/topsecret'")
+        #expect(message == "Unexpected argument 'rtmp://b/***'")
+    }
 }
