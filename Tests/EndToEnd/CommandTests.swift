@@ -67,6 +67,18 @@ extension Serial {
             }
         }
 
+        @Test("An address in the wrong place is refused without its key")
+        func misplacedAddresses() async throws {
+            let address = "rtmp://host/live/topsecretkey"
+            for arguments in [
+                [address], ["--rtpm", address], ["--rtmp", "rtmp://host/live/key", address], ["--duration", address],
+                ["--duration=\(address)"], ["--channel", address, "--record", "r"],
+            ] {
+                let log = try await refuses(arguments, status: 64)
+                #expect(!log.contains("topsecret"), "\(log)")
+            }
+        }
+
         @Test("Flags that contradict each other are refused")
         func contradictions() async throws {
             let rtmp = ["--rtmp", "rtmp://127.0.0.1:24000/live/topsecretkey"]
