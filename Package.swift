@@ -79,5 +79,13 @@ let package = Package(
             name: "PublisherTests", dependencies: ["Publisher", "FanOut", "LibAV", "Media"], swiftSettings: settings),
         .testTarget(
             name: "SegmenterTests", dependencies: ["Segmenter", "Media", "FanOut", logging], swiftSettings: settings),
+        .testTarget(
+            name: "RelayTests",
+            dependencies: [
+                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Program", "Segmenter",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
+            ],
+            swiftSettings: settings),
+        .testTarget(name: "EndToEnd", dependencies: ["Relay", "Ingest"], swiftSettings: settings),
     ]
 )

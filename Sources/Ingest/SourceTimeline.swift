@@ -8,8 +8,8 @@ internal import Media
 /// All ticks are of the leading track's time base: the picture's if there is one.
 struct SourceTimeline: Hashable {
     private let timeBase: TimeBase
-    /// How long the last picture lasts.
-    private let frameDuration: Int64
+    /// How long the last picture lasts, in the time base.
+    let frameDuration: Int64
     private var origin: Int64?
     private var offset: Int64 = 0
     private var last: Int64?

@@ -11,6 +11,8 @@ final class VideoTrack {
     private let monitor: SourceMonitor
     private let isLive: Bool
 
+    /// How long a picture lasts that none follows, in ticks of the stream.
+    private var frameDuration: Int64 = 0
     /// Whether the round's last picture was delivered.
     private(set) var isFinished = false
 
@@ -44,6 +46,7 @@ final class VideoTrack {
                 onRestart()
             }
             let position = timeline.place(pts)
+            frameDuration = timeline.frameDuration
             guardingConversion { () throws(AVFailure) in
                 try converter.convert(picture, pts: position, deliver: deliver)
             }
@@ -59,6 +62,8 @@ final class VideoTrack {
     }
 
     private func deliver(_ frame: VideoFrame) {
+        var frame = frame
+        frame.duration = frameDuration
         sink.deliver(frame)
         monitor.update { $0.framesDecoded += 1 }
     }

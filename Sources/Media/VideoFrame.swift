@@ -41,8 +41,10 @@ public protocol PictureStorage: AnyObject, Sendable {
 public struct VideoFrame: Sendable {
     /// Presentation time in ticks of ``timeBase``, on the timeline of whoever made the frame.
     public var pts: Int64
-    /// The time base of ``pts``.
+    /// The time base of ``pts`` and ``duration``.
     public var timeBase: TimeBase
+    /// How long the frame is shown if none follows; 0 if nobody knows.
+    public var duration: Int64
     /// Luma columns.
     public let width: Int
     /// Luma rows.
@@ -51,8 +53,11 @@ public struct VideoFrame: Sendable {
     public let storage: any PictureStorage
 
     /// A frame of these properties.
-    public init(pts: Int64, timeBase: TimeBase, width: Int, height: Int, storage: any PictureStorage) {
+    public init(
+        pts: Int64, timeBase: TimeBase, duration: Int64 = 0, width: Int, height: Int, storage: any PictureStorage
+    ) {
         self.pts = pts
+        self.duration = duration
         self.timeBase = timeBase
         self.width = width
         self.height = height

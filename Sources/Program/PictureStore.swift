@@ -16,6 +16,8 @@ struct PictureStore {
     private var waiting: [Entry] = []
     private var current: Entry?
     private var isCurrentShown = true
+    /// The program frame that follows the last picture's time.
+    private var end: Int64 = 0
     /// Pictures that were never shown.
     private(set) var dropped = 0
     /// Frames for which the picture before was shown again.
@@ -26,8 +28,10 @@ struct PictureStore {
     /// Whether there is anything to show.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
 
-    /// Adds a picture that belongs to program frame `index`. One that goes back in time is shown as soon as possible.
-    mutating func add(_ frame: VideoFrame, at index: Int64) {
+    /// Adds a picture that belongs to program frame `index` and lasts until `end`. One that goes back in time is shown as
+    /// soon as possible.
+    mutating func add(_ frame: VideoFrame, at index: Int64, until end: Int64 = 0) {
+        self.end = end
         waiting.append(Entry(index: max(index, waiting.last?.index ?? index), frame: frame))
     }
 
@@ -45,9 +49,9 @@ struct PictureStore {
         return last.index > index || waiting.count >= 3
     }
 
-    /// Whether a picture for `index` or later, or one never shown, is still to come out.
+    /// Whether a picture for `index` or later, or one never shown, is still to come out, or the last one lasts.
     func hasPicture(from index: Int64) -> Bool {
-        !waiting.isEmpty || (!isCurrentShown && current != nil)
+        !waiting.isEmpty || (current != nil && (!isCurrentShown || index < end))
     }
 
     /// The picture to show as program frame `index`; nil before the first.

@@ -110,7 +110,9 @@ public final class SourceFeed: SourceSink {
             map(time, arrival: arrival, &state)
             state.pictures.trim(to: Self.livePictureLimit)
             let index = TimeBase.nanoseconds.rescale(time + state.mapping.offset, to: frameTime)
-            state.pictures.add(frame, at: index)
+            let end = frame.timeBase.rescale(frame.pts + frame.duration, to: .nanoseconds)
+            state.pictures.add(
+                frame, at: index, until: TimeBase.nanoseconds.rescale(end + state.mapping.offset, to: frameTime))
             wakeConsumer(&state)
         }
     }

@@ -22,6 +22,18 @@ enum ArgumentMask {
         }
     }
 
+    /// `message`, in which what may be secret in any address among `arguments` is replaced.
+    static func hidingSecrets(of arguments: [String], in message: String) -> String {
+        arguments.reduce(message) { message, argument in
+            let joined = argument.hasPrefix("-") ? argument.firstIndex(of: "=") : nil
+            let address = joined.map { String(argument[argument.index(after: $0)...]) } ?? argument
+            let bytes = Array(address.utf8)
+            guard let range = secretRange(in: bytes), !range.isEmpty else { return message }
+            let shown = String(decoding: bytes[..<range.lowerBound], as: UTF8.self) + "***"
+            return message.replacing(address, with: shown)
+        }
+    }
+
     /// The bytes of an address that may be secret: user info, and all from the path's second component on.
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
         guard

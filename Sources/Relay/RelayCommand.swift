@@ -2,6 +2,7 @@
 
 public import ArgumentParser
 public import Encoder
+internal import Glibc
 internal import Ingest
 internal import Logging
 internal import Media
@@ -40,6 +41,21 @@ struct RelayCommand: ParsableCommand {
     @OptionGroup(title: "Recording") var record: RecordOptions
     @OptionGroup(title: "Encoder") var encoder: EncoderOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
+
+    /// As the parser's own, but its messages repeat what was typed, and that may hold a key.
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch {
+            let code = exitCode(for: error)
+            let message = ArgumentMask.hidingSecrets(of: CommandLine.arguments, in: fullMessage(for: error))
+            if !message.isEmpty {
+                Terminal.put(message + "\n", to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO)
+            }
+            Glibc.exit(code.rawValue)
+        }
+    }
 
     func validate() throws { _ = try channelConfiguration() }
 

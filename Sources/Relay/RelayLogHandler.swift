@@ -31,7 +31,7 @@ struct RelayLogHandler: LogHandler {
                 ? Self.json(event.level, event.message, all) : Self.text(event.level, event.message, all))
     }
 
-    private static func text(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {
+    static func text(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {
         let name = level.rawValue + String(repeating: " ", count: max(0, 7 - level.rawValue.count))
         let output = metadata["output"].map { "\($0): " } ?? ""
         let rest = metadata.filter { $0.key != "output" }.sorted { $0.key < $1.key }
@@ -39,7 +39,7 @@ struct RelayLogHandler: LogHandler {
         return "\(UTCTime.now.extended) \(name) \(output)\(message)\(rest)"
     }
 
-    private static func json(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {
+    static func json(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {
         var object = metadata.mapValues { "\($0)" }
         object["time"] = UTCTime.now.extended
         object["level"] = level.rawValue

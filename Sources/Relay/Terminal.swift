@@ -53,7 +53,7 @@ final class Terminal: Sendable {
                 defer { (state.block, state.drawnRows) = (block, block.count) }
                 return Self.erasing(state.drawnRows)
             }
-            self.put(erase + Self.fitted(block))
+            Self.put(erase + Self.fitted(block))
         }
     }
 
@@ -71,13 +71,14 @@ final class Terminal: Sendable {
             return (Self.erasing(state.drawnRows), state.block, state.lostLines)
         }
         let notice = lost > 0 ? "(\(lost) log lines lost: standard error is not read)\n" : ""
-        put(erase + notice + line + "\n" + Self.fitted(block))
+        Self.put(erase + notice + line + "\n" + Self.fitted(block))
     }
 
-    private func put(_ text: String) {
+    /// Writes all of `text`. Blocks as long as the reader does not read.
+    static func put(_ text: String, to descriptor: Int32 = STDERR_FILENO) {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
-            let written = bytes.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+            let written = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if written > 0 {
                 bytes = bytes.dropFirst(written)
             } else if written < 0, errno != EINTR {

@@ -45,6 +45,15 @@ struct PictureStoreTests {
         #expect(store.repeated == 30)
     }
 
+    @Test("The last picture is shown for as long as it lasts")
+    func lastPicture() {
+        var store = PictureStore()
+        store.add(frame(0), at: 0, until: 6)
+        _ = store.choose(for: 0)
+        #expect(store.hasPicture(from: 5))
+        #expect(!store.hasPicture(from: 6))
+    }
+
     @Test("60 fps at 30 leaves out every other picture, and counts them")
     func drops() {
         let times = (0..<120).map { Int64($0) * 1000 / 60 }

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+extension Serial {
+    /// What the command says, and the status with which it ends.
+    @Suite("Command")
+    struct CommandTests {
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        /// Runs what cannot work; checks the exit status and that the log, which it returns, has one line of error with
+        /// `hint` in it.
+        @discardableResult
+        private func refuses(
+            _ arguments: [String], status: Int32, hint: String? = nil, location: SourceLocation = #_sourceLocation
+        ) async throws -> String {
+            let result = try await RelayProcess.run(arguments, within: .seconds(20))
+            let text = "\(arguments): \(result.log)"
+            #expect(result.ending == .exited(status), "\(text)", sourceLocation: location)
+            let lines = result.log.split(separator: "\n").filter { $0.contains("Error: ") || $0.contains(" error ") }
+            #expect(lines.count == 1, "\(text)", sourceLocation: location)
+            if let hint { #expect(lines.first?.contains(hint) ?? false, "\(text)", sourceLocation: location) }
+            #expect(!result.log.contains("Fatal error"), "\(text)", sourceLocation: location)
+            return result.log
+        }
+
+        private static let wrongValues: [(flag: String, value: String)] = [
+            ("--video-bitrate", "fast"), ("--video-bitrate", "0"), ("--video-bitrate", "900G"),
+            ("--video-bitrate", "nan"), ("--audio-bitrate", "1"), ("--gop", "0s"), ("--gop", "2h"), ("--gop", "x"),
+            ("--bframes", "17"), ("--bframes", "-1"), ("--bframes", "two"), ("--size", "1280"), ("--size", "1281x720"),
+            ("--size", "0x0"), ("--size", "99999999999x2"), ("--fps", "0"), ("--fps", "30/0"), ("--fps", "1000"),
+            ("--fps", "abc"), ("--crf", "52"), ("--crf", "-1"), ("--crf", "nan"), ("--preset", "warp"),
+            ("--tune", "piano"), ("--profile", "ultra"), ("--segment", "0"), ("--segment", "10ms"),
+            ("--segment", "1kB"),
+            ("--segment", "ten"), ("--segment", "99999999999999h"), ("--expect", "soon"), ("--disk-warn", "-5"),
+            ("--disk-reserve", "much"), ("--duration", "0"), ("--duration", "1e99"), ("--channel", "a/b"),
+            ("--channel", ""), ("--log-format", "xml"), ("--input", ""), ("--audio-input", ""), ("--nonsense", "1"),
+        ]
+
+        @Test("A wrong flag value is refused in one sentence, before anything goes live")
+        func wrongValues() async throws {
+            for (flag, value) in Self.wrongValues {
+                try await refuses(["--record", directory.file("r"), "\(flag)=\(value)"], status: 64)
+            }
+            #expect(fileNames(in: directory.path).isEmpty)
+        }
+
+        @Test("A malformed address is refused in one sentence that does not show the key")
+        func wrongAddresses() async throws {
+            let addresses = [
+                ("--rtmp", "rtmp://"), ("--rtmp", "rtmp://host"), ("--rtmp", "rtmp://host/live"),
+                ("--rtmp", "rtmp://host/live/"), ("--rtmp", "http://host/live/topsecretkey"),
+                ("--rtmp", "rtmp://host:99999/live/topsecretkey"), ("--rtmp", "rtmp://host:x/live/topsecretkey"),
+                ("--rtmp", "rtmp://[::1/live/topsecretkey"), ("--rtmp", "rtmp://host/live/topsecretkey with space"),
+                ("--rtmp", ""), ("--srt", ""), ("--srt", "srt://host"), ("--srt", "srt://:9000?mode=caller"),
+                ("--srt", "srt://host:9000?mode=sideways"), ("--srt", "srt://host:9000?nonsense=1"),
+                ("--srt", "srt://host:9000?latency=soon"), ("--srt", "srt://host:9000?passphrase=topsecret"),
+                ("--srt", "srt://host:9000?passphrase=topsecretkey&pbkeylen=17"), ("--srt", "udp://host:9000"),
+                ("--srt", "srt://host:9000/path"),
+            ]
+            for (flag, address) in addresses {
+                let log = try await refuses([flag, address, "--duration", "1s"], status: 64)
+                #expect(!log.contains("topsecret"), "\(log)")
+            }
+        }
+
+        @Test("An address in the wrong place is refused without its key")
+        func misplacedAddresses() async throws {
+            let address = "rtmp://host/live/topsecretkey"
+            for arguments in [
+                [address], ["--rtpm", address], ["--rtmp", "rtmp://host/live/key", address], ["--duration", address],
+                ["--duration=\(address)"], ["--channel", address, "--record", "r"],
+            ] {
+                let log = try await refuses(arguments, status: 64)
+                #expect(!log.contains("topsecret"), "\(log)")
+            }
+        }
+
+        @Test("Flags that contradict each other are refused")
+        func contradictions() async throws {
+            let rtmp = ["--rtmp", "rtmp://127.0.0.1:24000/live/topsecretkey"]
+            let record = ["--record", directory.file("r")]
+            try await refuses([], status: 64, hint: "nothing to do")
+            try await refuses(rtmp + ["--unpaced"], status: 64, hint: "--unpaced")
+            try await refuses(rtmp + ["--crf", "20"], status: 64, hint: "--crf")
+            try await refuses(rtmp + rtmp, status: 64, hint: "twice")
+            try await refuses(record + ["--crf", "20", "--video-bitrate", "1M"], status: 64, hint: "exclude")
+            try await refuses(record + ["--profile", "baseline", "--bframes", "2"], status: 64, hint: "baseline")
+            try await refuses(
+                record + ["--unpaced", "--input", "udp://127.0.0.1:24000"], status: 64, hint: "--unpaced")
+            try await refuses(record + ["--loop", "--input", "srt://127.0.0.1:24000"], status: 64, hint: "--loop")
+            try await refuses(record + ["stray"], status: 64, hint: "stray")
+            #expect(fileNames(in: directory.path).isEmpty)
+        }
+
+        @Test("An input that cannot be read, or has no picture, ends with 66")
+        func unreadable() async throws {
+            let text = directory.file("notes.txt")
+            try "This is no video.\n".write(toFile: text, atomically: true, encoding: .utf8)
+            let empty = directory.file("empty.mp4")
+            try Data().write(to: URL(fileURLWithPath: empty))
+            let sound = directory.file("sound.wav")
+            try await Clip.make(sound, ["-f", "lavfi", "-i", "sine=d=1"])
+            let silent = directory.file("silent.mp4")
+            try await Clip.make(silent, ["-f", "lavfi", "-i", "testsrc=d=1:s=320x180", "-c:v", "libx264"])
+            let record = ["--record", directory.file("r"), "--unpaced"]
+            for input in [directory.file("missing.mp4"), directory.path, text, empty, sound] {
+                try await refuses(record + ["--input", input], status: 66, hint: input)
+            }
+            try await refuses(record + ["--input", silent, "--audio-input", silent], status: 66, hint: "no sound")
+            try await refuses(
+                record + ["--input", silent, "--audio-input", directory.file("missing.wav")], status: 66,
+                hint: "missing.wav")
+            #expect(RecordingSet(directory: directory.file("r")).finished.isEmpty)
+        }
+
+        @Test("A directory that cannot be written ends with 73")
+        func unwritable() async throws {
+            let file = directory.file("file")
+            try Data().write(to: URL(fileURLWithPath: file))
+            let shape = Shape.small + ["--unpaced", "--duration", "1s"]
+            try await refuses(shape + ["--record", file], status: 73, hint: file)
+            try await refuses(shape + ["--record", "\(file)/below"], status: 73, hint: file)
+            try await refuses(shape + ["--record", "/proc/relay"], status: 73, hint: "/proc/relay")
+        }
+
+        @Test("Nobody listens and nothing is recorded: 69")
+        func nobodyListens() async throws {
+            let (first, second) = (try Ports.free(), try Ports.free())
+            let result = try await RelayProcess.run(
+                Shape.small + ["--duration", "2s", "--rtmp", "rtmp://127.0.0.1:\(first)/live/topsecretkey"]
+                    + ["--srt", "srt://127.0.0.1:\(second)?passphrase=topsecretphrase"])
+            #expect(result.ending == .exited(69), "\(result.log)")
+            #expect(result.log.contains("no output ever came on air"))
+            #expect(!result.log.contains("topsecret"), "\(result.log)")
+        }
+
+        @Test("A recording alone is enough when no server is there")
+        func recordingIsEnough() async throws {
+            let set = RecordingSet(directory: directory.file("r"))
+            let result = try await RelayProcess.run(
+                Shape.small + ["--duration", "2s", "--rtmp", "rtmp://127.0.0.1:\(try Ports.free())/live/key"]
+                    + ["--record", set.directory])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(try await set.counters().count == 60)
+        }
+
+        @Test("Neither the log nor the list of processes shows a key")
+        func secrets() async throws {
+            let server = try await RTMPServer.running()
+            let secret = "passphrase=topsecretphrase&pbkeylen=32"
+            let receiver = try await SRTReceiver(options: secret)
+            let gone =
+                "rtmp://user:topsecretpassword@127.0.0.1:\(try Ports.free())/live/topsecretother?token=topsecrettoken"
+            let relay = try RelayProcess(
+                Shape.small + ["--duration", "5s", "--verbose", "--rtmp", server.url(key: "topsecretkey")]
+                    + ["--srt", receiver.url(options: secret), "--rtmp=\(gone)"])
+            try await server.hasReceived(bytes: 50_000, within: .seconds(10))
+            let arguments = FileManager.default.contents(atPath: "/proc/\(relay.process.pid)/cmdline") ?? Data()
+            let shown = String(decoding: arguments, as: UTF8.self)
+            #expect(shown.contains("--rtmp") && shown.contains("127.0.0.1"))
+            #expect(!shown.contains("topsecret"), "\(shown)")
+            let result = try await relay.finished(within: .seconds(20))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("topsecret"), "\(result.log)")
+            #expect(try await DecodedFrames(try await server.recording()).counters.count == 150)
+        }
+
+        @Test("Each line of a JSON log is an object with time, level and message")
+        func jsonLog() async throws {
+            let server = try await RTMPServer.running()
+            let result = try await RelayProcess.run(
+                Shape.small + ["--duration", "3s", "--log-format", "json", "--rtmp", server.url()]
+                    + ["--rtmp", "rtmp://127.0.0.1:\(try Ports.free())/live/key", "--record", directory.file("r")])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let lines = result.log.split(separator: "\n")
+            #expect(lines.count >= 5)
+            for line in lines {
+                let object = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
+                for key in ["time", "level", "message"] { #expect(object[key]?.isEmpty == false, "\(line)") }
+            }
+            #expect(result.log.contains(#""output":"rtmp-1""#))
+        }
+
+        @Test("A terminal shows a status line for the program, each output and the recording")
+        func statusLines() async throws {
+            let server = try await RTMPServer.running()
+            let command =
+                [try Tools.relay()] + Shape.small
+                + ["--duration", "4s", "--rtmp", server.url(), "--record", directory.file("r")]
+            // script(1) gives the command a terminal.
+            let text = try await run(
+                "script", ["-q", "-e", "-c", command.joined(separator: " "), "/dev/null"], within: .seconds(30))
+            for piece in ["fps", "encoder ", "rtmp-1    live", "record    recording", "disk ok"] {
+                #expect(text.contains(piece), "\(piece): \(text)")
+            }
+        }
+
+        @Test("Help and version are for people, and end with 0")
+        func help() async throws {
+            let help = try await RelayProcess.run(["--help"])
+            #expect(help.ending == .exited(0))
+            for flag in ["--input", "--rtmp", "--srt", "--record", "--segment", "--duration", "Exit status"] {
+                #expect(help.log.contains(flag))
+            }
+            #expect(try await RelayProcess.run(["--version"]).ending == .exited(0))
+        }
+    }
+}

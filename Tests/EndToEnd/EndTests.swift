@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+extension Serial {
+    /// How relay ends: by signals, and by a blow.
+    @Suite("Ends")
+    struct EndTests {
+        private let directory: TemporaryDirectory
+        private let set: RecordingSet
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            set = RecordingSet(directory: directory.file("recordings"))
+        }
+
+        @Test("After kill -9 the open file plays at once, lacks 0.6 s at most, and is completed by the next start")
+        func killed() async throws {
+            let server = try await RTMPServer.running()
+            let arguments = Shape.small + ["--record", set.directory, "--segment", "4s"]
+            let relay = try RelayProcess(arguments + ["--rtmp", server.url()])
+            try await eventually("a file is finished and the next one grows", within: .seconds(15)) {
+                set.finished.count == 1 && (set.open.first.map(fileSize) ?? 0) > 40_000
+            }
+            relay.process.signal(SIGKILL)
+            try await relay.process.ending(within: .seconds(5))
+
+            let finished = set.finished
+            let contents = finished.map { FileManager.default.contents(atPath: $0) }
+            let open = try #require(set.open.first)
+            #expect(set.open.count == 1)
+            #expect(try await Probe.complaints(open).isEmpty)
+            let sent = try await DecodedFrames(try await server.recording())
+            let left = try await DecodedFrames(open)
+            #expect(left.breaksBeforeEnd.isEmpty)
+            let lost = Int(try #require(sent.span).upperBound) - Int(try #require(left.span).upperBound)
+            #expect(lost <= 18, "\(lost) pictures of 1/30 s")
+
+            let next = try await RelayProcess.run(arguments + ["--unpaced", "--duration", "2s"])
+            #expect(next.ending == .exited(0), "\(next.log)")
+            #expect(set.open.isEmpty)
+            #expect(set.finished.count == finished.count + 2)
+            let completed = String(open.dropLast(".part".count))
+            #expect(set.finished.contains(completed))
+            #expect(try await Probe.complaints(completed).isEmpty)
+            let kept = try await DecodedFrames(completed)
+            #expect(kept.counters == left.counters)
+            #expect(finished.map { FileManager.default.contents(atPath: $0) } == contents)
+        }
+
+        @Test("SIGINT and SIGTERM end within 3 s, with all files closed", arguments: [SIGINT, SIGTERM])
+        func signalled(number: Int32) async throws {
+            let server = try await RTMPServer.running()
+            let receiver = try await SRTReceiver()
+            let relay = try RelayProcess(
+                Shape.small + ["--record", set.directory, "--rtmp", server.url(), "--srt", receiver.url()])
+            try await server.hasReceived(bytes: 50_000, within: .seconds(10))
+            let result = try await relay.end(by: number, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(result.duration <= .seconds(3.5), "\(result.log)")
+            #expect(set.open.isEmpty)
+            let recorded = try await set.counters()
+            #expect(DecodedFrames.breaks(in: recorded).isEmpty)
+            for path in [try await server.recording(), try await receiver.recording()] {
+                let frames = try await DecodedFrames(path)
+                #expect(frames.counters == recorded, "\(path): \(frames.counters.count) of \(recorded.count) pictures")
+            }
+        }
+
+        @Test("A second signal ends at once", arguments: [SIGINT, SIGTERM])
+        func signalledTwice(number: Int32) async throws {
+            let frozen = try await RTMPServer.running()
+            defer { frozen.thaw() }
+            let clip = try await Clip.noisy(seconds: 20, in: directory)
+            let relay = try RelayProcess(
+                ["--input", clip, "--preset", "ultrafast", "--video-bitrate", "4M", "--record", set.directory]
+                    + ["--rtmp", frozen.url()])
+            try await frozen.hasReceived(bytes: 100_000, within: .seconds(10))
+            frozen.freeze()
+            try await eventually("something is recorded", within: .seconds(10)) {
+                (set.open.first.map(fileSize) ?? 0) > 1_500_000
+            }
+            relay.process.signal(number)
+            try await relay.says("once more to end at once", within: .seconds(5))
+            let result = try await relay.end(by: number, within: .seconds(10))
+            #expect(result.duration < .seconds(1.5), "\(result.log)")
+            #expect(result.ending == .exited(0))
+        }
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Ingest
+
+/// The pictures of a received or recorded file, as the ffmpeg program decodes them.
+struct DecodedFrames {
+    /// The machine-readable number in each picture; nil where there is none.
+    let counters: [UInt32?]
+    /// Whether the test signal's flash is on, for each picture.
+    let flashes: [Bool]
+
+    /// Decodes `path`, whose pictures are of this size.
+    init(_ path: String, width: Int = 320, height: Int = 180) async throws {
+        let directory = try TemporaryDirectory()
+        let raw = directory.file("frames")
+        try await run(
+            "ffmpeg",
+            ["-v", "error", "-nostdin", "-i", path, "-an", "-vsync", "passthrough", "-f", "rawvideo"]
+                + ["-pix_fmt", "gray", raw])
+        let data = try Data(contentsOf: URL(fileURLWithPath: raw), options: .mappedIfSafe)
+        let size = width * height
+        guard let layout = FrameCounterCode.layout(width: width, height: height), data.count % size == 0 else {
+            throw HarnessFailure("\(path) is not \(width) by \(height).")
+        }
+        let flash = Self.flashField(width: width, usableHeight: layout.top)
+        var counters: [UInt32?] = []
+        var flashes: [Bool] = []
+        data.withUnsafeBytes { bytes in
+            for start in stride(from: 0, to: data.count, by: size) {
+                let picture = UnsafeRawBufferPointer(rebasing: bytes[start..<start + size])
+                counters.append(FrameCounterCode.decode(luma: picture, width: width, height: height, stride: width))
+                flashes.append(picture[flash.y * width + flash.x] > 215)
+            }
+        }
+        self.counters = counters
+        self.flashes = flashes
+    }
+
+    /// The middle of the field that flashes: below the bars and the moving square, in the right quarter.
+    private static func flashField(width: Int, usableHeight: Int) -> (x: Int, y: Int) {
+        let top = usableHeight * 6 / 10 + usableHeight / 8
+        return (width * 7 / 8, (top + usableHeight) / 2)
+    }
+
+    /// Where the numbers do not go up by one, in words; empty if every picture is there once and in order.
+    var breaks: [String] { Self.breaks(in: counters) }
+
+    /// As ``breaks``, but for the last three pictures. A file that was interrupted ends in decoding order: of two
+    /// B-frames and the picture behind them, the latter comes first.
+    var breaksBeforeEnd: [String] { Self.breaks(in: counters.dropLast(3)) }
+
+    /// As ``breaks``, of any numbers.
+    static func breaks(in counters: [UInt32?]) -> [String] {
+        zip(counters, counters.dropFirst()).enumerated().compactMap { index, pair in
+            guard let before = pair.0, let after = pair.1 else { return "no number at picture \(index) or behind it" }
+            return after == before + 1 ? nil : "\(after) follows \(before) at picture \(index + 1)"
+        }
+    }
+
+    /// The first and the last number.
+    var span: ClosedRange<UInt32>? {
+        guard let first = counters.first ?? nil, let last = counters.last ?? nil, first <= last else { return nil }
+        return first...last
+    }
+}
+
+/// What the ffprobe program says of a file.
+enum Probe {
+    /// The presentation times in seconds of the pictures (`v:0`) or pieces of sound (`a:0`).
+    static func times(_ path: String, _ stream: String) async throws -> [Double] {
+        let text = try await run(
+            "ffprobe",
+            ["-v", "error", "-select_streams", stream, "-show_entries", "frame=best_effort_timestamp_time"]
+                + ["-of", "csv=p=0", path])
+        return text.split(whereSeparator: \.isWhitespace).compactMap { Double($0.prefix { $0 != "," }) }
+    }
+
+    /// The first packet's flags: it begins with `K` if it is a keyframe.
+    static func firstFlags(_ path: String) async throws -> String {
+        let text = try await run(
+            "ffprobe",
+            ["-v", "error", "-select_streams", "v:0", "-show_entries", "packet=flags", "-read_intervals", "%+#1"]
+                + ["-of", "csv=p=0", path])
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// One value of the stream `stream`, such as `width`.
+    static func value(_ path: String, _ stream: String, _ entry: String) async throws -> String {
+        let text = try await run(
+            "ffprobe",
+            ["-v", "error", "-select_streams", stream, "-show_entries", "stream=\(entry)", "-of", "csv=p=0", path])
+        return text.split(whereSeparator: { $0.isNewline || $0 == "," }).first.map(String.init) ?? ""
+    }
+
+    /// What the decoder complains of when the file is played; empty if nothing.
+    static func complaints(_ path: String) async throws -> String {
+        let process = try ChildProcess("ffmpeg", ["-v", "error", "-nostdin", "-i", path, "-f", "null", "-"])
+        let ending = try await process.ending(within: .seconds(60))
+        return process.errors + (ending == .exited(0) ? "" : " (\(ending))")
+    }
+}

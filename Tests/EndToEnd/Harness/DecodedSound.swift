@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The sound of a received or recorded file, left channel, as the ffmpeg program decodes it.
+struct DecodedSound {
+    static let rate = 48_000
+    let samples: [Float]
+
+    init(_ path: String) async throws {
+        let directory = try TemporaryDirectory()
+        let raw = directory.file("sound")
+        try await run(
+            "ffmpeg",
+            ["-v", "error", "-nostdin", "-i", path, "-vn", "-af", "pan=mono|c0=c0", "-f", "f32le", raw])
+        let data = try Data(contentsOf: URL(fileURLWithPath: raw))
+        samples = data.withUnsafeBytes { Array($0.bindMemory(to: Float.self)) }
+    }
+
+    init(samples: [Float]) { self.samples = samples }
+
+    /// The samples at which the test signal's beeps begin: loud after half a second without.
+    var beeps: [Int] {
+        var result: [Int] = []
+        var lastLoud = -Self.rate
+        for index in samples.indices where abs(samples[index]) > 0.2 {
+            if index - lastLoud > Self.rate / 2 { result.append(index) }
+            lastLoud = index
+        }
+        return result
+    }
+
+    /// The root mean square of the difference from the test signal, whose beeps last `beepLength` samples from each
+    /// full second on.
+    func error(in range: Range<Int>, beepLength: Int) -> Double {
+        var sum = 0.0
+        let range = range.clamped(to: samples.indices)
+        for index in range {
+            let position = index % Self.rate
+            let time = Double(position) / Double(Self.rate)
+            let beep = position < beepLength ? 0.35 * sin(2 * .pi * 1000 * time) : 0
+            let difference = Double(samples[index]) - 0.05 * sin(2 * .pi * 440 * time) - beep
+            sum += difference * difference
+        }
+        return (sum / Double(max(1, range.count))).squareRoot()
+    }
+}
+
+/// How much later than its flash each of the test signal's beeps comes, in milliseconds.
+struct AVOffset {
+    let milliseconds: [Double]
+
+    init(_ path: String, frames: DecodedFrames) async throws {
+        let pictures = try await Probe.times(path, "v:0")
+        guard let soundStart = try await Probe.times(path, "a:0").first, pictures.count == frames.flashes.count else {
+            throw HarnessFailure("\(path) has \(pictures.count) times for \(frames.flashes.count) pictures.")
+        }
+        let sound = try await DecodedSound(path)
+        let beeps = sound.beeps.map { soundStart + Double($0) / Double(DecodedSound.rate) }
+        milliseconds = pictures.indices.compactMap { index in
+            guard frames.flashes[index], index == 0 || !frames.flashes[index - 1] else { return nil }
+            let flash = pictures[index]
+            guard let beep = beeps.min(by: { abs($0 - flash) < abs($1 - flash) }), abs(beep - flash) < 0.4 else {
+                return nil
+            }
+            return (beep - flash) * 1000
+        }
+    }
+
+    /// The largest offset to either side.
+    var worst: Double { milliseconds.map(abs).max() ?? .infinity }
+}

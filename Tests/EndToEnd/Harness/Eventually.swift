@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A condition that did not come true in time, or a helper that did not do its work, in one sentence.
+struct HarnessFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// Returns as soon as `condition` holds, and how long that took; throws when it does not within `limit`.
+@discardableResult
+func eventually(
+    _ what: String, within limit: Duration, _ condition: () throws -> Bool
+) async throws -> Duration {
+    let clock = ContinuousClock()
+    let start = clock.now
+    while try !condition() {
+        guard clock.now - start < limit else { throw HarnessFailure("Not within \(limit): \(what).") }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+    return clock.now - start
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+extension Serial {
+    /// Files of all kinds, played from end to end.
+    @Suite("Input files")
+    struct InputTests {
+        private let directory: TemporaryDirectory
+        private let set: RecordingSet
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            set = RecordingSet(directory: directory.file("recordings"))
+        }
+
+        /// Records `input` as fast as possible, and returns the only file.
+        private func record(_ input: String, _ arguments: [String] = []) async throws -> String {
+            let result = try await RelayProcess.run(
+                ["--input", input, "--unpaced", "--preset", "ultrafast", "--record", set.directory] + arguments)
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(set.finished.count == 1)
+            return try #require(set.finished.first)
+        }
+
+        /// The test signal of `seconds`, as a file of relay's own.
+        private func signal(seconds: Int) async throws -> String {
+            let own = directory.file("signal")
+            let result = try await RelayProcess.run(
+                Shape.small + ["--unpaced", "--duration", "\(seconds)s", "--record", own])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            return try #require(RecordingSet(directory: own).finished.first)
+        }
+
+        private static func clip(_ filters: String) -> [String] {
+            ["-f", "lavfi", "-i", "testsrc2=d=2:\(filters)", "-f", "lavfi", "-i", "sine=d=2:r=48000"]
+                + ["-c:v", "libx264", "-preset", "ultrafast", "-c:a", "aac", "-shortest"]
+        }
+
+        @Test("A looped file plays without a hole in picture or sound")
+        func loop() async throws {
+            let path = try await record(try await signal(seconds: 2), ["--loop", "--duration", "7s"])
+            let frames = try await DecodedFrames(path)
+            #expect(frames.counters == (0..<210).map { UInt32($0 % 60) })
+            let sound = try await DecodedSound(path)
+            #expect(abs(sound.samples.count - 7 * 48_000) <= 1024)
+            // The tone of the signal has whole periods in a second: it goes on over each seam.
+            #expect(sound.beeps.count == 7)
+            for (index, beep) in sound.beeps.enumerated() {
+                #expect(abs(beep - index * 48_000) < 240, "\(sound.beeps)")
+            }
+            for seam in [96_000, 192_000, 288_000] {
+                #expect(sound.error(in: seam - 1024..<seam - 64, beepLength: 3200) < 0.02, "before \(seam)")
+                #expect(sound.error(in: seam + 4000..<seam + 6000, beepLength: 3200) < 0.02, "after \(seam)")
+            }
+        }
+
+        @Test("A file is played in real time to its last picture, and relay ends with it")
+        func pacedToTheEnd() async throws {
+            let server = try await RTMPServer.running()
+            let input = try await signal(seconds: 4)
+            let clock = ContinuousClock()
+            let start = clock.now
+            let result = try await RelayProcess.run(["--input", input, "--preset", "ultrafast", "--rtmp", server.url()])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(clock.now - start > .seconds(3))
+            let frames = try await DecodedFrames(try await server.recording())
+            #expect(frames.breaks.isEmpty)
+            #expect(frames.span == 0...119)
+        }
+
+        @Test("An input of odd size becomes even")
+        func oddSize() async throws {
+            let input = directory.file("odd.mkv")
+            try await Clip.make(
+                input, ["-f", "lavfi", "-i", "testsrc=d=2:s=321x181:r=30", "-c:v", "ffv1", "-pix_fmt", "yuv444p"])
+            let path = try await record(input)
+            #expect(try await Probe.value(path, "v:0", "width") == "320")
+            #expect(try await Probe.value(path, "v:0", "height") == "180")
+            #expect(try await Probe.times(path, "v:0").count == 60)
+            #expect(try await Probe.complaints(path).isEmpty)
+        }
+
+        @Test("A rotated input is shown upright")
+        func rotated() async throws {
+            let (upright, input) = (directory.file("upright.mp4"), directory.file("rotated.mp4"))
+            try await Clip.make(upright, Self.clip("s=320x180:r=30"))
+            try await Clip.make(input, ["-i", upright, "-c", "copy", "-metadata:s:v:0", "rotate=90"])
+            let path = try await record(input)
+            #expect(try await Probe.value(path, "v:0", "width") == "180")
+            #expect(try await Probe.value(path, "v:0", "height") == "320")
+            #expect(try await Probe.times(path, "v:0").count == 60)
+        }
+
+        @Test("Anamorphic pixels keep their shape")
+        func anamorphic() async throws {
+            let input = directory.file("anamorphic.mp4")
+            try await Clip.make(input, Self.clip("s=360x288:r=25,setsar=16/11"))
+            let path = try await record(input)
+            #expect(try await Probe.value(path, "v:0", "sample_aspect_ratio") == "16:11")
+            #expect(try await Probe.value(path, "v:0", "width") == "360")
+        }
+
+        @Test("A variable frame rate becomes a constant one of the same length")
+        func variableRate() async throws {
+            let input = directory.file("variable.mkv")
+            // Every picture of the first second, then every third.
+            try await Clip.make(
+                input,
+                [
+                    "-f", "lavfi", "-i", "testsrc2=d=4:s=320x180:r=30", "-vf", "select='lt(t,1)+not(mod(n,3))'",
+                    "-vsync",
+                    "vfr", "-c:v", "libx264", "-preset", "ultrafast",
+                ])
+            let path = try await record(input, ["--fps", "30"])
+            let times = try await Probe.times(path, "v:0")
+            #expect((117...121).contains(times.count), "\(times.count)")
+            for (index, time) in times.enumerated() { #expect(abs(time - Double(index) / 30) < 0.001) }
+        }
+
+        @Test("An input without sound gets silence as long as the picture")
+        func noSound() async throws {
+            let input = directory.file("silent.mp4")
+            try await Clip.make(
+                input, ["-f", "lavfi", "-i", "testsrc2=d=3:s=320x180:r=30", "-c:v", "libx264", "-preset", "ultrafast"])
+            let path = try await record(input)
+            let sound = try await DecodedSound(path)
+            #expect(abs(sound.samples.count - 144_000) <= 1024)
+            #expect(sound.samples.allSatisfy { abs($0) < 0.001 })
+            #expect(try await Probe.times(path, "v:0").count == 90)
+        }
+
+        @Test("The sound can come from a second file")
+        func secondFile() async throws {
+            let (picture, sound) = (directory.file("picture.mp4"), directory.file("sound.wav"))
+            try await Clip.make(
+                picture,
+                ["-f", "lavfi", "-i", "testsrc2=d=3:s=320x180:r=30", "-c:v", "libx264", "-preset", "ultrafast"])
+            try await Clip.make(
+                sound, ["-f", "lavfi", "-i", "aevalsrc='if(gte(t,1),0.5*sin(2*PI*1000*t),0)':s=44100:d=3"])
+            let path = try await record(picture, ["--audio-input", sound])
+            let decoded = try await DecodedSound(path)
+            let onset = try #require(decoded.samples.firstIndex { abs($0) > 0.2 })
+            #expect(abs(onset - 48_000) < 240, "\(onset)")
+            #expect(abs(decoded.samples.count - 144_000) <= 1024)
+        }
+
+        @Test("A new size and rate change neither the length nor the place of the sound")
+        func converted() async throws {
+            let path = try await record(try await signal(seconds: 4), ["--size", "640x360", "--fps", "60"])
+            #expect(try await Probe.value(path, "v:0", "width") == "640")
+            let frames = try await DecodedFrames(path, width: 640, height: 360)
+            #expect(frames.counters.count == 240)
+            #expect(try await DecodedSound(path).beeps.count == 4)
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+extension Serial {
+    /// What the three kinds of output hold in the end.
+    @Suite("Outputs")
+    struct OutputTests {
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        @Test(
+            "Every picture is once and in order in RTMP, SRT and MP4, and sound and picture stay together",
+            arguments: [("30", 12, 360), ("29.97", 7, 210), ("25", 6, 150)])
+        func completeAndInSync(fps: String, seconds: Int, frames: Int) async throws {
+            let server = try await RTMPServer.running()
+            let receiver = try await SRTReceiver()
+            let set = RecordingSet(directory: directory.file("recordings"))
+            let result = try await RelayProcess.run(
+                Shape.size + ["--fps", fps, "--duration", "\(seconds)s", "--record", set.directory]
+                    + ["--rtmp", server.url(), "--srt", receiver.url()])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let file = try #require(set.finished.first)
+            #expect(set.finished.count == 1 && set.open.isEmpty)
+            try await check(file, frames: frames, seconds: seconds, tolerance: 5)
+            try await check(try await server.recording(), frames: frames, seconds: seconds, tolerance: 10)
+            try await check(try await receiver.recording(), frames: frames, seconds: seconds, tolerance: 10)
+        }
+
+        private func check(_ path: String, frames count: Int, seconds: Int, tolerance: Double) async throws {
+            let frames = try await DecodedFrames(path)
+            #expect(frames.breaks.isEmpty, "\(path)")
+            #expect(frames.span == 0...UInt32(count - 1), "\(path)")
+            let offset = try await AVOffset(path, frames: frames)
+            #expect(offset.milliseconds.count >= seconds - 1, "\(path): \(offset.milliseconds)")
+            #expect(offset.worst <= tolerance, "\(path): \(offset.milliseconds)")
+            #expect(try await Probe.complaints(path).isEmpty, "\(path)")
+        }
+
+        @Test("An output whose server starts late gets the program from its first picture")
+        func lateServer() async throws {
+            let server = try RTMPServer()
+            let relay = try RelayProcess(Shape.small + ["--duration", "6s", "--rtmp", server.url()])
+            try await relay.says("rtmp-1", within: .seconds(5))
+            try await Task.sleep(for: .milliseconds(1500))
+            try await server.start()
+            let result = try await relay.finished(within: .seconds(20))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let frames = try await DecodedFrames(try await server.recording())
+            #expect(frames.breaks.isEmpty)
+            #expect(frames.span == 0...179)
+        }
+
+        @Test("A receiver may call relay, which listens, and gets every picture from a keyframe on")
+        func listener() async throws {
+            let port = try Ports.free()
+            let relay = try RelayProcess(
+                Shape.small + ["--duration", "6s", "--srt", "srt://127.0.0.1:\(port)?mode=listener&latency=200"])
+            try await eventually("relay listens", within: .seconds(5)) { Ports.isUsed(port, by: "udp") }
+            let receiver = try await SRTReceiver(.caller, port: port)
+            let result = try await relay.finished(within: .seconds(20))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let frames = try await DecodedFrames(try await receiver.recording())
+            #expect(frames.breaks.isEmpty)
+            #expect(frames.span?.upperBound == 179)
+            #expect(frames.counters.count >= 90)
+        }
+
+        @Test("An encrypted SRT stream arrives whole")
+        func encrypted() async throws {
+            let receiver = try await SRTReceiver(options: "passphrase=correct-horse&pbkeylen=16")
+            let result = try await RelayProcess.run(
+                Shape.small + [
+                    "--duration", "4s", "--srt", receiver.url(options: "passphrase=correct-horse&pbkeylen=16"),
+                ]
+            )
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let frames = try await DecodedFrames(try await receiver.recording())
+            #expect(frames.breaks.isEmpty)
+            #expect(frames.span == 0...119)
+        }
+
+        private static let hasIPv6 = FileManager.default.fileExists(atPath: "/proc/net/if_inet6")
+
+        @Test("RTMP goes over IPv6 too", .enabled(if: hasIPv6, "this system has no IPv6"))
+        func overIPv6() async throws {
+            let server = try await RTMPServer.running(host: "[::1]")
+            let result = try await RelayProcess.run(Shape.small + ["--duration", "4s", "--rtmp", server.url()])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let frames = try await DecodedFrames(try await server.recording())
+            #expect(frames.breaks.isEmpty)
+            #expect(frames.span == 0...119)
+        }
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Relay
+
+@Suite("Hiding secrets from the list of processes")
+struct ArgumentMaskTests {
+    private func masked(_ address: String) -> String {
+        var bytes = Array(address.utf8)
+        for index in ArgumentMask.secretRange(in: bytes) ?? 0..<0 { bytes[index] = UInt8(ascii: "x") }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test(
+        "What lies behind the host is hidden, and the user before it",
+        arguments: [
+            ("rtmp://host/live/key", "rtmp://host/xxxxxxxx"),
+            ("rtmp://host:1935/live/key?token=1", "rtmp://host:1935/xxxxxxxxxxxxxxxx"),
+            ("srt://host:9000?passphrase=abc", "srt://host:9000?xxxxxxxxxxxxxx"),
+            ("rtmp://me:pass@host/live/key", "rtmp://xxxxxxxxxxxxxxxxxxxxx"),
+            ("srt://host:9000", "srt://host:9000"), ("show.mp4", "show.mp4"), ("test:", "test:"), ("", ""),
+            ("://", "://"),
+            ("rtmp://", "rtmp://"), ("rtmp://host/", "rtmp://host/"),
+        ])
+    func hides(address: String, shown: String) {
+        #expect(masked(address) == shown)
+    }
+
+    @Test("A message that repeats what was typed does not repeat a key")
+    func messages() {
+        let arguments = ["relay", "--rtmp", "rtmp://a/live/key", "rtmp://b/live/topsecret", "://"]
+        let message = ArgumentMask.hidingSecrets(of: arguments, in: "Unexpected argument 'rtmp://b/live/topsecret'")
+        #expect(message == "Unexpected argument 'rtmp://b/***'")
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Segmenter
+import Testing
+
+@testable import Relay
+
+@Suite("Flag values")
+struct ArgumentParsingTests {
+    private let range = 50_000...200_000_000
+
+    @Test(
+        "A bitrate is bits a second, with k and M for thousands and millions",
+        arguments: [("4M", 4_000_000), ("2500k", 2_500_000), ("800000", 800_000), ("1.5m", 1_500_000), ("50K", 50_000)])
+    func bitrate(text: String, bits: Int) throws {
+        #expect(try ArgumentParsing.bitrate(text, in: range) == bits)
+    }
+
+    @Test(
+        "What is no bitrate, or one that nobody can want, is refused",
+        arguments: ["", "k", "M", "fast", "4MM", "-4M", "0", "49k", "201M", "nan", "inf", "1e9", "0x40000", "4 M"])
+    func wrongBitrate(text: String) {
+        #expect(throws: (any Error).self) { try ArgumentParsing.bitrate(text, in: range) }
+    }
+
+    @Test(
+        "A size is width and height",
+        arguments: [("1280x720", 1280, 720), ("32x32", 32, 32), ("8192X8192", 8192, 8192)])
+    func size(text: String, width: Int, height: Int) throws {
+        #expect(try ArgumentParsing.size(text) == FrameSize(width: width, height: height))
+    }
+
+    @Test(
+        "A size that is odd, tiny, huge or no size is refused",
+        arguments: [
+            "", "x", "1280", "1280x", "x720", "1281x720", "1280x721", "30x30", "8194x720", "1280x720x2", "-2x-2",
+        ])
+    func wrongSize(text: String) {
+        #expect(throws: (any Error).self) { try ArgumentParsing.size(text) }
+    }
+
+    @Test(
+        "A frame rate is a number, a fraction, or one of the decimals that stand for a fraction",
+        arguments: [
+            ("30", 30, 1), ("25", 25, 1), ("30000/1001", 30000, 1001), ("29.97", 30000, 1001), ("23.976", 24000, 1001),
+            ("59.94", 60000, 1001), ("1", 1, 1), ("120", 120, 1),
+        ] as [(String, Int32, Int32)])
+    func frameRate(text: String, numerator: Int32, denominator: Int32) throws {
+        #expect(try ArgumentParsing.frameRate(text) == FrameRate(numerator, denominator))
+    }
+
+    @Test(
+        "What is no frame rate from 1 to 120 is refused",
+        arguments: ["", "0", "-30", "121", "30/0", "30/-1", "1/2", "30/1/1", "/", "25.5", "99999999999"])
+    func wrongFrameRate(text: String) {
+        #expect(throws: (any Error).self) { try ArgumentParsing.frameRate(text) }
+    }
+
+    @Test("A length of time is more than nothing")
+    func duration() throws {
+        #expect(try ArgumentParsing.duration("1h30m") == .seconds(5400))
+        for text in ["0", "0s", "-1s", "soon", ""] {
+            #expect(throws: (any Error).self) { try ArgumentParsing.duration(text) }
+        }
+    }
+
+    @Test("A file's length is a time or a size")
+    func segmentLength() throws {
+        #expect(try ArgumentParsing.segmentLength("30m") == .duration(.seconds(1800)))
+        #expect(try ArgumentParsing.segmentLength("2GB") == .bytes(2_000_000_000))
+        for text in ["0", "500ms", "1kB", "2TBs", ""] {
+            #expect(throws: (any Error).self) { try ArgumentParsing.segmentLength(text) }
+        }
+    }
+
+    @Test("A reserve is a size, and may be nothing")
+    func byteSize() throws {
+        #expect(try ArgumentParsing.byteSize("1GiB").bytes == 1 << 30)
+        #expect(try ArgumentParsing.byteSize("0").bytes == 0)
+        #expect(throws: (any Error).self) { try ArgumentParsing.byteSize("-1") }
+    }
+}

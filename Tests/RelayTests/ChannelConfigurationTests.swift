@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Encoder
+import Ingest
+import Media
+import Segmenter
+import Testing
+
+@testable import Relay
+
+@Suite("Flags together")
+struct ChannelConfigurationTests {
+    private func configuration(_ arguments: String...) throws -> ChannelConfiguration {
+        try RelayCommand.parse(arguments).channelConfiguration()
+    }
+
+    /// The sentence with which `arguments` are refused; empty if they are not.
+    private func refusal(_ arguments: String...) -> String {
+        do {
+            _ = try RelayCommand.parse(arguments)
+            return ""
+        } catch {
+            return RelayCommand.message(for: error)
+        }
+    }
+
+    @Test("Without flags but an output, everything has its default")
+    func defaults() throws {
+        let configuration = try configuration("--rtmp", "rtmp://host/live/key")
+        #expect(configuration.input.isTest && configuration.isPaced && !configuration.loops)
+        #expect(configuration.encoder.rateControl == .bitrate(4_000_000))
+        #expect(configuration.encoder.preset == .veryfast && configuration.encoder.profile == .high)
+        #expect(configuration.encoder.gop == .seconds(2) && configuration.encoder.audioBitrate == 160_000)
+        #expect(configuration.outputs.count == 1 && configuration.recording == nil)
+        #expect(configuration.duration == nil && configuration.size == nil && configuration.frameRate == nil)
+    }
+
+    @Test("Outputs may be given again and again")
+    func outputs() throws {
+        let configuration = try configuration(
+            "--rtmp", "rtmp://a/live/key", "--rtmp", "rtmp://b/live/key", "--srt", "srt://c:9000", "--record", "d")
+        #expect(configuration.outputs.count == 3)
+        #expect(configuration.recording?.directory == "d")
+    }
+
+    @Test("The space to reserve is for --expect, or else --duration, or else an hour")
+    func expectedLength() throws {
+        #expect(try configuration("--record", "d").recording?.expected == .seconds(3600))
+        #expect(try configuration("--record", "d", "--expect", "2h").recording?.expected == .seconds(7200))
+        #expect(try configuration("--record", "d", "--duration", "10s").recording?.expected == .seconds(10))
+    }
+
+    @Test("A recording's flags reach it")
+    func recording() throws {
+        let recording = try configuration(
+            "--record", "d", "--segment", "2GB", "--disk-reserve", "5MB", "--disk-warn", "1h"
+        ).recording
+        #expect(recording?.length == .bytes(2_000_000_000))
+        #expect(recording?.reserve?.bytes == 5_000_000)
+        #expect(recording?.warning == .seconds(3600))
+    }
+
+    @Test("What contradicts itself is refused in a sentence that says why")
+    func contradictions() {
+        #expect(refusal().contains("nothing to do"))
+        #expect(refusal("--rtmp", "rtmp://host/live/key", "--unpaced").contains("--unpaced"))
+        #expect(refusal("--rtmp", "rtmp://host/live/key", "--crf", "20").contains("--video-bitrate"))
+        #expect(refusal("--record", "d", "--crf", "20", "--video-bitrate", "1M").contains("exclude"))
+        #expect(refusal("--record", "d", "--crf", "52").contains("0 to 51"))
+        #expect(refusal("--record", "d", "--bframes", "17").contains("0 to 16"))
+        #expect(refusal("--record", "d", "--gop", "61s").contains("60s"))
+        #expect(refusal("--record", "d", "--loop", "--input", "udp://host:1").contains("--loop"))
+        #expect(refusal("--record", "d", "--channel", "a/b").contains("--channel"))
+        #expect(refusal("--record", "").contains("--record"))
+        #expect(refusal("--record", "d", "--crf", "20", "--unpaced").isEmpty)
+    }
+
+    @Test("A refused address is named by its place, without its key")
+    func addresses() {
+        let text = refusal("--rtmp", "rtmp://host/live/good", "--rtmp", "http://host/live/topsecretkey")
+        #expect(text.contains("--rtmp number 2"))
+        #expect(!text.contains("topsecret"))
+        let twice = refusal("--rtmp", "rtmp://host/live/topsecretkey", "--rtmp", "rtmp://host/live/topsecretkey")
+        #expect(twice.contains("twice") && !twice.contains("topsecret"))
+    }
+}

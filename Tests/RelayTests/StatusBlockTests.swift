@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Encoder
+import Ingest
+import Media
+import Program
+import Testing
+
+@testable import FanOut
+@testable import Relay
+@testable import Segmenter
+
+@Suite("Status lines")
+struct StatusBlockTests {
+    private func status(frames: Int64, bytes: Int64 = 0) -> ChannelStatus {
+        var status = ChannelStatus(
+            sources: [], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
+            frameRate: FrameRate(30000, 1001), outputs: [])
+        status.program.frames = frames
+        status.encoder.bytes = bytes
+        return status
+    }
+
+    private func output(_ state: String, detail: String? = nil) -> OutputStatus {
+        OutputStatus(
+            name: "rtmp-1", kind: "rtmp", address: "rtmp://host/live/ke***", state: state, detail: detail,
+            liveSeconds: 0, bytes: 0, frames: 0, reconnects: 0, attempts: 1, queue: QueueStatus(), details: [:],
+            wasLive: true)
+    }
+
+    private func lines(_ now: ChannelStatus, before: ChannelStatus? = nil, interval: Double = 0) -> [String] {
+        StatusBlock(now: now, before: before, interval: interval).lines
+    }
+
+    @Test("The program's line has its time, and the rates since the last look")
+    func program() {
+        // An hour and a second of 29.97 fps, and 500 kB in two seconds.
+        var now = status(frames: 107_923, bytes: 1_500_000)
+        now.encoder.busySeconds = 360
+        now.program.skippedFrames = 3
+        now.feed.framesRepeated = 2
+        let line = lines(now, before: status(frames: 107_863, bytes: 1_000_000), interval: 2)[0]
+        #expect(line == "01:00:01  30.0 fps  encoder 10.0x  2000 kbit/s  repeated 2  dropped 3")
+    }
+
+    @Test("Before there is anything to compare, rates are 0 and nothing fails")
+    func first() {
+        #expect(lines(status(frames: 0)) == ["00:00:00  0.0 fps  encoder 0.0x  0 kbit/s  repeated 0  dropped 0"])
+    }
+
+    @Test("A program that lags says so")
+    func lag() {
+        var now = status(frames: 30)
+        now.program.lagSeconds = 2.26
+        #expect(lines(now)[0].hasSuffix("2.3 s BEHIND"))
+        now.program.lagSeconds = 0.5
+        #expect(!lines(now)[0].contains("BEHIND"))
+        now.program.lagSeconds = .infinity
+        #expect(lines(now)[0].contains("BEHIND"))
+    }
+
+    @Test("An output on air shows its queue; one that is not, why")
+    func outputs() {
+        var now = status(frames: 0)
+        var live = output("live")
+        live.queue.milliseconds = 40
+        live.queue.droppedFrames = 7
+        live.reconnects = 2
+        live.details = ["rtt_ms": 12.34]
+        now.outputs = [live, output("backing-off", detail: "connection refused")]
+        let all = lines(now)
+        #expect(all[1] == "rtmp-1    live         queue 40 ms  rtt 12.3 ms  dropped 7  reconnects 2")
+        #expect(all[2] == "rtmp-1    backing-off  connection refused")
+    }
+
+    @Test("A recording shows its file and how long the disk will last")
+    func recording() {
+        var now = status(frames: 0)
+        var recorder = RecorderStatus()
+        recorder.state = .recording
+        recorder.fileName = "relay.part"
+        recorder.segmentsFinished = 2
+        recorder.segmentSeconds = 61.5
+        recorder.segmentBytes = 3_600_000
+        recorder.gapCount = 1
+        now.recorder = recorder
+        now.storage = StorageStatus(
+            state: .warning, freeBytes: 5_000_000_000, requiredBytes: 0, reserveBytes: 0, secondsUntilFull: 1800,
+            directory: "d", reason: nil, ageSeconds: 0)
+        #expect(
+            lines(now)[1]
+                == "record    recording    file 3  00:01:01  3.6 MB  gaps 1  disk warning, full in 00:30:00")
+        now.storage?.secondsUntilFull = 1e300
+        #expect(lines(now)[1].hasSuffix("full in 99:59:59"))
+        now.storage?.secondsUntilFull = nil
+        #expect(lines(now)[1].hasSuffix("5.0 GB free"))
+        now.recorder?.suspension = "no space"
+        #expect(lines(now)[1].hasSuffix("no space"))
+    }
+
+    @Test("A log's line is all of them in one")
+    func line() {
+        var now = status(frames: 0)
+        now.outputs = [output("live")]
+        let line = StatusBlock(now: now, before: nil, interval: 0).line
+        #expect(line.contains("dropped 0 | rtmp-1 live queue 0 ms"))
+        #expect(!line.contains("\n") && !line.contains("  "))
+    }
+}
