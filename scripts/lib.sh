@@ -3,6 +3,7 @@
 #
 # What the scripts beside this file share. Sourced, never run.
 
+export LC_ALL=C
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
 say() { printf '==> %s\n' "$*" >&2; }
@@ -55,10 +56,12 @@ make_directory() {
 
 # libsrt with GnuTLS on purpose: the distribution's libavformat links that build, and two builds of libsrt in one process
 # would share their symbols. Where libsrt-openssl-dev is installed, apt replaces it.
+# shellcheck disable=SC2034 # used by those who source this
 build_packages=(
     pkg-config libx264-dev libavformat-dev libavcodec-dev libavutil-dev libavdevice-dev libavfilter-dev
     libswscale-dev libswresample-dev librtmp-dev libsrt-gnutls-dev
 )
+# shellcheck disable=SC2034
 run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2)
 
 is_installed() {
@@ -102,10 +105,9 @@ apt_install() {
     [[ $brings_nginx == yes ]] && hold_services
     if ! apt_get install "${missing[@]}"; then
         say "trying again with fresh package lists"
-        apt_get update && apt_get install "${missing[@]}" || {
-            release_services
+        if ! { apt_get update && apt_get install "${missing[@]}"; }; then
             die "apt-get could not install ${missing[*]}"
-        }
+        fi
     fi
     release_services
     if [[ $brings_nginx == yes && -d /run/systemd/system ]]; then
