@@ -16,6 +16,7 @@ die() {
 
 started_pids=()
 made_directories=()
+holds_services=no
 
 clean_up() {
     local pid directory
@@ -39,7 +40,7 @@ clean_up() {
 # Whatever happens, what was started is stopped and what was made is removed. A script that has more to undo defines
 # `at_exit`.
 at_exit() { :; }
-trap 'at_exit; clean_up' EXIT
+trap 'release_services; at_exit; clean_up' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
@@ -121,7 +122,6 @@ apt_get() {
 }
 
 policy=/usr/sbin/policy-rc.d
-holds_services=no
 
 # Keeps packages from starting services while they are installed, unless the system already has a rule of its own.
 hold_services() {
@@ -129,7 +129,6 @@ hold_services() {
     holds_services=yes
     printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
     as_root chmod 755 "$policy"
-    trap 'release_services; at_exit; clean_up' EXIT
 }
 
 release_services() {
@@ -197,6 +196,7 @@ pid $home/nginx.pid;
 error_log $home/nginx.log warn;
 events {}
 rtmp {
+    access_log off;
     server {
         listen 127.0.0.1:$rtmp_port;
         application live {
