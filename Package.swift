@@ -6,7 +6,8 @@ import PackageDescription
 
 /// Continuous integration turns warnings into errors; a user's build with another compiler does not.
 let warnings: [SwiftSetting] =
-    ProcessInfo.processInfo.environment["RELAY_WARNINGS_AS_ERRORS"] == nil ? [] : [.unsafeFlags(["-warnings-as-errors"])]
+    ProcessInfo.processInfo.environment["RELAY_WARNINGS_AS_ERRORS"] == nil
+    ? [] : [.unsafeFlags(["-warnings-as-errors"])]
 
 let settings: [SwiftSetting] =
     [

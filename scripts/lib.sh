@@ -1,0 +1,224 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the scripts beside this file share. Sourced, never run.
+
+export LC_ALL=C
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+
+say() { printf '==> %s\n' "$*" >&2; }
+die() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+# --- Cleaning up -------------------------------------------------------------------------------------------------
+
+started_pids=()
+made_directories=()
+holds_services=no
+
+clean_up() {
+    local pid directory
+    for pid in "${started_pids[@]}"; do
+        kill -CONT "$pid" 2>/dev/null || true
+        kill "$pid" 2>/dev/null || true
+    done
+    for pid in "${started_pids[@]}"; do
+        for _ in {1..30}; do
+            kill -0 "$pid" 2>/dev/null || break
+            sleep 0.1
+        done
+        kill -KILL "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    started_pids=()
+    for directory in "${made_directories[@]}"; do rm -rf -- "$directory"; done
+    made_directories=()
+}
+
+# Whatever happens, what was started is stopped and what was made is removed. A script that has more to undo defines
+# `at_exit`.
+at_exit() { :; }
+trap 'release_services; at_exit; clean_up' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# `started PID`: stop this process at the end.
+started() { started_pids+=("$1"); }
+
+# Sets `directory` to a new directory that is removed at the end.
+make_directory() {
+    directory="$(mktemp -d "${TMPDIR:-/tmp}/relay-$1.XXXXXX")"
+    made_directories+=("$directory")
+}
+
+# --- Packages ----------------------------------------------------------------------------------------------------
+
+# libsrt with GnuTLS on purpose: the distribution's libavformat links that build, and two builds of libsrt in one process
+# would share their symbols. Where libsrt-openssl-dev is installed, apt replaces it.
+# shellcheck disable=SC2034 # used by those who source this
+build_packages=(
+    pkg-config libx264-dev libavformat-dev libavcodec-dev libavutil-dev libavdevice-dev libavfilter-dev
+    libswscale-dev libswresample-dev librtmp-dev libsrt-gnutls-dev
+)
+# shellcheck disable=SC2034
+run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2)
+
+is_installed() {
+    [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
+}
+
+# Packages named in the arguments that are missing, one a line.
+missing_packages() {
+    local package
+    for package; do
+        is_installed "$package" && continue
+        [[ "$package" == nginx ]] && [[ -x /usr/sbin/nginx ]] && continue
+        [[ "$package" == ffmpeg ]] && command -v ffmpeg ffprobe >/dev/null && continue
+        [[ "$package" == pkg-config ]] && command -v pkg-config >/dev/null && continue
+        printf '%s\n' "$package"
+    done
+}
+
+as_root() {
+    if ((EUID == 0)); then
+        "$@"
+    else
+        command -v sudo >/dev/null || die "installing packages needs root: install sudo, or run as root: $*"
+        sudo "$@"
+    fi
+}
+
+# Installs what is missing of the packages named, and nothing else; asks for nothing if nothing is missing.
+apt_install() {
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]})) || return 0
+    command -v apt-get >/dev/null || die "these packages are missing, and there is no apt-get here: ${missing[*]}"
+    say "installing ${missing[*]}"
+    if [[ " ${missing[*]} " == *" libsrt-gnutls-dev "* ]] && is_installed libsrt-openssl-dev; then
+        say "libsrt-gnutls-dev replaces libsrt-openssl-dev, which cannot be installed beside it"
+    fi
+    # The distribution's own nginx service must not run because of us: neither now nor after the next boot.
+    local brings_nginx=no
+    [[ " ${missing[*]} " == *nginx* && ! -x /usr/sbin/nginx ]] && brings_nginx=yes
+    [[ $brings_nginx == yes ]] && hold_services
+    if ! apt_get install "${missing[@]}"; then
+        say "trying again with fresh package lists"
+        if ! { apt_get update && apt_get install "${missing[@]}"; }; then
+            die "apt-get could not install ${missing[*]}"
+        fi
+    fi
+    release_services
+    if [[ $brings_nginx == yes && -d /run/systemd/system ]]; then
+        as_root systemctl disable --now --quiet nginx.service || true
+    fi
+}
+
+apt_get() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 --yes --no-install-recommends \
+        -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" </dev/null
+}
+
+policy=/usr/sbin/policy-rc.d
+
+# Keeps packages from starting services while they are installed, unless the system already has a rule of its own.
+hold_services() {
+    [[ -e $policy ]] && return
+    holds_services=yes
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+}
+
+release_services() {
+    [[ $holds_services == yes ]] || return 0
+    holds_services=no
+    as_root rm -f "$policy"
+}
+
+require_swift() {
+    command -v swift >/dev/null || die "there is no swift here: install Swift 6.1 or newer (https://swift.org/install)"
+}
+
+# Builds the release and sets `relay` to it.
+build_release() {
+    say "building relay (release)"
+    # Through a pipe: on a terminal the compiler gets another flag, for colours, and everything would be built again.
+    (cd "$root" && swift build -c release --product relay 2>&1 | cat) >&2
+    relay="$(cd "$root" && swift build -c release --show-bin-path)/relay"
+    [[ -x $relay ]] || die "the build made no $relay"
+}
+
+# --- Servers -----------------------------------------------------------------------------------------------------
+
+next_port=23100
+
+# Sets `port` to one that nothing uses, TCP or UDP, and that was not handed out before.
+free_port() {
+    local used
+    used="$(ss -Hltun | awk '{ sub(/.*:/, "", $5); print $5 }')"
+    while grep -qx "$next_port" <<<"$used"; do next_port=$((next_port + 1)); done
+    port=$next_port
+    next_port=$((next_port + 1))
+}
+
+# `wait_until SECONDS COMMAND…`: runs the command until it succeeds; fails after the time.
+wait_until() {
+    local tries=$(($1 * 20))
+    shift
+    while ! "$@"; do
+        ((tries-- > 0)) || return 1
+        sleep 0.05
+    done
+}
+
+listens_tcp() { [[ -n "$(ss -Hltn "sport = :$1")" ]]; }
+listens_udp() { [[ -n "$(ss -Hlun "sport = :$1")" ]]; }
+
+# `start_rtmp_server DIR`: nginx with its RTMP module, application `live`, that records what it gets to DIR as FLV.
+# Sets `rtmp_port`. One process, no daemon, no file outside DIR: the same as root and as anyone else.
+start_rtmp_server() {
+    local home="$1" module nginx
+    nginx="$(PATH="$PATH:/usr/sbin" command -v nginx)" || die "there is no nginx here"
+    for module in /usr/lib/nginx/modules /usr/share/nginx/modules /usr/lib64/nginx/modules; do
+        module+=/ngx_rtmp_module.so
+        [[ -e $module ]] && break
+    done
+    [[ -e $module ]] || die "nginx has no RTMP module here: install libnginx-mod-rtmp"
+    free_port
+    rtmp_port=$port
+    cat >"$home/nginx.conf" <<CONFIGURATION
+load_module $module;
+daemon off;
+master_process off;
+pid $home/nginx.pid;
+error_log $home/nginx.log warn;
+events {}
+rtmp {
+    access_log off;
+    server {
+        listen 127.0.0.1:$rtmp_port;
+        application live {
+            live on;
+            record all;
+            record_path $home;
+        }
+    }
+}
+CONFIGURATION
+    "$nginx" -p "$home/" -c "$home/nginx.conf" >"$home/nginx.out" 2>&1 &
+    started $!
+    wait_until 10 listens_tcp "$rtmp_port" || die "nginx did not start: $(cat "$home/nginx.out" "$home/nginx.log")"
+}
+
+# `start_srt_receiver FILE`: a listener that writes the transport stream it gets to FILE. Sets `srt_port`, `srt_pid`.
+start_srt_receiver() {
+    free_port
+    srt_port=$port
+    srt-live-transmit -q -a:no "srt://127.0.0.1:$srt_port?mode=listener&latency=200" file://con \
+        >"$1" 2>"$1.log" &
+    srt_pid=$!
+    started "$srt_pid"
+    wait_until 10 listens_udp "$srt_port" || die "the SRT receiver did not start: $(cat "$1.log")"
+}
