@@ -107,6 +107,6 @@ final class Session: Sendable {
 
     private func report(_ status: ChannelStatus) {
         terminal.show([])
-        logger.info("done: \(StatusBlock(now: status, before: nil, interval: 0).line)")
+        logger.info("done: \(StatusBlock(now: status, before: nil, interval: 0).summary)")
     }
 }

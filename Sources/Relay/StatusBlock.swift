@@ -24,9 +24,29 @@ struct StatusBlock {
     /// All of it in one line.
     var line: String { lines.map { $0.split(separator: " ").joined(separator: " ") }.joined(separator: " | ") }
 
+    /// What was delivered in all, for the last line of a run.
+    var summary: String {
+        let outputs = now.outputs.map { output in
+            var parts = ["\(output.name): \(output.frames) frames, \(ByteSize(bytes: Int64(clamping: output.bytes)))"]
+            if output.queue.droppedFrames > 0 { parts.append("\(output.queue.droppedFrames) dropped") }
+            if output.reconnects > 0 { parts.append("\(output.reconnects) reconnects") }
+            return parts.joined(separator: ", ")
+        }
+        let recording = now.recorder.map { recorder in
+            "recorded: \(recorder.framesWritten) frames, \(recorder.segmentsFinished) files, "
+                + "\(ByteSize(bytes: recorder.totalBytes)), \(recorder.gapFrames) frames in \(recorder.gapCount) gaps"
+        }
+        return (["\(now.program.frames) frames in \(Self.clock(seconds))"] + outputs + (recording.map { [$0] } ?? []))
+            .joined(separator: " | ")
+    }
+
+    /// Program time so far.
+    private var seconds: Int64 {
+        now.frameRate.timeBase.rescale(now.program.frames, to: TimeBase(1, 1), rounding: .down)
+    }
+
     private var program: String {
         let frames = now.program.frames
-        let seconds = now.frameRate.timeBase.rescale(frames, to: TimeBase(1, 1), rounding: .down)
         let encoded = Double(frames) / now.frameRate.value
         let speed = now.encoder.busySeconds > 0 ? encoded / now.encoder.busySeconds : 0
         let parts = [
@@ -59,7 +79,9 @@ struct StatusBlock {
         }
         if recorder.gapCount > 0 { parts.append("gaps \(recorder.gapCount)") }
         if let storage = now.storage {
-            let left = storage.secondsUntilFull.map { "full in " + Self.clock(Int64(min($0, 359_999))) }
+            let left = storage.secondsUntilFull.map {
+                $0 < 360_000 ? "full in " + Self.clock(Int64($0)) : "not full for days"
+            }
             parts.append("disk \(storage.state.rawValue), \(left ?? "\(ByteSize(bytes: storage.freeBytes)) free")")
         }
         if let reason = recorder.suspension { parts.append(reason) }
