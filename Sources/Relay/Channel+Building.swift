@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Dispatch
 internal import Encoder
 internal import FanOut
 internal import Ingest
@@ -8,6 +9,7 @@ internal import Media
 internal import Program
 internal import Publisher
 internal import Segmenter
+internal import Synchronization
 
 /// The steps of building a channel, each of which can fail with its own exit status.
 extension Channel {
@@ -98,17 +100,35 @@ extension Channel {
         }
     }
 
-    /// Makes the directory usable and completes what a crash left open in it.
-    static func prepare(
-        _ recording: ChannelConfiguration.Recording, channel: String, _ logger: Logger
-    ) throws -> RecordDirectory {
-        do {
-            let directory = try RecordDirectory.prepare(recording.directory)
-            for entry in try SegmentRecovery.run(in: directory, channel: channel) { report(entry, logger) }
-            return directory
-        } catch {
+    /// Makes the directory usable. A file system that does not answer is given up on: it must not keep the program from
+    /// going on air, nor hold up a service manager.
+    static func prepare(_ path: String) throws -> RecordDirectory {
+        let answered = DispatchSemaphore(value: 0)
+        let box = AnswerBox()
+        DispatchQueue(label: "relay.prepare").async {
+            box.value.withLock { value in
+                value = Result { () throws(FileFailure) in try RecordDirectory.prepare(path) }
+            }
+            answered.signal()
+        }
+        _ = answered.wait(timeout: .now() + .seconds(10))
+        switch box.value.withLock({ $0 }) {
+        case .success(let directory): return directory
+        case .failure(let failure):
             throw RelayFailure(
-                .cannotRecord, "Recording is not possible: \(error). Name a directory that this user may write to.")
+                .cannotRecord, "Recording is not possible: \(failure). Name a directory that this user may write to.")
+        case nil:
+            throw RelayFailure(
+                .cannotRecord, "Recording is not possible: the file system of \(path) does not answer. Check the disk.")
+        }
+    }
+
+    /// Completes what a crash left open. Reads and writes files: not for the program's thread.
+    static func recover(_ directory: RecordDirectory, channel: String, _ logger: Logger) {
+        do {
+            for entry in try SegmentRecovery.run(in: directory, channel: channel) { report(entry, logger) }
+        } catch {
+            logger.warning("could not look for files that a crash left open: \(error)")
         }
     }
 
@@ -118,7 +138,7 @@ extension Channel {
             logger.notice("completed \(name), left open by a crash: \(frames) frames, \(dropped) bytes of tail cut off")
         case .renamed(let name): logger.notice("completed \(name), left open by a crash")
         case .setAside(let name, let reason): logger.warning("set aside \(name), which cannot be played: \(reason)")
-        case .inUse: logger.info("\(entry.fileName) is being written by another process")
+        case .inUse: logger.debug("\(entry.fileName) is being written")
         case .failed(let failure): logger.warning("could not complete \(entry.fileName): \(failure)")
         }
     }
@@ -152,4 +172,9 @@ extension Channel {
         let format = description.video.format
         return Int(Double(format.width * format.height) * format.frameRate.value * 0.15)
     }
+}
+
+/// What the thread that prepares a directory leaves behind, for a caller that may have stopped waiting.
+private final class AnswerBox: Sendable {
+    let value = Mutex<Result<RecordDirectory, FileFailure>?>(nil)
 }

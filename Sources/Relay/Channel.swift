@@ -18,6 +18,8 @@ internal import Synchronization
 final class Channel: Sendable {
     /// How long a clean end may take from the moment it is asked for.
     private static let farewell = Duration.milliseconds(2600)
+    /// How long the recorder may take to finish its files when nobody is in a hurry.
+    private static let recordingLimit = Duration.seconds(24 * 3600)
     /// How long a live source's media waits before it is shown, so that its jitter does not show.
     private static let liveLatency = Duration.milliseconds(200)
 
@@ -33,6 +35,7 @@ final class Channel: Sendable {
     private let outputs: [OutputSupervisor]
     private let recorder: Recorder?
     private let storage: StorageGuard?
+    private let directory: RecordDirectory?
     private let endAskedAt = Mutex<Int64?>(nil)
 
     /// Opens inputs and encoder, prepares the record directory and asks the storage guard; nothing is live yet.
@@ -41,7 +44,8 @@ final class Channel: Sendable {
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
-        let directory = try configuration.recording.map { try Self.prepare($0, channel: configuration.name, logger) }
+        let directory = try configuration.recording.map { try Self.prepare($0.directory) }
+        self.directory = directory
         let inputs = try Self.open(configuration, logger)
         let format = inputs.format
         let hub = FanOut()
@@ -77,11 +81,13 @@ final class Channel: Sendable {
         }
         if let recorder { hub.add(recorder) }
         storage?.start()
+        let ending = DispatchGroup()
+        recoverRecordings(ending)
         startSources()
         let status = runProgram()
         for source in sources { source.stop() }
         storage?.stop()
-        endConsumers()
+        endConsumers(ending)
         return status == .done ? delivered : status
     }
 
@@ -110,10 +116,9 @@ final class Channel: Sendable {
         do {
             switch try program.run() {
             case .finished, .stopped:
-                if let reason = sources.compactMap({ $0.status.state == .failed ? $0.status.lastError : nil }).first {
-                    logger.error("the program ended because its source failed: \(reason)")
-                }
-                return .done
+                guard let failed = sources.map(\.status).first(where: { $0.state == .failed }) else { return .done }
+                logger.error("the program ended because its source failed: \(failed.lastError ?? "")")
+                return .inputUnreadable
             case .empty:
                 logger.error("\(sources[0].status.lastError ?? "The input ended without a single picture.")")
                 return .inputUnreadable
@@ -125,18 +130,33 @@ final class Channel: Sendable {
         }
     }
 
-    /// Ends every consumer at the same time, so that one that does not end costs the others nothing.
-    private func endConsumers() {
-        let deadline = (endAskedAt.withLock { $0 } ?? clock.now) + Self.farewell.inNanoseconds
-        let group = DispatchGroup()
-        let consumers: [any PacketConsumer] = outputs + (recorder.map { [$0] } ?? [])
-        for consumer in consumers {
-            group.enter()
-            consumer.finish(deadline: deadline) { group.leave() }
+    /// Completes what a crash left open, beside the program: old files must not keep it from going on air.
+    private func recoverRecordings(_ ending: DispatchGroup) {
+        guard let directory else { return }
+        DispatchQueue(label: "relay.recovery", qos: .utility).async(group: ending) { [configuration, logger] in
+            Self.recover(directory, channel: configuration.name, logger)
         }
-        let grace = Int(max(0, deadline - clock.now)) + 200_000_000
-        if group.wait(timeout: .now() + .nanoseconds(grace)) == .timedOut {
-            logger.warning("not everything ended in time")
+    }
+
+    /// Ends every consumer at the same time, so that one that does not end costs the others nothing. After a signal
+    /// nobody is waited for beyond the farewell; at the program's own end the recorder may finish its files.
+    private func endConsumers(_ ending: DispatchGroup) {
+        let now = clock.now
+        let deadline = (endAskedAt.withLock { $0 } ?? now) + Self.farewell.inNanoseconds
+        for output in outputs {
+            ending.enter()
+            output.finish(deadline: deadline) { ending.leave() }
+        }
+        if let recorder {
+            ending.enter()
+            recorder.finish(deadline: now + Self.recordingLimit.inNanoseconds) { ending.leave() }
+        }
+        while ending.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
+            guard let asked = endAskedAt.withLock({ $0 }) else { continue }
+            if clock.now - asked > Self.farewell.inNanoseconds + 200_000_000 {
+                logger.warning("not everything ended in time; the next start completes a file that is still open")
+                return
+            }
         }
     }
 
