@@ -95,8 +95,8 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
 
     public func finish() throws {
         defer { sink.finish() }
-        for packet in try codecs.withLock({ try $0.audio.finish() }) { emit(packet) }
         while let packet = try codecs.withLock({ try $0.video.flush() }) { emit(packet) }
+        for packet in try codecs.withLock({ try $0.audio.finish() }) { emit(packet) }
     }
 
     /// A snapshot for status and metrics.
@@ -110,6 +110,7 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
             case .audio: counters.audioBytes += Int64(packet.payload.count)
             }
         }
+        if packet.track == .video, packet.isKeyframe { schedule.withLock { $0.noteKeyframe() } }
         sink.publish(packet)
     }
 }

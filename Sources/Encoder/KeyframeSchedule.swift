@@ -32,6 +32,9 @@ struct KeyframeSchedule {
         if dueFrames.count < 64 { dueFrames.insert(due) }
     }
 
+    /// Notes that an IDR picture came out, asked for or not: whoever waits for one has it.
+    mutating func noteKeyframe() { isWanted = false }
+
     /// Whether frame `index` must be an IDR picture because of a request. Frames come in order.
     mutating func isKeyframeDue(at index: Int64) -> Bool {
         let scheduled = dueFrames.filter { $0 <= index }

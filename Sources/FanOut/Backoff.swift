@@ -18,18 +18,22 @@ public struct Backoff: Sendable, Equatable {
     public var cap: Duration
     /// The wait after a permanent refusal.
     public var refusedInterval: Duration
-    /// How long an output must have been on air for its failures to be forgotten.
+    /// How long an output must have been on air for all its failures to be forgotten.
     public var resetAfter: Duration
+    /// How long an output must have been on air for a loss to be the network's doing, and not a server's that accepts a
+    /// stream only to drop it.
+    public var settledAfter: Duration
 
     /// A schedule of these values.
     public init(
         base: Duration = .seconds(1), cap: Duration = .seconds(15), refusedInterval: Duration = .seconds(60),
-        resetAfter: Duration = .seconds(30)
+        resetAfter: Duration = .seconds(30), settledAfter: Duration = .seconds(3)
     ) {
         self.base = base
         self.cap = cap
         self.refusedInterval = refusedInterval
         self.resetAfter = resetAfter
+        self.settledAfter = settledAfter
     }
 
     /// The wait after the `failures`-th consecutive failure (1 is the first). `jitter` in 0..<1 takes up to a fifth
@@ -37,8 +41,8 @@ public struct Backoff: Sendable, Equatable {
     public func delay(afterFailure failures: Int, kind: OutputFailure.Kind, jitter: Double) -> Duration {
         let full: Duration =
             switch kind {
-            case .unreachable, .lost: base
-            case .rejected: grown(failures)
+            case .unreachable: base
+            case .lost, .rejected: grown(failures)
             case .refused: refusedInterval
             }
         return full * (1 - 0.2 * min(max(jitter, 0), 1))

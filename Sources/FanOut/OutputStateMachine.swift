@@ -144,19 +144,25 @@ public struct OutputStateMachine: Sendable {
         guard isCurrent(attempt) else { return [] }
         isAttempting = false
         lastFailure = failure
-        if let liveSince, now - liveSince >= backoff.resetAfter.inNanoseconds { failures = 0 }
+        noteFailure(failure, liveFor: liveSince.map { now - $0 } ?? 0)
         liveSince = nil
-        failures += 1
         if case .draining = state {
             state = .stopped
             return [.abandon(attempt: attempt), .ended]
         }
-        let delay = backoff.delay(afterFailure: failures, kind: failure.kind, jitter: jitter)
+        let delay = backoff.delay(afterFailure: max(1, failures), kind: failure.kind, jitter: jitter)
         let due = now + delay.inNanoseconds
         state =
             failure.kind == .refused
             ? .refused(until: due, cause: failure) : .backingOff(until: due, cause: failure)
         return [.abandon(attempt: attempt), .hold, .wait(until: due, attempt: attempts + 1)]
+    }
+
+    /// Counts the failures in a row of a peer that answers; one that does not answer has done nothing to be spared for.
+    private mutating func noteFailure(_ failure: OutputFailure, liveFor: Int64) {
+        let wasSettled = failure.kind == .lost && liveFor >= backoff.settledAfter.inNanoseconds
+        if failure.kind == .unreachable || wasSettled || liveFor >= backoff.resetAfter.inNanoseconds { failures = 0 }
+        if failure.kind != .unreachable { failures += 1 }
     }
 
     private mutating func retryDue(_ attempt: Int) -> [Action] {
@@ -177,8 +183,10 @@ public struct OutputStateMachine: Sendable {
         case .connecting where connections == 0:
             state = .draining(deadline: deadline)
             return [.watch(deadline: deadline)]
-        case .draining, .stopped:
+        case .draining:
             return []
+        case .stopped:
+            return [.ended]
         default:
             return stop()
         }

@@ -16,6 +16,8 @@ public final class OutputSupervisor: PacketConsumer {
         var step: String?
         var finished = AttemptProgress()
         var hasAskedForKeyframe = false
+        var lastLogged: OutputFailure?
+        var repeats = 0
         var completions: [@Sendable () -> Void] = []
     }
 
@@ -30,6 +32,7 @@ public final class OutputSupervisor: PacketConsumer {
     private let logger: Logger
     private let queue: DispatchQueue
     private let state: Mutex<State>
+    private let isDropping = Atomic(false)
 
     /// An output that is not started yet.
     public init(
@@ -53,7 +56,23 @@ public final class OutputSupervisor: PacketConsumer {
     /// Begins the first attempt. Packets may be queued before.
     public func start() { post(.start) }
 
-    public func accept(_ packet: EncodedPacket) { packets.push(packet) }
+    public func accept(_ packet: EncodedPacket) {
+        switch packets.push(packet) {
+        case .queued:
+            guard packet.track == .video, packet.isKeyframe else { return }
+            if isDropping.exchange(false, ordering: .relaxed) {
+                logger.notice("pictures are queued again", metadata: ["dropped": "\(packets.status.droppedFrames)"])
+            }
+        case .dropped(let cause) where cause == .disposable || cause == .congestion:
+            if !isDropping.exchange(true, ordering: .relaxed) {
+                logger.warning(
+                    "the target takes less than the program makes: pictures are dropped",
+                    metadata: ["cause": "\(cause.rawValue)", "queue_ms": "\(packets.status.milliseconds)"])
+            }
+        case .dropped:
+            return
+        }
+    }
 
     public func wake() {
         let (attempt, asksForKeyframe) = state.withLock { state -> ((any OutputAttempt)?, Bool) in
@@ -193,11 +212,17 @@ public final class OutputSupervisor: PacketConsumer {
         }
     }
 
-    /// A target that stays away is named at its first failures and then ever more rarely, never once a second for weeks.
+    /// A target that stays away is named at its first failures and then ever more rarely, never once a second for weeks; a
+    /// loss of air and a failure of another sort always are.
     private func logFailure(_ failure: OutputFailure, of attempt: Int) {
-        let isRound = attempt < 4 || attempt.nonzeroBitCount == 1
+        let isNamed = state.withLock { state in
+            let isSame = state.lastLogged.map { $0.kind == failure.kind && $0.step == failure.step } ?? false
+            state.repeats = isSame ? state.repeats + 1 : 1
+            state.lastLogged = failure
+            return failure.kind == .lost || state.repeats < 4 || state.repeats.nonzeroBitCount == 1
+        }
         logger.log(
-            level: isRound ? .warning : .debug, "\(failure)",
+            level: isNamed ? .warning : .debug, "\(failure)",
             metadata: ["attempt": "\(attempt)", "cause": "\(failure.kind.rawValue)"])
     }
 }

@@ -61,11 +61,12 @@ public final class PacketQueue: Sendable {
     public var isEmpty: Bool { state.withLock { $0.packets.isEmpty } }
 
     /// The output came on air: from now on the live thresholds hold, once the backlog has gone out.
-    /// Returns whether the queue begins with something a decoder can start from.
+    /// Returns whether what is queued, or comes next, is something a decoder can start from.
     public func connected() -> Bool {
         state.withLock { state in
+            let isFromStart = state.policy.mode == .holdingStart
             state.policy.connected()
-            return state.packets.contains { $0.track == .video && $0.isKeyframe }
+            return isFromStart || state.packets.contains { $0.track == .video && $0.isKeyframe }
         }
     }
 

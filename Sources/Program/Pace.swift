@@ -23,10 +23,11 @@ struct Pace {
         lead = if case .realTime(let lead) = pacing { lead } else { nil }
     }
 
-    /// When frame `index` is due; nil for a program that is not paced.
+    /// When frame `index` is due: at the start for the frames of the lead, which nothing paces; nil for a program that is
+    /// not paced at all.
     func moment(of index: Int64) -> Int64? {
         guard let lead else { return nil }
-        return start + frameTime.rescale(index - lead, to: .nanoseconds, rounding: .down)
+        return start + max(0, frameTime.rescale(index - lead, to: .nanoseconds, rounding: .down))
     }
 
     /// Notes how late a frame is, in nanoseconds, and returns what to log: once when the program falls a second behind, and

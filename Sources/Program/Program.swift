@@ -83,13 +83,14 @@ public final class Program: Sendable {
         var ending = Ending.finished
         var index: Int64 = 0
         var soundEnd: Int64 = 0
+        var isHolding = false
         while index < frameLimit ?? .max {
             if isStopped.load(ordering: .relaxed) {
                 ending = .stopped
                 break
             }
             index += wait(&pace, for: index)
-            guard let frame = frame(for: index) else {
+            guard let frame = frame(for: index, isHolding: &isHolding) else {
                 ending = isStopped.load(ordering: .relaxed) ? .stopped : .finished
                 break
             }
@@ -141,11 +142,13 @@ public final class Program: Sendable {
         return skipped
     }
 
-    private func frame(for index: Int64) -> VideoFrame? {
+    /// The picture for frame `index`; when there are no more, the last one for as long as sound goes on.
+    private func frame(for index: Int64, isHolding: inout Bool) -> VideoFrame? {
         if let frame = picture.picture(for: index) { return frame }
         guard sound === picture, !isStopped.load(ordering: .relaxed) else { return nil }
-        let tail = audio.timeBase.ticks(Self.soundTail)
-        return picture.soundLeft(beyond: samples(in: index)) > tail ? picture.lastPicture(for: index) : nil
+        let tail = isHolding ? 0 : audio.timeBase.ticks(Self.soundTail)
+        isHolding = picture.hasSound(beyond: samples(in: index), moreThan: tail)
+        return isHolding ? picture.lastPicture(for: index) : nil
     }
 
     private func takeSound(_ range: Range<Int64>) -> AudioBuffer {

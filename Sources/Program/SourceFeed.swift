@@ -44,6 +44,7 @@ public final class SourceFeed: SourceSink {
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
         var programStart: Int64?
+        var soundCorrection: Int64 = 0
         var isClosed = false
         var isProducerWaiting = false
         var isConsumerWaiting = false
@@ -53,8 +54,8 @@ public final class SourceFeed: SourceSink {
     public let pacing: Pacing
 
     private static let pictureRoom = 4
-    private static let livePictureLimit = 60
     private let hasPicture: Bool
+    private let livePictureLimit: Int
     private let soundRoom: Int64
     private let frameTime: TimeBase
     private let soundTime: TimeBase
@@ -73,6 +74,8 @@ public final class SourceFeed: SourceSink {
         self.clock = clock
         frameTime = frameRate.timeBase
         soundTime = audio.timeBase
+        // A latency and the slack of its mapping: what lies further ahead is mapped anew anyway.
+        livePictureLimit = Int(frameRate.frames(atLeast: .milliseconds(500))) + 2
         soundRoom = Int64(audio.sampleRate)
         state = Mutex(State(sound: SoundStore(format: audio)))
     }
@@ -108,7 +111,7 @@ public final class SourceFeed: SourceSink {
             state.status.framesIn += 1
             state.starved.remove(.video)
             map(time, arrival: arrival, &state)
-            state.pictures.trim(to: Self.livePictureLimit)
+            state.pictures.trim(to: livePictureLimit)
             let index = TimeBase.nanoseconds.rescale(time + state.mapping.offset, to: frameTime)
             let end = frame.timeBase.rescale(frame.pts + frame.duration, to: .nanoseconds)
             state.pictures.add(
@@ -123,11 +126,14 @@ public final class SourceFeed: SourceSink {
             if state.isClosed { return }
             state.starved.remove(.audio)
             if !hasPicture {
+                // Sound alone follows the program; before the program began there is nothing to follow.
+                guard pacing == .waits || state.programStart != nil else { return }
                 map(soundTime.rescale(sound.position, to: .nanoseconds), arrival: arrival, &state)
             }
             guard pacing == .waits || state.mapping.isMapped else { return }
             var sound = sound
             sound.position += TimeBase.nanoseconds.rescale(state.mapping.offset, to: soundTime)
+            if pacing != .waits { correct(&sound, &state) }
             state.status.cutSamples += state.sound.add(sound)
             wakeConsumer(&state)
         }
@@ -136,8 +142,22 @@ public final class SourceFeed: SourceSink {
     private func map(_ time: Int64, arrival: Int64, _ state: inout State) {
         guard case .live(let latency) = pacing else { return }
         let isResynced = state.mapping.note(
-            time, arrival: arrival - (state.programStart ?? arrival), latency: latency)
-        state.status.resyncs += isResynced ? 1 : 0
+            time, arrival: arrival - (state.programStart ?? arrival), latency: latency, opensProgram: hasPicture)
+        guard isResynced else { return }
+        state.status.resyncs += 1
+        state.soundCorrection = 0
+    }
+
+    /// A live source's sound whose time has jumped away from its picture's is put where the program is; otherwise it would
+    /// be late for ever, or pile up.
+    private func correct(_ sound: inout AudioBuffer, _ state: inout State) {
+        sound.position += state.soundCorrection
+        let second = soundRoom
+        let lead = sound.position - state.sound.consumed
+        guard state.sound.consumed > 0, lead < -second || lead > 2 * second else { return }
+        state.status.resyncs += 1
+        state.soundCorrection -= lead
+        sound.position -= lead
     }
 
     public func markStarved(_ track: TrackKind) {
@@ -209,9 +229,16 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    /// Samples that are held beyond position `end`.
-    func soundLeft(beyond end: Int64) -> Int64 {
-        state.withLock { max(0, $0.sound.end - end) }
+    /// Whether more than `tail` samples follow position `end`. Waits for a source that waits for the program, until
+    /// it has said so.
+    func hasSound(beyond end: Int64, moreThan tail: Int64) -> Bool {
+        if pacing == .waits {
+            waitForNews { state in
+                state.sound.end - end > tail || state.ended.contains(.audio) || state.starved.contains(.audio)
+                    || state.isClosed
+            }
+        }
+        return state.withLock { $0.sound.end - end > tail }
     }
 
     /// Ends all waiting, on both sides, for good.

@@ -18,8 +18,8 @@ struct SourceMapping {
     mutating func forget() { isMapped = false }
 
     /// Notes that a picture of source time `time` came at program time `arrival` (nanoseconds, negative before the
-    /// program began). Returns whether the mapping had to be found again.
-    mutating func note(_ time: Int64, arrival: Int64, latency: Duration) -> Bool {
+    /// program began). The source of the program's picture opens the program. Returns whether the mapping had to be found again.
+    mutating func note(_ time: Int64, arrival: Int64, latency: Duration, opensProgram: Bool = true) -> Bool {
         let due = arrival + latency.inNanoseconds
         if isMapped {
             let lead = time + offset - arrival
@@ -29,8 +29,8 @@ struct SourceMapping {
             isMapped = true
             wasMapped = true
         }
-        // The program begins one latency after the first picture, so that this picture is its frame 0.
-        offset = wasMapped ? due - time : -time
+        // The program begins one latency after its first picture, so that this picture is its frame 0.
+        offset = wasMapped || !opensProgram ? due - time : -time
         return wasMapped
     }
 }

@@ -9,7 +9,7 @@ internal import Synchronization
 /// One published stream: takes packets from the output's queue and writes them without blocking.
 ///
 /// `@unchecked Sendable`: all mutable state but `wakes` and `sent` belongs to the writer's serial queue, on which every
-/// method but the four that post to it runs; each checks that.
+/// method but the four that post to it runs.
 final class RTMPConnection: @unchecked Sendable {
     /// What the connection tells the attempt, on the writer's queue.
     typealias Report = @Sendable (AttemptEvent) -> Void
@@ -73,6 +73,7 @@ final class RTMPConnection: @unchecked Sendable {
         writer.queue.async {
             guard self.phase == .attached || self.phase == .live else { return }
             if self.phase == .attached { self.begin() }
+            guard self.phase == .live else { return }
             self.phase = .draining
             self.service()
         }
@@ -152,11 +153,11 @@ extension RTMPConnection {
         service()
     }
 
-    func fail(_ reason: String) {
+    func fail(_ reason: String, kind: OutputFailure.Kind = .lost) {
         guard phase != .closed else { return }
         let text = url.masking(reason)
         close(reset: true)
-        report(.failed(OutputFailure(.lost, step: "send", reason: text)))
+        report(.failed(OutputFailure(kind, step: "send", reason: text)))
     }
 
     private func close(reset: Bool) {
@@ -240,7 +241,13 @@ extension RTMPConnection {
     private func take(_ bytes: [UInt8], isFirst: Bool) {
         guard !bytes.isEmpty else { return }
         let answer = inbound.take(bytes, isCounted: !isFirst)
-        for note in answer.notes { report(.notice(url.masking(note.description))) }
+        for note in answer.notes {
+            if note.isError, phase == .live || phase == .draining {
+                let kind = note.failureKind == .refused ? OutputFailure.Kind.refused : .lost
+                return fail("\(url): the server said \(note)", kind: kind)
+            }
+            report(.notice(url.masking(note.description)))
+        }
         if phase != .leaving { send(answer.replies) }
     }
 

@@ -62,7 +62,12 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     /// `text`, in which every secret of this address is replaced.
     func masking(_ text: String) -> String {
         var masked = text
-        for secret in [playPath, query, key, password, user].compactMap({ $0 }) where !secret.isEmpty {
+        let tokens = (query ?? "").split(separator: "&").flatMap { pair in
+            let value = pair.drop { $0 != "=" }.dropFirst()
+            return value.count < 4 ? [] : [String(value), URLParts.decode(value)]
+        }
+        let secrets = [playPath, query, key, password, user].compactMap { $0 } + tokens
+        for secret in secrets.sorted(by: { $0.count > $1.count }) where !secret.isEmpty {
             masked = masked.replacing(secret, with: "***")
         }
         return masked

@@ -12,8 +12,9 @@ extension SRTAttempt {
         OutputFailure(.lost, step: "send", reason: "\(url): the receiver closed the connection or fell silent")
     }
 
-    /// Media that the library may hold before the queue's policy has to deal with the rest.
-    private var maximumBuffer: Int { max(1000, 2 * latency) }
+    /// Media that the library may hold, in milliseconds, before the queue's policy has to deal with the rest: less than the
+    /// age at which libsrt drops messages by itself, in mid-GOP, which is the latency but at least 1 s.
+    private var maximumBuffer: Int { max(1000, latency) - 300 }
 
     func service() {
         dispatchPrecondition(condition: .onQueue(queue))

@@ -123,7 +123,13 @@ extension SRTAttempt {
             throw OutputFailure(.unreachable, step: "connect", reason: "\(url): the name has no address")
         }
         let socket = try SRTSocket(options: url)
-        try socket.connect(to: untried.removeFirst(), url: url)
+        do throws(OutputFailure) {
+            try socket.connect(to: untried.removeFirst(), url: url)
+        } catch {
+            // An address family that the host does not have fails at once; the next address may be of the other.
+            guard !untried.isEmpty else { throw error }
+            return try callNext()
+        }
         self.socket = socket
         deadline = SystemClock().now + (url.connectMilliseconds + 1000) * 1_000_000
         after(Self.pollMilliseconds) { self.checkCall() }
@@ -191,7 +197,7 @@ extension SRTAttempt {
     func drained() {
         guard phase == .lingering else { return }
         close()
-        end(.drained)
+        SRTSocket.afterCloses { self.end(.drained) }
     }
 
     func fail(_ failure: OutputFailure) {

@@ -31,6 +31,11 @@ final class SRTSocket: Sendable {
 
     private init(owning handle: SRTSOCKET) { self.handle = handle }
 
+    /// Calls `body` when the sockets released before have been closed: the receiver has been told.
+    static func afterCloses(_ body: @escaping @Sendable () -> Void) {
+        closing.async(flags: .barrier, execute: body)
+    }
+
     deinit { Self.closing.async { [handle] in srt_close(handle) } }
 
     /// A fresh socket with the options of `url`.
@@ -60,7 +65,8 @@ final class SRTSocket: Sendable {
         switch value {
         case .integer(let number): set(option, number)
         case .wide(let number): set(option, number)
-        case .flag(let flag): set(option, flag)
+        // A C++ bool or an int is accepted for most, but for some only an int.
+        case .flag(let flag): set(option, CInt(flag ? 1 : 0))
         case .linger(let seconds): set(option, linger(l_onoff: seconds > 0 ? 1 : 0, l_linger: seconds))
         case .text(let text): srt_setsockflag(handle, option, text, Int32(text.utf8.count)) == 0
         }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
+
 /// Hides secrets from process listings.
 enum ArgumentMask {
     /// Overwrites, in the memory that the system shows as the process's command line, the values of `flags`: what lies
@@ -8,17 +10,17 @@ enum ArgumentMask {
         var hidesNext = false
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[index] else { continue }
-            let text = String(cString: argument)
-            let flag = text.prefix { $0 != "=" }
-            let isJoined = flags.contains(String(flag)) && flag.count < text.count
+            // Bytes, not characters: what is not valid UTF-8 must not change the offsets.
+            let bytes = UnsafeBufferPointer(start: argument, count: strlen(argument)).map { UInt8(bitPattern: $0) }
+            let flag = bytes.prefix { $0 != UInt8(ascii: "=") }
+            let isJoined = flag.count < bytes.count && flags.contains(String(decoding: flag, as: UTF8.self))
             if hidesNext || isJoined {
-                let visible = isJoined ? flag.utf8.count + 1 : 0
-                let value = text.utf8.dropFirst(visible)
-                if let range = secretRange(in: Array(value)) {
-                    for offset in range { argument[visible + offset] = 0x78 }
+                let visible = isJoined ? flag.count + 1 : 0
+                for offset in secretRange(in: Array(bytes[visible...])) ?? 0..<0 {
+                    argument[visible + offset] = CChar(UInt8(ascii: "x"))
                 }
             }
-            hidesNext = flags.contains(text)
+            hidesNext = flags.contains(String(decoding: bytes, as: UTF8.self))
         }
     }
 

@@ -18,6 +18,8 @@ internal import Synchronization
 final class Channel: Sendable {
     /// How long a clean end may take from the moment it is asked for.
     private static let farewell = Duration.milliseconds(2600)
+    /// How long outputs may take to send the rest when nobody is in a hurry: more than a receiver's latency.
+    private static let unhurriedFarewell = Duration.seconds(12)
     /// How long the recorder may take to finish its files when nobody is in a hurry.
     private static let recordingLimit = Duration.seconds(24 * 3600)
     /// How long a live source's media waits before it is shown, so that its jitter does not show.
@@ -52,6 +54,8 @@ final class Channel: Sendable {
         self.hub = hub
         sources = inputs.sources
         let isLive = inputs.picture.description.isLive
+        // Live sound cannot be read ahead, whatever the picture comes from.
+        let canReadAhead = !isLive && inputs.separateSound?.description.isLive != true
         picture = SourceFeed(
             pacing: Self.pacing(isLive), frameRate: format.frameRate, audio: .program, clock: clock)
         if let separate = inputs.separateSound {
@@ -65,7 +69,7 @@ final class Channel: Sendable {
         self.encoder = encoder
         program = Program(
             frameRate: format.frameRate, audio: .program,
-            pacing: configuration.isPaced ? .realTime(lead: isLive ? 0 : Int64(encoder.delayInFrames)) : .unpaced,
+            pacing: configuration.isPaced ? .realTime(lead: canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
             frameLimit: configuration.duration.map { max(1, format.frameRate.frames(atLeast: $0)) }, picture: picture,
             sound: sound, sink: encoder, clock: clock, logger: logger)
         outputs = Self.makeOutputs(configuration, encoder: encoder, clock: clock, logger: logger)
@@ -101,7 +105,8 @@ final class Channel: Sendable {
     /// A snapshot of everything.
     var status: ChannelStatus {
         ChannelStatus(
-            sources: sources.map(\.status), feed: picture.status, program: program.status, encoder: encoder.status,
+            sources: sources.map(\.status), feed: picture.status, soundFeed: sound?.status, program: program.status,
+            encoder: encoder.status,
             frameRate: encoder.description.video.format.frameRate, outputs: outputs.map(\.status),
             recorder: recorder?.status, storage: storage?.status)
     }
@@ -142,7 +147,9 @@ final class Channel: Sendable {
     /// nobody is waited for beyond the farewell; at the program's own end the recorder may finish its files.
     private func endConsumers(_ ending: DispatchGroup) {
         let now = clock.now
-        let deadline = (endAskedAt.withLock { $0 } ?? now) + Self.farewell.inNanoseconds
+        let deadline =
+            endAskedAt.withLock { $0 }.map { $0 + Self.farewell.inNanoseconds }
+            ?? now + Self.unhurriedFarewell.inNanoseconds
         for output in outputs {
             ending.enter()
             output.finish(deadline: deadline) { ending.leave() }

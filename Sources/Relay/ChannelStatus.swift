@@ -11,6 +11,8 @@ internal import Segmenter
 struct ChannelStatus: Sendable {
     var sources: [SourceStatus]
     var feed: FeedStatus
+    /// The same of the sound, from the same feed or another; nil for a program without sound.
+    var soundFeed: FeedStatus?
     var program: ProgramStatus
     var encoder: EncoderStatus
     var frameRate: FrameRate

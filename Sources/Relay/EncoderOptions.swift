@@ -22,7 +22,7 @@ struct EncoderOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Constant quality in place of a bitrate, 0 to 51. For recordings alone.", valueName: "factor"))
+            "Constant quality in place of a bitrate, 1 to 51. For recordings alone.", valueName: "factor"))
     var crf: Double?
 
     @Option(
@@ -50,7 +50,7 @@ struct EncoderOptions: ParsableArguments {
     var audioBitrate: Int?
 
     func validate() throws {
-        if let crf, !(0...51).contains(crf) { throw ValidationError("--crf must be from 0 to 51; 23 is usual.") }
+        if let crf, !(1...51).contains(crf) { throw ValidationError("--crf must be from 1 to 51; 23 is usual.") }
         if crf != nil, videoBitrate != nil {
             throw ValidationError("--crf and --video-bitrate exclude each other; give one of them.")
         }

@@ -53,7 +53,9 @@ struct RelayCommand: ParsableCommand {
             if !message.isEmpty {
                 Terminal.put(message + "\n", to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO)
             }
-            Glibc.exit(code.rawValue)
+            fflush(nil)
+            // Libraries' threads may still be at work; destructors that run beside them are a known way to crash at the end.
+            _exit(code.rawValue)
         }
     }
 

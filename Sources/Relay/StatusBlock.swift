@@ -54,8 +54,10 @@ struct StatusBlock {
             "encoder \(Self.decimal(speed))x", "\(Int(rate(\.encoder.bytes) * 8 / 1000)) kbit/s",
             "repeated \(now.feed.framesRepeated)", "dropped \(now.feed.framesDropped + Int(now.program.skippedFrames))",
         ]
+        let silence = (now.soundFeed?.silentSamples ?? 0) / 48
+        let holes = silence > 0 ? ["sound missing \(silence) ms"] : []
         let lag = now.program.lagSeconds > 1 ? ["\(Self.decimal(now.program.lagSeconds)) s BEHIND"] : []
-        return (parts + lag).joined(separator: "  ")
+        return (parts + holes + lag).joined(separator: "  ")
     }
 
     private func output(_ output: OutputStatus) -> String {

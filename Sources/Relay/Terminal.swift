@@ -16,6 +16,7 @@ final class Terminal: Sendable {
         var lostLines = 0
         var block: [String] = []
         var drawnRows = 0
+        var isDrawQueued = false
     }
 
     /// How log lines look.
@@ -48,13 +49,20 @@ final class Terminal: Sendable {
     /// Replaces the status block.
     func show(_ block: [String]) {
         guard showsStatus else { return }
-        queue.async {
-            let erase = self.state.withLock { state in
-                defer { (state.block, state.drawnRows) = (block, block.count) }
-                return Self.erasing(state.drawnRows)
-            }
-            Self.put(erase + Self.fitted(block))
+        // A terminal that is held (Ctrl-S) finds the newest block when it goes on, not a night's worth of them.
+        let isQueued = state.withLock { state in
+            defer { (state.block, state.isDrawQueued) = (block, true) }
+            return state.isDrawQueued
         }
+        if !isQueued { queue.async { self.draw() } }
+    }
+
+    private func draw() {
+        let (erase, block) = state.withLock { state in
+            defer { (state.drawnRows, state.isDrawQueued) = (state.block.count, false) }
+            return (Self.erasing(state.drawnRows), state.block)
+        }
+        Self.put(erase + Self.fitted(block))
     }
 
     /// Leaves the last status block where it stands and waits until everything is written, half a second at most.
@@ -67,7 +75,7 @@ final class Terminal: Sendable {
     private func write(_ line: String) {
         let (erase, block, lost) = state.withLock { state in
             state.pendingLines -= 1
-            defer { state.lostLines = 0 }
+            defer { (state.lostLines, state.drawnRows) = (0, state.block.count) }
             return (Self.erasing(state.drawnRows), state.block, state.lostLines)
         }
         let notice = lost > 0 ? "(\(lost) log lines lost: standard error is not read)\n" : ""

@@ -109,6 +109,35 @@ struct OutputStateMachineTests {
         #expect(actions.last == .wait(until: 31 * second, attempt: 8))
     }
 
+    @Test("A server that accepts only to drop is spared like one that rejects; one that was gone for long is not")
+    func accepting() {
+        var machine = OutputStateMachine()
+        _ = machine.handle(.start)
+        var waits: [Int64] = []
+        for attempt in 1...4 {
+            _ = machine.handle(.accepted(attempt: attempt, at: 0))
+            if case .wait(let until, _)? = machine.handle(.failed(attempt: attempt, lost, at: second)).last {
+                waits.append(until - second)
+            }
+            _ = machine.handle(.retryDue(attempt: attempt + 1))
+        }
+        #expect(waits == [1_000_000_000, 1_500_000_000, 2_250_000_000, 3_375_000_000])
+        let unreachable = OutputFailure(.unreachable, step: "connect", reason: "refused")
+        for attempt in 5...60 {
+            _ = machine.handle(.failed(attempt: attempt, unreachable, at: 0))
+            _ = machine.handle(.retryDue(attempt: attempt + 1))
+        }
+        let rejected = OutputFailure(.rejected, step: "publish", reason: "busy")
+        #expect(machine.handle(.failed(attempt: 61, rejected, at: 0)).last == .wait(until: second, attempt: 62))
+    }
+
+    @Test("Whoever asks for the end after it is told so at once")
+    func finishAfterStop() {
+        var machine = liveMachine()
+        _ = machine.handle(.stop)
+        #expect(machine.handle(.finish(deadline: 1)) == [.ended])
+    }
+
     @Test("Stop ends everything from any state, once")
     func stop() {
         var machine = liveMachine()

@@ -118,6 +118,43 @@ struct ProgramTests {
             }
         }
     }
+
+    @Test("The frames of the lead are not late, however long the lead is")
+    func leadIsNoLag() {
+        var pace = Pace(frameRate: rate, pacing: .realTime(lead: 60), start: 1000)
+        for index in Int64(0)..<61 {
+            let moment = pace.moment(of: index)
+            #expect(moment == 1000)
+            let change = pace.noteLag(0)
+            #expect(change == nil)
+        }
+        let paced = pace.moment(of: 90)
+        #expect(paced == 1_001_001_000)
+    }
+
+    @Test("Sound that outlasts the picture holds the last picture, but for a container's padding")
+    func longSound() throws {
+        for (extra, frames) in [(Int64(4000), 30), (48_048, 60)] {
+            let source = SourceFeed(pacing: .waits, frameRate: rate, audio: .program, clock: ManualClock())
+            let air = AirCheck(clock: ManualClock())
+            let program = Program(
+                frameRate: rate, audio: .program, pacing: .unpaced, frameLimit: nil, picture: source, sound: source,
+                sink: air, clock: ManualClock(), logger: Logger(label: "test"))
+            DispatchQueue(label: "source").async {
+                for index in Int64(0)..<30 {
+                    while !source.hasRoom(for: .video) { source.waitForRoom(timeout: .seconds(1)) }
+                    source.deliver(
+                        VideoFrame(pts: index, timeBase: rate.timeBase, width: 2, height: 2, storage: Self.storage))
+                    source.deliver(AudioBuffer.silence(at: index * 1601, count: 1602, format: .program))
+                }
+                source.end(.video)
+                source.deliver(AudioBuffer.silence(at: 48_048, count: Int(extra), format: .program))
+                source.end(.audio)
+            }
+            _ = try program.run()
+            #expect(air.state.withLock { $0.frames.count } == frames)
+        }
+    }
 }
 
 @Suite("Mapping of a live source's time")
@@ -150,5 +187,38 @@ struct SourceMappingTests {
         let resync5 = mapping.note(0, arrival: 10_000 * ms, latency: latency)
         #expect(resync5)
         #expect(mapping.offset == 10_200 * ms)
+    }
+
+    @Test("A source of sound alone is mapped to now, not to the program's start")
+    func soundAlone() {
+        var mapping = SourceMapping()
+        let resync = mapping.note(7000 * ms, arrival: 50 * ms, latency: latency, opensProgram: false)
+        #expect(!resync)
+        #expect(7000 * ms + mapping.offset == 250 * ms)
+    }
+}
+
+@Suite("Live sound")
+struct LiveSoundTests {
+    private static let storage = PictureBuffer(width: 2, height: 2) {
+        $0.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    @Test("Sound whose time jumps away is put where the program is, and does not pile up")
+    func jump() {
+        let clock = ManualClock()
+        let feed = SourceFeed(
+            pacing: .live(latency: .milliseconds(200)), frameRate: FrameRate(50), audio: .program, clock: clock)
+        feed.deliver(VideoFrame(pts: 0, timeBase: TimeBase(1, 50), width: 2, height: 2, storage: Self.storage))
+        feed.begin(at: 200_000_000)
+        for second in Int64(0)..<4 {
+            // An hour is added to the sound's time from the third second on.
+            let jump: Int64 = second < 2 ? 0 : 3600 * 48_000
+            let ones = [Float](repeating: 1, count: 48_000)
+            feed.deliver(AudioBuffer(position: second * 48_000 + jump, format: .program, channels: [ones, ones]))
+            let taken = feed.sound(upTo: (second + 1) * 48_000)
+            #expect(taken.channels[0].allSatisfy { $0 == 1 })
+        }
+        #expect(feed.status.resyncs == 1)
     }
 }

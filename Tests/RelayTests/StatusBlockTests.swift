@@ -67,10 +67,10 @@ struct StatusBlockTests {
         live.queue.droppedFrames = 7
         live.reconnects = 2
         live.details = ["rtt_ms": 12.34]
-        now.outputs = [live, output("backing-off", detail: "connection refused")]
+        now.outputs = [live, output("backing_off", detail: "connection refused")]
         let all = lines(now)
         #expect(all[1] == "rtmp-1    live         queue 40 ms  rtt 12.3 ms  dropped 7  reconnects 2")
-        #expect(all[2] == "rtmp-1    backing-off  connection refused")
+        #expect(all[2] == "rtmp-1    backing_off  connection refused")
     }
 
     @Test("A recording shows its file and how long the disk will last")
@@ -91,7 +91,7 @@ struct StatusBlockTests {
             lines(now)[1]
                 == "record    recording    file 3  00:01:01  3.6 MB  gaps 1  disk warning, full in 00:30:00")
         now.storage?.secondsUntilFull = 1e300
-        #expect(lines(now)[1].hasSuffix("full in 99:59:59"))
+        #expect(lines(now)[1].hasSuffix("not full for days"))
         now.storage?.secondsUntilFull = nil
         #expect(lines(now)[1].hasSuffix("5.0 GB free"))
         now.recorder?.suspension = "no space"
