@@ -9,9 +9,6 @@ internal import Synchronization
 ///
 /// A file ends at its end, or begins again. A live input that ends or fails is opened again for ever, after 1 to 5 s.
 final class LibAVSource: MediaSource {
-    private static let shortestDelay = Duration.seconds(1)
-    private static let longestDelay = Duration.seconds(5)
-
     let description: SourceDescription
     private let location: InputLocation
     private let options: IngestOptions
@@ -44,18 +41,21 @@ final class LibAVSource: MediaSource {
     func stop() { monitor.stop() }
 
     private func deliver(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
+        let clock = SystemClock()
+        var schedule = ReopenSchedule()
+        var openedAt: Int64? = clock.now
         var failure = play(takeOpened, into: sink, video: video, audio: audio)
-        var delay = Self.shortestDelay
         while description.isLive, !monitor.isStopped {
-            noteInterruption(failure, delay)
+            let delay = schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0))
+            noteInterruption(failure, schedule, delay)
             monitor.pause(delay)
             if monitor.isStopped { break }
             monitor.update { $0.state = .opening }
-            delay = min(delay * 2, Self.longestDelay)
+            openedAt = nil
             failure = play(
                 { () throws(IngestError) in
-                    let input = try reopen(into: sink)
-                    delay = Self.shortestDelay
+                    let input = try reopen(into: sink, isWorthLogging: schedule.isWorthLogging)
+                    openedAt = clock.now
                     return input
                 }, into: sink, video: video, audio: audio)
         }
@@ -91,27 +91,28 @@ final class LibAVSource: MediaSource {
         return input
     }
 
-    private func reopen(into sink: any SourceSink) throws(IngestError) -> OpenedInput {
+    private func reopen(into sink: any SourceSink, isWorthLogging: Bool) throws(IngestError) -> OpenedInput {
         let input = try OpenedInput(location, options: options, monitor: monitor)
-        logger.notice("input is open again", metadata: ["input": "\(location)"])
+        // After a failure that was not logged this is none of the log's business either.
+        if isWorthLogging { logger.notice("input is open again", metadata: ["input": "\(location)"]) }
         monitor.update { $0.reopens += 1 }
         sink.restart()
         return input
     }
 
-    private func noteInterruption(_ failure: IngestError?, _ delay: Duration) {
+    private func noteInterruption(_ failure: IngestError?, _ schedule: ReopenSchedule, _ delay: Duration) {
         let reason = failure?.description ?? "The input \(location) ended."
-        // Only the first of the failures between two times of being open is an event.
-        let isRepeated = monitor.status.state == .opening
         monitor.update {
             $0.state = .waiting
             $0.lastError = reason
         }
-        if !isRepeated {
-            logger.warning(
-                "input is interrupted and will be opened again until it answers",
-                metadata: ["input": "\(location)", "reason": "\(reason)", "delay_s": "\(delay.components.seconds)"])
-        }
+        guard schedule.isWorthLogging else { return }
+        logger.warning(
+            "input is interrupted and will be opened again until it answers",
+            metadata: [
+                "input": "\(location)", "reason": "\(reason)", "delay_s": "\(delay.components.seconds)",
+                "failures": "\(schedule.failures)",
+            ])
     }
 
     private func finish(_ failure: IngestError?, _ sink: any SourceSink) {
