@@ -204,6 +204,6 @@ extension SourceReader {
     /// Gives up the oldest sound when there is too much of it before the first picture.
     private func makeSpace() {
         guard let sound, !timeline.hasOrigin else { return }
-        while sound.decoder.queue.bytes > CompressedQueue.byteLimit { _ = sound.decoder.queue.popFirst() }
+        sound.decoder.queue.trim(isLive: input.isLive)
     }
 }
