@@ -79,6 +79,9 @@ struct SourceTimeline: Hashable {
         return true
     }
 
+    /// Makes the first round, of which nothing was placed yet, begin at `position`, in samples of `rate`.
+    mutating func begin(at position: Int64, rate: TimeBase) { offset = rate.rescale(position, to: timeBase) }
+
     /// Begins anew at 0.
     mutating func restart() {
         origin = nil
