@@ -8,7 +8,7 @@ internal import Media
 struct CompressedQueue {
     /// How much media time a track may be read ahead (10 s).
     static let timeLimit = Duration.seconds(10)
-    /// How many bytes both tracks together may be read ahead (64 MiB).
+    /// How many bytes each track may be read ahead (64 MiB).
     static let byteLimit = 64 << 20
 
     private var packets: Deque<PacketBox> = []
@@ -38,6 +38,14 @@ struct CompressedQueue {
         let packet = packets.popFirst()
         bytes -= packet?.size ?? 0
         return packet
+    }
+
+    /// Gives up the oldest packets of what was read too far ahead: more bytes than allowed, and more time if `isLive`,
+    /// because then what is old will never be wanted. A file's packets are kept for their place.
+    mutating func trim(isLive: Bool) {
+        while bytes > Self.byteLimit || (isLive && (length > Self.timeLimit || length < .zero - Self.timeLimit)) {
+            if popFirst() == nil { return }
+        }
     }
 
     mutating func removeAll() {

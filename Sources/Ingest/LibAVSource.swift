@@ -7,11 +7,9 @@ internal import Synchronization
 
 /// A file, URL or device that libav reads.
 ///
-/// A file ends at its end, or begins again. A live input that ends or fails is opened again for ever, after 1 to 5 s.
+/// A file ends at its end, or begins again. A live input that ends or fails is opened again for ever, after 1 to 5 s;
+/// so is a loop that once delivered something and then fails.
 final class LibAVSource: MediaSource {
-    private static let shortestDelay = Duration.seconds(1)
-    private static let longestDelay = Duration.seconds(5)
-
     let description: SourceDescription
     private let location: InputLocation
     private let options: IngestOptions
@@ -44,36 +42,56 @@ final class LibAVSource: MediaSource {
     func stop() { monitor.stop() }
 
     private func deliver(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
-        var failure = play(takeOpened, into: sink, video: video, audio: audio)
-        var delay = Self.shortestDelay
-        while description.isLive, !monitor.isStopped {
-            noteInterruption(failure, delay)
+        let clock = SystemClock()
+        var schedule = ReopenSchedule()
+        var openedAt: Int64? = clock.now
+        var loopEnd: Int64?
+        let play = { (open: () throws(IngestError) -> OpenedInput) in
+            self.play(open, into: sink, video: video, audio: audio, loopEnd: &loopEnd)
+        }
+        var failure = play(takeOpened)
+        while description.isLive || (failure != nil && loopEnd != nil), !monitor.isStopped {
+            let delay = schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0))
+            noteInterruption(failure, schedule, delay)
+            markStarved(sink)
             monitor.pause(delay)
             if monitor.isStopped { break }
             monitor.update { $0.state = .opening }
-            delay = min(delay * 2, Self.longestDelay)
-            failure = play(
-                { () throws(IngestError) in
-                    let input = try reopen(into: sink)
-                    delay = Self.shortestDelay
-                    return input
-                }, into: sink, video: video, audio: audio)
+            openedAt = nil
+            failure = play { () throws(IngestError) in
+                let input = try reopen(into: sink, isWorthLogging: schedule.isWorthLogging)
+                openedAt = clock.now
+                return input
+            }
         }
         finish(failure, sink)
     }
 
-    /// Plays what `open` yields, and closes it: an address must be free before it can be opened again.
+    /// Lets a program that waits for its source go on while a loop is opened again.
+    private func markStarved(_ sink: any SourceSink) {
+        if description.isLive { return }
+        sink.markStarved(.video)
+        sink.markStarved(.audio)
+    }
+
+    /// Plays what `open` yields, and closes it: an address must be free before it can be opened again. `loopEnd` is
+    /// where what a loop delivered so far ends, in samples; nil if it is none, or delivered nothing.
     private func play(
         _ open: () throws(IngestError) -> OpenedInput, into sink: any SourceSink, video: VideoFormat?,
-        audio: AudioFormat?
+        audio: AudioFormat?, loopEnd: inout Int64?
     ) -> IngestError? {
         do throws(IngestError) {
             let input = try open()
             monitor.update { $0.state = .running }
             let reader = try SourceReader(
                 input, into: sink, video: video, audio: audio, loops: options.loop && !description.isLive,
-                monitor: monitor)
-            try reader.run()
+                start: loopEnd ?? 0, monitor: monitor)
+            do throws(IngestError) {
+                try reader.run()
+            } catch {
+                loopEnd = reader.breakOff() ?? loopEnd
+                throw error
+            }
             return nil
         } catch {
             return error
@@ -91,27 +109,28 @@ final class LibAVSource: MediaSource {
         return input
     }
 
-    private func reopen(into sink: any SourceSink) throws(IngestError) -> OpenedInput {
+    private func reopen(into sink: any SourceSink, isWorthLogging: Bool) throws(IngestError) -> OpenedInput {
         let input = try OpenedInput(location, options: options, monitor: monitor)
-        logger.notice("input is open again", metadata: ["input": "\(location)"])
+        // After a failure that was not logged this is none of the log's business either.
+        if isWorthLogging { logger.notice("input is open again", metadata: ["input": "\(location)"]) }
         monitor.update { $0.reopens += 1 }
-        sink.restart()
+        if description.isLive { sink.restart() }
         return input
     }
 
-    private func noteInterruption(_ failure: IngestError?, _ delay: Duration) {
+    private func noteInterruption(_ failure: IngestError?, _ schedule: ReopenSchedule, _ delay: Duration) {
         let reason = failure?.description ?? "The input \(location) ended."
-        // Only the first of the failures between two times of being open is an event.
-        let isRepeated = monitor.status.state == .opening
         monitor.update {
             $0.state = .waiting
             $0.lastError = reason
         }
-        if !isRepeated {
-            logger.warning(
-                "input is interrupted and will be opened again until it answers",
-                metadata: ["input": "\(location)", "reason": "\(reason)", "delay_s": "\(delay.components.seconds)"])
-        }
+        guard schedule.isWorthLogging else { return }
+        logger.warning(
+            "input is interrupted and will be opened again until it answers",
+            metadata: [
+                "input": "\(location)", "reason": "\(reason)", "delay_s": "\(delay.components.seconds)",
+                "failures": "\(schedule.failures)",
+            ])
     }
 
     private func finish(_ failure: IngestError?, _ sink: any SourceSink) {

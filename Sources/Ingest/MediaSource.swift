@@ -20,11 +20,11 @@ public protocol MediaSource: AnyObject, Sendable {
 public struct SourceStatus: Sendable, Codable, Hashable {
     /// The stages of a source's life.
     public enum State: String, Sendable, Codable {
-        /// Opened, not started; or a live source that is being opened again.
+        /// Opened, not started; or a live source or a loop that is being opened again.
         case opening
         /// Reading and decoding.
         case running
-        /// A live source that waits before it tries to open its input again.
+        /// A live source, or a loop that failed, that waits before it tries to open its input again.
         case waiting
         /// Everything was delivered, or the source was stopped.
         case ended
@@ -40,7 +40,7 @@ public struct SourceStatus: Sendable, Codable, Hashable {
     public var decodeErrors: Int64 = 0
     /// Compressed packets read since the start.
     public var packetsRead: Int64 = 0
-    /// How many times a live source was opened again.
+    /// How many times a live source, or a loop that failed, was opened again.
     public var reopens: Int64 = 0
     /// The last failure, in one sentence without secrets.
     public var lastError: String?

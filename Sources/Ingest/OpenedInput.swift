@@ -82,7 +82,7 @@ final class OpenedInput {
     }
 
     /// What libav is told: the URL, the device, its options and deadlines.
-    private static func settings(
+    static func settings(
         _ location: InputLocation, _ options: IngestOptions
     ) -> (url: String, options: Demuxer.Options) {
         switch location.place {
@@ -97,7 +97,14 @@ final class OpenedInput {
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
             return (name, Demuxer.Options(format: format, values: values, readTimeout: limit))
         case .url(let scheme, let text):
-            let values = scheme == "rtsp" ? ["rtsp_flags": "prefer_tcp"] : [:]
+            let values =
+                switch scheme {
+                case "rtsp": ["rtsp_flags": "prefer_tcp"]
+                // In packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. When even that is full, what comes is lost, as
+                // on the way, instead of ending the input (ffmpeg-protocols(1), udp). The address may say otherwise.
+                case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
+                default: [:] as [String: String]
+                }
             return (
                 text,
                 Demuxer.Options(

@@ -66,7 +66,9 @@ final class SoundTrack {
     func beginRound(at start: Int64) {
         flush()
         guard deliveredEnd > start else { return }
-        sink.deliver(AudioBuffer.silence(at: start, count: Int(deliveredEnd - start), format: format))
+        // However far beyond it was: silence replaces everything that is held from its position on.
+        let count = Int(min(deliveredEnd - start, 60 * Int64(format.sampleRate)))
+        sink.deliver(AudioBuffer.silence(at: start, count: count, format: format))
         deliveredEnd = start
     }
 
@@ -90,8 +92,9 @@ final class SoundTrack {
 
     private func take(_ frame: DecodedFrame, _ limit: Int64?, _ timeline: inout SourceTimeline) throws(AVFailure) {
         let base = decoder.stream.timeBase
-        if let pts = frame.pts { timeline.begin(at: pts, in: base) }
-        let stated = frame.pts.flatMap { timeline.position(of: $0, in: base, rate: format.timeBase) }
+        let pts = decoder.time(of: frame)
+        if let pts { timeline.begin(at: pts, in: base) }
+        let stated = pts.flatMap { timeline.position(of: $0, in: base, rate: format.timeBase) }
         if case .starts(let position) = placing.place(stated: stated) {
             deliver(try resampler.flush(), limit, &timeline)
             resampler.start(at: position)

@@ -29,10 +29,10 @@ final class SourceReader {
     private var failure: AVFailure?
     private var damage = 0
 
-    /// A reader of `input` that delivers the wanted tracks.
+    /// A reader of `input` that delivers the wanted tracks, from position `start` in samples on.
     init(
         _ input: OpenedInput, into sink: any SourceSink, video wantedVideo: VideoFormat?,
-        audio wantedAudio: AudioFormat?, loops: Bool, monitor: SourceMonitor
+        audio wantedAudio: AudioFormat?, loops: Bool, start: Int64, monitor: SourceMonitor
     ) throws(IngestError) {
         self.input = input
         self.sink = sink
@@ -55,6 +55,7 @@ final class SourceReader {
         } catch {
             throw IngestError.cannotBeDecoded(input: input.name, reason: error.message)
         }
+        timeline.begin(at: start, rate: format.timeBase)
         let leads = video == nil
         sound =
             wantedAudio == nil
@@ -129,16 +130,27 @@ final class SourceReader {
     }
 
     private func beginRound() throws(IngestError) {
-        guard timeline.beginRound() else { throw IngestError.empty(input: input.name) }
+        var next = timeline
+        guard next.beginRound() else { throw IngestError.empty(input: input.name) }
         do throws(AVFailure) {
             try input.rewind()
         } catch {
             if monitor.isStopped { return }
             throw IngestError.cannotLoop(input: input.name, reason: error.message)
         }
+        timeline = next
         video?.flush()
         sound?.beginRound(at: timeline.start(in: rate))
         inputEnded = false
+    }
+
+    /// Gives up a loop's round that cannot be read on. Returns where another reader can go on, in samples; nil if this
+    /// one delivered nothing.
+    func breakOff() -> Int64? {
+        guard loops, timeline.beginRound() else { return nil }
+        let end = timeline.start(in: rate)
+        sound?.beginRound(at: end)
+        return end
     }
 }
 
@@ -204,6 +216,6 @@ extension SourceReader {
     /// Gives up the oldest sound when there is too much of it before the first picture.
     private func makeSpace() {
         guard let sound, !timeline.hasOrigin else { return }
-        while sound.decoder.queue.bytes > CompressedQueue.byteLimit { _ = sound.decoder.queue.popFirst() }
+        sound.decoder.queue.trim(isLive: input.isLive)
     }
 }

@@ -7,6 +7,9 @@ internal import Media
 ///
 /// All ticks are of the leading track's time base: the picture's if there is one.
 struct SourceTimeline: Hashable {
+    /// Further than this from the first picture (10 years) is no time at all. What passes can be summed in 64 bits.
+    private static let farthest = Duration.seconds(10 * 366 * 86_400)
+
     private let timeBase: TimeBase
     /// How long the last picture lasts, in the time base.
     let frameDuration: Int64
@@ -28,13 +31,15 @@ struct SourceTimeline: Hashable {
     /// Where this round ends so far, in samples of `rate`.
     func end(in rate: TimeBase) -> Int64 { timeBase.rescale(end ?? offset, to: rate) }
 
-    /// Where a picture with these source ticks belongs. Without a timestamp it follows the one before; two pictures
+    /// Where a picture with these source ticks, which ``TrackDecoder`` believed, belongs. Without a timestamp it follows the one before; two pictures
     /// never share a moment.
     mutating func place(_ pts: Int64?) -> Int64 {
         let expected = last.map { $0 + frameDuration } ?? offset
         if origin == nil { origin = pts ?? 0 }
         var position = expected
-        if let pts, let origin { position = pts - origin + offset }
+        if let pts, let origin, (pts - origin).magnitude <= timeBase.ticks(Self.farthest) {
+            position = pts - origin + offset
+        }
         if let last, position <= last { position = last + 1 }
         last = position
         end = position + frameDuration
@@ -44,7 +49,9 @@ struct SourceTimeline: Hashable {
     /// Where sound with `pts` in `base` belongs, in samples of `rate`; nil before the origin is known.
     func position(of pts: Int64, in base: TimeBase, rate: TimeBase) -> Int64? {
         guard let origin else { return nil }
-        return base.rescale(pts, to: rate) - timeBase.rescale(origin, to: rate) + timeBase.rescale(offset, to: rate)
+        let distance = base.rescale(pts, to: rate) - timeBase.rescale(origin, to: rate)
+        guard distance.magnitude <= rate.ticks(Self.farthest) else { return nil }
+        return distance + timeBase.rescale(offset, to: rate)
     }
 
     /// Makes sound at `pts` in `base` the origin, for a source that has no picture, or none that can be decoded.
@@ -71,6 +78,9 @@ struct SourceTimeline: Hashable {
         origin = nil
         return true
     }
+
+    /// Makes the first round, of which nothing was placed yet, begin at `position`, in samples of `rate`.
+    mutating func begin(at position: Int64, rate: TimeBase) { offset = rate.rescale(position, to: timeBase) }
 
     /// Begins anew at 0.
     mutating func restart() {

@@ -39,7 +39,7 @@ final class VideoTrack {
             guardingConversion { () throws(AVFailure) in try converter.finish(deliver: deliver) }
             return .ended
         case .frame(let picture):
-            let pts = picture.pts
+            let pts = decoder.time(of: picture)
             if isLive, timeline.isBroken(by: pts) {
                 converter.reset()
                 timeline.restart()

@@ -21,8 +21,6 @@ public struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
         message = Self.text(of: code)
     }
 
-    /// Whether the input simply ended.
-    public var isEndOfFile: Bool { code == relay_averror_eof }
     /// Whether ``Interrupter/interrupt()`` ended the call.
     public var isInterrupted: Bool { code == relay_averror_exit }
     /// Whether the data, and not the way to it, is at fault; the next packet may be good again.

@@ -35,19 +35,13 @@ public final class Decoder {
                 operation: "find a decoder for", subject: self.subject, code: relay_averror_decoder_not_found)
         }
         context = try AVFailure.unwrap(avcodec_alloc_context3(codec), "allocate a decoder for", self.subject)
-        do {
-            try AVFailure.check(avcodec_parameters_to_context(context, parameters), "set up", self.subject)
-            // Without the packets' time base the decoder cannot move the pts of sound whose priming it cuts off.
-            context.pointee.pkt_timebase = AVRational(
-                num: stream.timeBase.numerator, den: stream.timeBase.denominator)
-            context.pointee.thread_count = stream.kind == .video ? 2 : 1
-            context.pointee.thread_type = threading == .frames ? FF_THREAD_FRAME : FF_THREAD_SLICE
-            try AVFailure.check(avcodec_open2(context, codec, nil), "open a decoder for", self.subject)
-        } catch {
-            var owned: UnsafeMutablePointer<AVCodecContext>? = context
-            avcodec_free_context(&owned)
-            throw error
-        }
+        // From here on every property is set: whatever is thrown, `deinit` frees the context.
+        try AVFailure.check(avcodec_parameters_to_context(context, parameters), "set up", self.subject)
+        // Without the packets' time base the decoder cannot move the pts of sound whose priming it cuts off.
+        context.pointee.pkt_timebase = AVRational(num: stream.timeBase.numerator, den: stream.timeBase.denominator)
+        context.pointee.thread_count = stream.kind == .video ? 2 : 1
+        context.pointee.thread_type = threading == .frames ? FF_THREAD_FRAME : FF_THREAD_SLICE
+        try AVFailure.check(avcodec_open2(context, codec, nil), "open a decoder for", self.subject)
     }
 
     deinit {

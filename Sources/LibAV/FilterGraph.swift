@@ -14,22 +14,25 @@ final class FilterGraph {
     init(
         filters: String, like picture: DecodedFrame, timeBase: TimeBase, subject: String
     ) throws(AVFailure) {
-        self.subject = subject
         let graph = try AVFailure.unwrap(avfilter_graph_alloc(), "allocate filters for", subject)
-        self.graph = graph
         // The encoder needs the other cores.
         graph.pointee.nb_threads = 2
+        let ends: (source: UnsafeMutablePointer<AVFilterContext>, sink: UnsafeMutablePointer<AVFilterContext>)
         do {
             let shape = "video_size=\(picture.width)x\(picture.height):pix_fmt=\(picture.frame.pointee.format)"
-            source = try Self.make(
+            let source = try Self.make(
                 "buffer", "\(shape):time_base=\(timeBase.numerator)/\(timeBase.denominator)", in: graph, subject)
-            sink = try Self.make("buffersink", nil, in: graph, subject)
-            try Self.connect(source, sink, by: filters, in: graph, subject)
+            ends = (source, try Self.make("buffersink", nil, in: graph, subject))
+            try Self.connect(ends.source, ends.sink, by: filters, in: graph, subject)
         } catch {
             var owned: UnsafeMutablePointer<AVFilterGraph>? = graph
             avfilter_graph_free(&owned)
             throw error
         }
+        // Only now: once every property is set, an error would run `deinit`, which frees the graph as well.
+        self.graph = graph
+        self.subject = subject
+        (source, sink) = ends
     }
 
     deinit {

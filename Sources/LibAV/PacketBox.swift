@@ -27,8 +27,6 @@ public final class PacketBox {
     public var pts: Int64? { packet.pointee.pts.asTimestamp }
     /// Decoding time in ticks of the stream's time base, if it is known.
     public var dts: Int64? { packet.pointee.dts.asTimestamp }
-    /// How long the packet lasts in ticks of the stream's time base; 0 when unknown.
-    public var duration: Int64 { packet.pointee.duration }
 
     /// Moves both times by `ticks`.
     public func shift(by ticks: Int64) {
@@ -43,10 +41,16 @@ extension Int64 {
 }
 
 extension AVRational {
-    /// The fraction as a time base, if it is positive.
-    var asTimeBase: TimeBase? { num > 0 && den > 0 ? TimeBase(num, den) : nil }
+    /// The fraction as a time base, if it is positive and a tick lasts no more than an hour: no clock is so coarse,
+    /// and a few ticks of it would already leave 64 bits of nanoseconds.
+    var asTimeBase: TimeBase? { num > 0 && den > 0 && num / den < 3600 ? TimeBase(num, den) : nil }
     /// The fraction as a rate, if it is positive.
     var asFrameRate: FrameRate? { num > 0 && den > 0 ? FrameRate(num, den) : nil }
-    /// The fraction as the shape of a pixel, if it is positive.
-    var asAspectRatio: SampleAspectRatio? { num > 0 && den > 0 ? SampleAspectRatio(num, den) : nil }
+    /// The fraction as the shape of a pixel, if it is positive. Its parts fit 16 bits, as ITU-T H.264 table E-1 wants;
+    /// a shape that cannot be said so is no shape.
+    var asAspectRatio: SampleAspectRatio? {
+        var (across, down) = (Int32(0), Int32(0))
+        av_reduce(&across, &down, Int64(num), Int64(den), 65_535)
+        return across > 0 && down > 0 ? SampleAspectRatio(across, down) : nil
+    }
 }

@@ -19,15 +19,15 @@ struct PictureFit: Hashable {
     /// a viewer sees. Bars thinner than two pixels are not drawn: they come of rounding, not of another shape.
     init(width: Int, height: Int, aspect: SampleAspectRatio, target: VideoFormat) {
         // Width to height of the picture, in pixels of the target.
-        let across = Int64(width) * Int64(aspect.horizontal) * Int64(target.sampleAspectRatio.vertical)
-        let down = Int64(height) * Int64(aspect.vertical) * Int64(target.sampleAspectRatio.horizontal)
+        let across = Int128(width) * Int128(aspect.horizontal) * Int128(target.sampleAspectRatio.vertical)
+        let down = Int128(height) * Int128(aspect.vertical) * Int128(target.sampleAspectRatio.horizontal)
         let (full, tall) = (Int64(target.width), Int64(target.height))
-        let wide = Int128(full) * Int128(down) <= Int128(tall) * Int128(across)
+        let wide = Int128(full) * down <= Int128(tall) * across
         var fitted = (width: full, height: tall)
         if wide {
-            fitted.height = Int64(clamping: (Int128(full) * Int128(down) + Int128(across) / 2) / Int128(across))
+            fitted.height = Int64(clamping: (Int128(full) * down + across / 2) / across)
         } else {
-            fitted.width = Int64(clamping: (Int128(tall) * Int128(across) + Int128(down) / 2) / Int128(down))
+            fitted.width = Int64(clamping: (Int128(tall) * across + down / 2) / down)
         }
         self.width = Self.even(fitted.width, within: full)
         self.height = Self.even(fitted.height, within: tall)

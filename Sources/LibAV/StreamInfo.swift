@@ -31,8 +31,6 @@ public struct StreamInfo: Sendable {
     public let kind: TrackKind
     /// The time base of its packets and frames.
     public let timeBase: TimeBase
-    /// Time of the first packet in ticks of ``timeBase``, if it is known.
-    public let startTime: Int64?
     /// The codec's name.
     public let codecName: String
     /// For a picture.
@@ -77,7 +75,6 @@ extension StreamInfo {
         }
         index = Int(stream.pointee.index)
         timeBase = base
-        startTime = stream.pointee.start_time.asTimestamp
         codecName = String(cString: avcodec_get_name(source.pointee.codec_id))
         parameters = try CodecParameters(copying: source, subject: subject)
     }

@@ -2,6 +2,7 @@
 
 import Dispatch
 import Foundation
+import Glibc
 import Ingest
 import Logging
 import Media
@@ -20,12 +21,29 @@ struct LiveTests {
             ])
     }
 
+    /// A UDP port that the kernel found free just now.
+    private func freePort() throws -> Int {
+        let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                bind(descriptor, generic, length) == 0 && getsockname(descriptor, generic, &length) == 0
+            }
+        }
+        try #require(isBound)
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+
     @Test("A clock that jumps begins a new timeline, and stopping ends a read that waits for ever")
     func jumpAndStop() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=3", "-f", "lavfi", "-i", "sine=440:d=3:r=48000", "-c:v",
             "libx264", "-preset", "ultrafast", "-g", "10", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
-        let port = Int.random(in: 20_000...50_000)
+        let port = try freePort()
         let opened = Mutex<(any MediaSource)?>(nil)
         let isOpen = DispatchSemaphore(value: 0)
         let sink = CollectingSink()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Ingest
+import Logging
 import Media
 import Testing
 
@@ -66,5 +68,33 @@ struct LoopTests {
         try clip.play(into: sink, loop: true)
         #expect(sink.taken.jumps.isEmpty)
         #expect(onset(Array(sink.taken.sound[96_000..<144_000]), threshold: 0.01) == 24_001)
+    }
+
+    @Test("A loop that cannot be read again from its start is opened again and goes on where it was")
+    func reopened() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", "sine=1000:d=1:r=48000", "-c:v",
+            "rawvideo", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le", suffix: ".nut")
+        // A pipe can be read, but not rewound, and every writer sends the clip anew.
+        let pipe = NSTemporaryDirectory() + "relay-pipe-\(UUID().uuidString)"
+        try Clip.run("mkfifo", [pipe])
+        defer { try? FileManager.default.removeItem(atPath: pipe) }
+        let writer = Process()
+        writer.executableURL = URL(fileURLWithPath: "/bin/sh")
+        writer.arguments = ["-c", "for i in 1 2; do cat \(clip.path) > \(pipe); sleep 0.5; done"]
+        try writer.run()
+        defer { writer.terminate() }
+        let source = try SourceOpener.open(
+            InputLocation(pipe), options: IngestOptions(loop: true), logger: Logger(label: "test"))
+        let sink = CollectingSink(pictures: 50, sound: 96_000)
+        source.start(into: sink, video: source.description.video, audio: .program)
+        #expect(sink.waitUntilDone())
+        let taken = sink.taken
+        source.stop()
+        #expect(taken.pictures.prefix(50).map(\.nanoseconds) == (0..<50).map { $0 * 40_000_000 })
+        #expect(taken.starved == [.video, .audio])
+        #expect(taken.restarts == 0)
+        #expect(taken.ended.isEmpty)
+        #expect(source.status.reopens == 1)
     }
 }

@@ -88,8 +88,27 @@ struct TimelineTests {
         expect(filter.shift(dts: 90_000, stream: 0, base: .mpegTS), 0)
         expect(filter.shift(dts: 93_600, stream: 0, base: .mpegTS), 0)
         let shift = filter.shift(dts: 9_000_000, stream: 0, base: .mpegTS)
-        #expect(shift == 93_600 - 9_000_000)
+        #expect(shift == 97_200 - 9_000_000)
         expect(filter.shift(dts: 9_000_000, stream: 1, base: .mpegTS), shift)
+    }
+
+    @Test("Tracks that cross a seam one after the other end up with one shift", arguments: [9_000_000, 90_000])
+    func crossing(second: Int64) {
+        var filter = DiscontinuityFilter()
+        for dts in stride(from: Int64(900_000), to: 1_080_000, by: 3600) {
+            expect(filter.shift(dts: dts, stream: 0, base: .mpegTS), 0)
+            if dts < 1_062_000 { expect(filter.shift(dts: dts, stream: 1, base: .mpegTS), 0) }
+        }
+        let shift = 1_080_000 - second
+        for index in Int64(0)..<5 {
+            expect(filter.shift(dts: second + index * 3600, stream: 0, base: .mpegTS), shift)
+            // What sound had before the seam and comes behind it stays where it was.
+            expect(filter.shift(dts: 1_062_000 + index * 3600, stream: 1, base: .mpegTS), 0)
+        }
+        for index in Int64(5)..<10 {
+            expect(filter.shift(dts: second + index * 3600, stream: 0, base: .mpegTS), shift)
+            expect(filter.shift(dts: second + (index - 5) * 3600, stream: 1, base: .mpegTS), shift)
+        }
     }
 
     @Test(

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import Media
+import Testing
+
+@testable import Ingest
+@testable import LibAV
+
+@Suite("Hostile numbers")
+struct HostileNumberTests {
+    private static let bases = [TimeBase(1, .max), .nanoseconds, .mpegTS, TimeBase(3599, 1)]
+    private static let ticks: [Int64] = [.min, .min + 1, -(1 << 62), -1, 0, 1, 1 << 61, 1 << 62, .max - 1, .max]
+
+    @Test("No timestamp of 64 bits stops the program", arguments: bases)
+    func timestamps(base: TimeBase) {
+        let sound = TimeBase(1, 48_000)
+        for first in Self.ticks {
+            var timeline = SourceTimeline(timeBase: base, frameDuration: 1)
+            var placing = SoundTimeline(sampleRate: 48_000)
+            for next in [first] + Self.ticks {
+                let pts = TrackDecoder.believed(next, in: base)
+                _ = timeline.isBroken(by: pts)
+                let position = timeline.place(pts)
+                #expect(base.rescale(position, to: .nanoseconds).magnitude < 1 << 62)
+                let stated = pts.flatMap { timeline.position(of: $0, in: base, rate: sound) }
+                _ = placing.place(stated: stated)
+                placing.advance(to: stated ?? 0)
+            }
+        }
+    }
+
+    @Test("A clock that ticks once in 68 years is none")
+    func coarseClock() {
+        #expect(AVRational(num: .max, den: 1).asTimeBase == nil)
+        #expect(AVRational(num: 600, den: 1).asTimeBase == TimeBase(600, 1))
+    }
+
+    @Test("Times of the system's clock are believed, those that no clock shows are not")
+    func belief() {
+        let now: Int64 = 1_800_000_000
+        #expect(TrackDecoder.believed(now * 1_000_000, in: TimeBase(1, 1_000_000)) == now * 1_000_000)
+        #expect(TrackDecoder.believed(now * 1_000_000_000, in: .nanoseconds) == now * 1_000_000_000)
+        #expect(TrackDecoder.believed(.max, in: .mpegTS) == nil)
+        #expect(TrackDecoder.believed(.min, in: .nanoseconds) == nil)
+        #expect(TrackDecoder.believed(1 << 40, in: TimeBase(1, 1)) == nil)
+        #expect(TrackDecoder.believed(nil, in: .mpegTS) == nil)
+    }
+
+    @Test(
+        "No shape of a pixel stops the program",
+        arguments: [(Int32.max, Int32.max - 1), (.max, 1), (1, .max), (.max, 3), (7, .max - 4), (0, 1), (-1, 1)])
+    func shapes(across: Int32, down: Int32) {
+        let shape = AVRational(num: across, den: down).asAspectRatio
+        #expect(max(shape?.horizontal ?? 1, shape?.vertical ?? 1) <= 65_535)
+        guard across > 0 else {
+            #expect(shape == nil)
+            return
+        }
+        let given = SampleAspectRatio(across, down)
+        for own in [given, SampleAspectRatio(down, across), .square] {
+            let target = VideoFormat(width: 8192, height: 8192, frameRate: FrameRate(25), sampleAspectRatio: own)
+            let fit = PictureFit(width: 65_535, height: 65_535, aspect: given, target: target)
+            #expect((2...8192).contains(fit.width))
+            #expect((2...8192).contains(fit.height))
+        }
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import Media
+import Testing
+
+@testable import LibAV
+
+@Suite("Owners of libav's objects")
+struct OwnershipTests {
+    @Test("A decoder that cannot be opened throws, and frees its context once")
+    func decoder() throws {
+        var source = avcodec_parameters_alloc()
+        defer { avcodec_parameters_free(&source) }
+        let parameters = try #require(source)
+        parameters.pointee.codec_type = AVMEDIA_TYPE_AUDIO
+        parameters.pointee.codec_id = AV_CODEC_ID_PCM_S16LE  // without channels, which its decoder refuses
+        let stream = StreamInfo(
+            index: 0, kind: .audio, timeBase: .milliseconds, codecName: "pcm", video: nil, sampleRate: 0,
+            parameters: try CodecParameters(copying: parameters, subject: "test"))
+        for _ in 0..<20 {
+            #expect(throws: AVFailure.self) {
+                _ = try Decoder(stream, threading: .frames, subject: "test")
+            }
+        }
+    }
+
+    @Test("Filters that cannot be set up throw, and free their graph once", arguments: ["no_such", "crop=99999"])
+    func filters(description: String) throws {
+        let picture = try DecodedFrame(subject: "test")
+        picture.frame.pointee.width = 320
+        picture.frame.pointee.height = 180
+        picture.frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+        for _ in 0..<20 {
+            #expect(throws: AVFailure.self) {
+                _ = try FilterGraph(filters: description, like: picture, timeBase: .milliseconds, subject: "test")
+            }
+        }
+    }
+}
