@@ -45,10 +45,15 @@ struct StatusBlock {
         now.frameRate.timeBase.rescale(now.program.frames, to: TimeBase(1, 1), rounding: .down)
     }
 
+    /// How many times faster than the program the encoder was since the snapshot before: program time by the time that the
+    /// program's thread spent in the encoder. At 1 it cannot keep up.
+    private var speed: Double {
+        let frames = now.program.frames - (before?.program.frames ?? 0)
+        let busy = now.encoder.busySeconds - (before?.encoder.busySeconds ?? 0)
+        return busy > 0 ? Double(frames) / now.frameRate.value / busy : 0
+    }
+
     private var program: String {
-        let frames = now.program.frames
-        let encoded = Double(frames) / now.frameRate.value
-        let speed = now.encoder.busySeconds > 0 ? encoded / now.encoder.busySeconds : 0
         let parts = [
             Self.clock(seconds), "\(Self.decimal(rate(\.program.frames))) fps",
             "encoder \(Self.decimal(speed))x", "\(Int(rate(\.encoder.bytes) * 8 / 1000)) kbit/s",

@@ -39,7 +39,9 @@ struct StatusBlockTests {
         now.encoder.busySeconds = 360
         now.program.skippedFrames = 3
         now.feed.framesRepeated = 2
-        let line = lines(now, before: status(frames: 107_863, bytes: 1_000_000), interval: 2)[0]
+        var before = status(frames: 107_863, bytes: 1_000_000)
+        before.encoder.busySeconds = 359.8
+        let line = lines(now, before: before, interval: 2)[0]
         #expect(line == "01:00:01  30.0 fps  encoder 10.0x  2000 kbit/s  repeated 2  dropped 3")
     }
 
