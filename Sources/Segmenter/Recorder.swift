@@ -39,7 +39,8 @@ public final class Recorder: PacketConsumer, RecordingControl {
         let channel = SegmentName.safe(configuration.channel)
         packets = RecorderQueue(limit: configuration.queueLimitBytes)
         queue = DispatchQueue(label: "relay.recorder.\(channel)")
-        closer = SegmentCloser(channel: channel, status: box, logger: logger)
+        closer = SegmentCloser(
+            directory: configuration.directory, channel: channel, status: box, logger: logger)
         self.keyframes = keyframes
         self.clock = clock
         let environment = RecorderEngine.Environment(
@@ -116,6 +117,9 @@ public final class Recorder: PacketConsumer, RecordingControl {
 
     /// Waits until all that was asked of the recorder's queue so far is done; for tests.
     func settle() { queue.sync {} }
+
+    /// Waits until all files handed to the closer so far are closed; for tests.
+    func settleCloser() { closer.settle() }
 
     /// A snapshot for status and metrics.
     public var status: RecorderStatus {

@@ -157,7 +157,7 @@ extension RecorderEngine {
                 description: environment.description,
                 tags: MovieTags(
                     channel: configuration.channel, start: time,
-                    encoderSettings: environment.description.video.encoderSettings),
+                    encoderSettings: environment.description.video.encoderSettings, version: configuration.version),
                 fragmentDuration: configuration.fragmentDuration)
             sequence = number
             do throws(FileFailure) {
@@ -217,6 +217,7 @@ extension RecorderEngine {
             try environment.configuration.directory.probe(bytes: failure.isOutOfSpace ? Self.spaceProbeBytes : 0)
             logger.notice("recording is possible again; it goes on at the next keyframe")
             mode = .active
+            environment.closer.retry()
             environment.keyframes.requestKeyframe(at: nil)
         } catch {
             mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
@@ -230,7 +231,8 @@ extension RecorderEngine {
     /// Closes the open file and records nothing until ``resume()``.
     func suspend(_ reason: String) {
         if case .suspended = mode { return }
-        logger.error("recording suspended: \(reason)")
+        // Whoever suspends has said why at the level it deserves.
+        logger.info("recording suspended: \(reason)")
         endFile()
         mode = .suspended(reason)
         beginGap(reason)
@@ -242,6 +244,7 @@ extension RecorderEngine {
         guard case .suspended = mode else { return }
         logger.notice("recording resumed; it goes on at the next keyframe")
         mode = .active
+        environment.closer.retry()
         environment.keyframes.requestKeyframe(at: nil)
     }
 

@@ -146,24 +146,27 @@ final class SegmentFile {
     /// Writes what is pending; part of a proper end.
     func flush() throws(FileFailure) { try writeFragment(next: nil) }
 
-    /// Makes the file a plain MP4 and gives it its final name, which is returned. Takes as long as its tables are
-    /// long, however much media it holds. If there is no space for the tables, the file stays fragmented, which is
-    /// valid too.
-    func close() throws(FileFailure) -> (fileName: String, failure: FileFailure?) {
+    /// What became of a file at its close.
+    enum Closing: Equatable {
+        /// It is a plain MP4 of `bytes`.
+        case finished(fileName: String, bytes: Int64)
+        /// Nothing was recorded in it; it is removed.
+        case empty
+    }
+
+    /// Makes the file a plain MP4 and gives it its final name. Takes as long as its tables are long, however much media
+    /// it holds. After a failure it keeps the name of an open file, so that ``SegmentRecovery`` takes it up again.
+    /// Without `isDurable` it does not wait for the disk.
+    func close(isDurable: Bool = true) throws(FileFailure) -> Closing {
         guard try descriptor.attributes().links > 0 else {
             throw FileFailure("close", descriptor.path, text: "the file was removed")
         }
         guard sequence > 0 else {
-            unlink(descriptor.path)
-            throw FileFailure("close", descriptor.path, text: "nothing was recorded in it")
+            guard unlink(descriptor.path) == 0 else { throw FileFailure("remove", descriptor.path, code: errno) }
+            return .empty
         }
-        var failure: FileFailure?
-        do {
-            try HybridFinish.complete(descriptor, layout, tables, mediaEnd: bytes)
-        } catch {
-            failure = error
-        }
-        return (try HybridFinish.rename(name, in: directory), failure)
+        let size = try HybridFinish.complete(descriptor, layout, tables, mediaEnd: bytes, isDurable: isDurable)
+        return .finished(fileName: try HybridFinish.rename(name, in: directory), bytes: size)
     }
 }
 
