@@ -75,7 +75,8 @@ final class SegmentCloser: Sendable {
             switch try file.close(isDurable: !isHurried) {
             case .finished(let fileName, let bytes):
                 finished(fileName, ["frames": "\(file.frames)", "bytes": "\(bytes)"])
-            case .empty: logger.debug("segment removed: nothing was recorded in it", metadata: ["segment": "\(file.name)"])
+            case .empty:
+                logger.debug("segment removed: nothing was recorded in it", metadata: ["segment": "\(file.name)"])
             }
             if backlog.isUnfinished { retry() }
         } catch {

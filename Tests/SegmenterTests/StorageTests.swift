@@ -120,7 +120,9 @@ private final class Counter: Sendable {
             watched.check()
         }
         // A fragment each two seconds, 2 MB/s, until the reserve is reached.
-        for second in 0..<160 { step(400_000_000 - Int64(second) * 2_000_000, writing: second % 2 == 0 ? 0 : 4_000_000) }
+        for second in 0..<160 {
+            step(400_000_000 - Int64(second) * 2_000_000, writing: second % 2 == 0 ? 0 : 4_000_000)
+        }
         #expect(watched.status.state == .stopped)
         // Ten minutes of nothing, then just enough space to go on.
         for _ in 0..<600 { step(99_000_000, writing: 0) }
