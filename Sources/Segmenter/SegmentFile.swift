@@ -36,6 +36,7 @@ final class SegmentFile {
     private var tables: [UInt32: SampleTable] = [:]
     private var video: TrackWriter
     private var audio: TrackWriter
+    private var order = PresentationOrder()
     private let fragmentDuration: Int64
     private var fragmentEnd: Int64
     private var sequence: UInt32 = 0
@@ -84,7 +85,21 @@ final class SegmentFile {
     }
 
     /// Pictures that were appended and are not on disk yet.
-    var pendingFrames: Int { video.pending.count }
+    var pendingPictures: [EncodedPacket] { video.pending }
+
+    /// Forgets the last pending pictures if some that are shown before them are missing, and returns them: a file that
+    /// is to end here then shows no hole. What is kept was decoded earlier, so none of it depends on them.
+    func dropDisordered() -> [EncodedPacket] {
+        guard let whole = order.wholePrefix, whole < video.pending.count else { return [] }
+        let dropped = Array(video.pending[whole...])
+        video.pending.removeSubrange(whole...)
+        return dropped
+    }
+
+    private func appendPicture(_ packet: EncodedPacket) {
+        video.pending.append(packet)
+        order.append(packet, count: video.pending.count)
+    }
 
     /// Appends a packet; writes a fragment when one is full, and returns how long the writing took in nanoseconds.
     /// After a failure the file ends with its last whole fragment and can only be closed.
@@ -94,14 +109,14 @@ final class SegmentFile {
             return nil
         }
         guard packet.dtsNanoseconds >= fragmentEnd, !video.pending.isEmpty else {
-            video.pending.append(packet)
+            appendPicture(packet)
             return nil
         }
         let began = clock.now
         try writeFragment(next: packet)
         let elapsed = clock.now - began
         while fragmentEnd <= packet.dtsNanoseconds { fragmentEnd += max(1, fragmentDuration) }
-        video.pending.append(packet)
+        appendPicture(packet)
         return elapsed
     }
 
@@ -133,6 +148,7 @@ final class SegmentFile {
         let ends = video.pending.map { $0.timeBase.rescale($0.pts + $0.duration, to: .nanoseconds) }
         recordedEnd = max(recordedEnd, ends.max() ?? 0)
         video.pending.removeAll(keepingCapacity: true)
+        order.wrote()
         audio.pending.removeAll(keepingCapacity: true)
     }
 
