@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
+
 /// Why bytes are not what this module writes.
 struct MP4Failure: Error, Equatable, CustomStringConvertible {
     let description: String
@@ -75,6 +77,23 @@ struct BoxReader {
         var result: [(type: String, body: BoxReader, whole: ArraySlice<UInt8>)] = []
         while reader.count > 0 { result.append(try reader.box()) }
         return result
+    }
+
+    /// Where `mark`, which is not empty, stands in `bytes`.
+    static func positions(of mark: [UInt8], in bytes: [UInt8]) -> [Int] {
+        bytes.withUnsafeBytes { bytes in
+            var positions: [Int] = []
+            guard let base = bytes.baseAddress else { return positions }
+            var index = 0
+            while index + mark.count <= bytes.count,
+                let found = memchr(base + index, CInt(mark[0]), bytes.count - mark.count + 1 - index)
+            {
+                index = found - UnsafeMutableRawPointer(mutating: base)
+                if memcmp(base + index, mark, mark.count) == 0 { positions.append(index) }
+                index += 1
+            }
+            return positions
+        }
     }
 
     /// The first box of `type` among those that are left.

@@ -120,7 +120,8 @@ final class FileDescriptor {
     static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {
         // `renameat2(RENAME_NOREPLACE)` is not in Swift's Glibc module; a hard link refuses to overwrite as well.
         if link(path, target) == 0 {
-            unlink(path)
+            // The new name stays either way: whoever finds both names of one file removes the old one again.
+            guard unlink(path) == 0 else { throw FileFailure("remove", path, code: errno) }
             return true
         }
         if errno == EEXIST { return false }

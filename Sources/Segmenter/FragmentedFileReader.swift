@@ -6,8 +6,10 @@ internal import Media
 struct FragmentedFile {
     var layout: MovieLayout
     var tables: [UInt32: SampleTable] = [:]
-    /// Where the last whole fragment ends.
+    /// Where the media ends: behind the last whole fragment, or at the file's end if what follows was not all searched.
     var mediaEnd: Int64
+    /// Bytes before ``mediaEnd`` that are in no whole fragment.
+    var skippedBytes: Int64 = 0
     var fragments = 0
 
     var frames: Int { layout.tracks.first { $0.kind == .video }.flatMap { tables[$0.id] }?.count ?? 0 }
@@ -24,13 +26,20 @@ struct FragmentedFileReader {
 
     private let descriptor: FileDescriptor
     private let size: Int64
+    private let searchLimit: Int64
 
     private static let headSize = Int64(MovieBox.fileTypeSize + MovieBox.placeholderSize)
     private static let movieLimit: Int64 = 1 << 20
     private static let fragmentLimit: Int64 = 16 << 20
+    private static let searchBlock = 1 << 20
+    /// A fragment that begins a day or more behind the last one is damaged: files are cut where the program stops.
+    private static let longestJump: Int64 = 86_400
 
-    init(_ descriptor: FileDescriptor) throws(FileFailure) {
+    /// A reader that searches at most `searchLimit` bytes behind a damage for what follows it: at most a minute or so
+    /// of reading, on the slowest of disks.
+    init(_ descriptor: FileDescriptor, searchLimit: Int64 = 4 << 30) throws(FileFailure) {
         self.descriptor = descriptor
+        self.searchLimit = searchLimit
         size = try descriptor.attributes().size
     }
 
@@ -53,15 +62,47 @@ struct FragmentedFileReader {
         var file = FragmentedFile(
             layout: try MovieReader.layout(BoxReader(movie.dropFirst(8))),
             mediaEnd: Self.headSize + Int64(movie.count))
-        while let end = try wholeFragment(at: file.mediaEnd, &file) {
-            file.mediaEnd = end
-            file.fragments += 1
-        }
+        repeat {
+            while let end = try wholeFragment(at: file.mediaEnd, &file) {
+                file.mediaEnd = end
+                file.fragments += 1
+            }
+        } while try resynchronise(&file)
         return .open(file)
     }
 
-    /// Like ``fragment(at:_:)``, but bytes that make no sense are the end of the file's good part. A disk that cannot
-    /// be read is not: what lies behind may be whole.
+    /// Looks for the next whole fragment behind bytes that make no sense, takes it in and says whether there is one.
+    /// One damaged sector must not cost the hour behind it.
+    private func resynchronise(_ file: inout FragmentedFile) throws -> Bool {
+        // A fragment's type stands four bytes behind its beginning.
+        let mark = Array("moof".utf8)
+        let damage = file.mediaEnd
+        let limit = min(size, damage + searchLimit)
+        var offset = damage + 5
+        while offset < limit {
+            let block = try descriptor.read(at: offset, count: Int(min(Int64(Self.searchBlock), limit - offset)))
+            for index in BoxReader.positions(of: mark, in: block) {
+                let start = offset + Int64(index) - 4
+                guard let end = try wholeFragment(at: start, &file) else { continue }
+                file.skippedBytes += start - damage
+                file.mediaEnd = end
+                file.fragments += 1
+                return true
+            }
+            guard block.count == Self.searchBlock else { break }
+            // The next block begins with what could be the beginning of a mark.
+            offset += Int64(block.count - mark.count + 1)
+        }
+        if limit < size {
+            // What was not searched is kept, for somebody with more patience.
+            file.skippedBytes += size - damage
+            file.mediaEnd = size
+        }
+        return false
+    }
+
+    /// Like ``fragment(at:_:)``, but bytes that make no sense are no fragment. A disk that cannot be read is another
+    /// matter: what lies behind may be whole.
     private func wholeFragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
         do {
             return try fragment(at: offset, &file)
@@ -73,20 +114,26 @@ struct FragmentedFileReader {
     private func closed(mediaSize: UInt64) throws -> Content {
         let start = Int64(MovieBox.fileTypeSize)
         guard let media = Int64(exactly: mediaSize), media >= 16, media <= size - start,
-            let movie = try bytes(of: "moov", at: start + media, limit: size)
+            let length = try length(of: "moov", at: start + media, limit: size)
         else { throw MP4Failure(description: "its index is missing") }
-        guard start + media + Int64(movie.count) == size else {
+        guard start + media + length == size else {
             throw MP4Failure(description: "something follows its index")
         }
         return .closed
     }
 
-    /// The whole box of `type` at `offset`; nil if it is not complete or another.
-    private func bytes(of type: String, at offset: Int64, limit: Int64) throws -> [UInt8]? {
+    /// How long the box of `type` at `offset` is; nil if it is not complete or another.
+    private func length(of type: String, at offset: Int64, limit: Int64) throws -> Int64? {
         var header = BoxReader(try descriptor.read(at: offset, count: 8)[...])
         guard header.count == 8 else { return nil }
         let (length, found) = (Int64(try header.u32()), try header.code())
         guard found == type, length >= 8, length <= limit, length <= size - offset else { return nil }
+        return length
+    }
+
+    /// The whole box of `type` at `offset`; nil if it is not complete or another.
+    private func bytes(of type: String, at offset: Int64, limit: Int64) throws -> [UInt8]? {
+        guard let length = try length(of: type, at: offset, limit: limit) else { return nil }
         let bytes = try descriptor.read(at: offset, count: Int(length))
         return bytes.count == Int(length) ? bytes : nil
     }
@@ -105,7 +152,10 @@ struct FragmentedFileReader {
             let bytes = run.samples.reduce(Int64(0)) { $0 + Int64($1.size) }
             guard media.contains(run.offset), media.contains(run.offset + bytes) else { return nil }
             let last = file.tables[id]?.lastDecodeTime ?? 0
-            guard let first = run.samples.first, first.decodeTime >= last else { return nil }
+            let timescale = file.layout.tracks.first { $0.id == id }?.timescale ?? 1
+            guard let first = run.samples.first, first.decodeTime >= last,
+                first.decodeTime - last < Int64(timescale) * Self.longestJump
+            else { return nil }
             runs.append((id, run))
         }
         guard !runs.isEmpty else { return nil }

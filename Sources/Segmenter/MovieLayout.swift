@@ -75,6 +75,8 @@ struct MovieTags {
     var start: UTCTime
     /// The encoder's settings in its own words: pieces made later must repeat them.
     var encoderSettings: String
+    /// The program's version; empty if it is not to be named.
+    var version = ""
 
     /// Seconds from 1904-01-01, where the format's calendar begins, to 1970-01-01.
     private static let epoch: Int64 = 2_082_844_800
@@ -94,7 +96,7 @@ struct MovieTags {
                 meta.box("ilst") { list in
                     Self.item("\u{A9}nam", channel, &list)
                     Self.item("\u{A9}day", start.extended, &list)
-                    Self.item("\u{A9}too", "relay", &list)
+                    Self.item("\u{A9}too", version.isEmpty ? "relay" : "relay \(version)", &list)
                     if !encoderSettings.isEmpty { Self.item("\u{A9}cmt", encoderSettings, &list) }
                 }
             }

@@ -83,7 +83,7 @@ public struct RecordDirectory: Sendable {
     /// The highest sequence number that `channel` has used here, open, closed or broken; 0 if none.
     func lastSequence(of channel: String) throws(FileFailure) -> Int {
         let channel = SegmentName.safe(channel)
-        return try entries().compactMap(SegmentName.init(fileName:)).filter { $0.channel == channel }
+        return try entries().compactMap(SegmentName.init(usedBy:)).filter { $0.channel == channel }
             .map(\.sequence).max() ?? 0
     }
 }

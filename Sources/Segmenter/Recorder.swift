@@ -39,12 +39,14 @@ public final class Recorder: PacketConsumer, RecordingControl {
         let channel = SegmentName.safe(configuration.channel)
         packets = RecorderQueue(limit: configuration.queueLimitBytes)
         queue = DispatchQueue(label: "relay.recorder.\(channel)")
-        closer = SegmentCloser(channel: channel, status: box, logger: logger)
+        closer = SegmentCloser(
+            directory: configuration.directory, channel: channel, status: box, logger: logger)
         self.keyframes = keyframes
         self.clock = clock
         let environment = RecorderEngine.Environment(
             configuration: configuration, description: description, keyframes: keyframes, clock: clock,
-            wallClock: wallClock, logger: logger, status: box, closer: closer)
+            wallClock: wallClock, queued: { [packets] in packets.depth.milliseconds }, logger: logger, status: box,
+            closer: closer)
         engine = Mutex(RecorderEngine(environment))
     }
 
@@ -55,6 +57,23 @@ public final class Recorder: PacketConsumer, RecordingControl {
     public func wake() {
         guard packets.claimDrain() else { return }
         queue.async { self.drain() }
+    }
+
+    /// Waits while more than half of the queue's bound is queued. Only for a program that no clock paces: a live one
+    /// must not wait for a disk. Returns at once if nothing is being written because the recorder is suspended, has
+    /// failed or is over. Blocks the calling thread, which must not be one that the recorder needs.
+    public func waitForRoom() {
+        wake()
+        // Looked at again five times a second, for what changes without anything being taken out of the queue.
+        while isWriting, !packets.waitForRoom(upTo: .milliseconds(200)) {}
+    }
+
+    private var isWriting: Bool {
+        guard !isOver.withLock({ $0 }) else { return false }
+        switch box.value.withLock({ $0.state }) {
+        case .waiting, .recording: return true
+        case .suspended, .failed, .stopped: return false
+        }
     }
 
     private func drain() {
@@ -116,6 +135,9 @@ public final class Recorder: PacketConsumer, RecordingControl {
 
     /// Waits until all that was asked of the recorder's queue so far is done; for tests.
     func settle() { queue.sync {} }
+
+    /// Waits until all files handed to the closer so far are closed; for tests.
+    func settleCloser() { closer.settle() }
 
     /// A snapshot for status and metrics.
     public var status: RecorderStatus {

@@ -15,12 +15,14 @@ public struct RecorderConfiguration: Sendable {
     /// When the program's time 0 was on air. Without it, it is reckoned from the arrival of the first packet, which is
     /// late by the encoder's delay.
     public var programStart: UTCTime?
+    /// The program's version, which each file names as its maker's.
+    public var version: String
 
     /// A configuration with the usual fragments (500 ms) and bound (256 MiB).
     public init(
         directory: RecordDirectory, channel: String, length: SegmentLength,
         fragmentDuration: Duration = .milliseconds(500), queueLimitBytes: Int = 256 << 20,
-        programStart: UTCTime? = nil
+        programStart: UTCTime? = nil, version: String = ""
     ) {
         self.directory = directory
         self.channel = channel
@@ -28,5 +30,6 @@ public struct RecorderConfiguration: Sendable {
         self.fragmentDuration = fragmentDuration
         self.queueLimitBytes = queueLimitBytes
         self.programStart = programStart
+        self.version = version
     }
 }

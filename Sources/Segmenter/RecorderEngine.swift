@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// What the recorder does with packets; confined to its queue.
 final class RecorderEngine {
-    private enum Mode {
+    enum Mode {
         case active
         case suspended(String)
         case failed(FileFailure, probeAt: Int64)
@@ -19,25 +19,26 @@ final class RecorderEngine {
         var keyframes: any KeyframeRequester
         var clock: any MonotonicClock
         var wallClock: @Sendable () -> UTCTime
+        /// Milliseconds of media that wait for the engine.
+        var queued: @Sendable () -> Int64
         var logger: Logger
         var status: RecorderStatusBox
         var closer: SegmentCloser
     }
 
-    private let environment: Environment
-    private var cutter: SegmentCutter
-    private var mode = Mode.active
-    private var file: SegmentFile?
+    let environment: Environment
+    var cutter: SegmentCutter
+    var mode = Mode.active
+    var file: SegmentFile?
     private var gap: RecordingGap?
     private var sequence: Int?
-    private var latency = LatencyHistogram()
+    var latency = LatencyHistogram()
     /// Where the last picture on disk ends, in nanoseconds of program time.
     private var recordedEnd: Int64?
     private var lastVideoEnd: Int64 = 0
-    private var closedBytes: Int64 = 0
-    private var closedFrames = 0
-    /// Wall-clock milliseconds at program time 0.
-    private var programStart: Int64?
+    var closedBytes: Int64 = 0
+    var closedFrames = 0
+    private var dating: SegmentDating
 
     private static let probeInterval: Int64 = 1_000_000_000
     /// What must fit before a full disk counts as no longer full.
@@ -47,7 +48,7 @@ final class RecorderEngine {
         self.environment = environment
         cutter = SegmentCutter(
             length: environment.configuration.length, frameRate: environment.description.video.format.frameRate)
-        programStart = environment.configuration.programStart?.milliseconds
+        dating = SegmentDating(programStart: environment.configuration.programStart)
     }
 
     private var logger: Logger { environment.logger }
@@ -60,19 +61,16 @@ final class RecorderEngine {
             guard case .active = mode else { return }
             let reason = "the disk was too slow: \(environment.configuration.queueLimitBytes) bytes were waiting"
             logger.error("recording interrupted: \(reason)")
-            endFile()
-            beginGap(reason)
-            perform(cutter.interrupt())
-        case .overflowEnded(let frames, let lastSound):
+            interrupt(reason)
+        case .overflowEnded(let frames, let from, let lastSound):
             gap?.frames += frames
+            if let from, let gap { self.gap?.from = min(gap.from, from) }
             lastSound.map { cutter.passOver($0) }
         }
     }
 
     private func take(_ packet: EncodedPacket) {
-        if programStart == nil {
-            programStart = environment.wallClock().milliseconds - packet.ptsNanoseconds / 1_000_000
-        }
+        dating.begin(packet, now: environment.wallClock())
         if packet.track == .video {
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
             lastVideoEnd = max(lastVideoEnd, end)
@@ -101,16 +99,24 @@ final class RecorderEngine {
     }
 
     private func lose(_ packet: EncodedPacket) {
-        guard packet.track == .video, gap != nil else { return }
-        gap?.frames += 1
+        guard packet.track == .video, let gap else { return }
+        self.gap?.frames += 1
+        // Pictures come in decoding order: a later one can be shown earlier.
+        self.gap?.from = min(gap.from, packet.ptsNanoseconds)
     }
 
-    private func beginGap(_ reason: String, frames: Int = 0) {
-        guard gap == nil else {
-            gap?.frames += frames
-            return
-        }
-        gap = RecordingGap(from: recordedEnd ?? max(0, lastVideoEnd), to: nil, reason: reason, frames: frames)
+    private func beginGap(_ reason: String) {
+        guard gap == nil else { return }
+        gap = RecordingGap(from: recordedEnd ?? max(0, lastVideoEnd), to: nil, reason: reason, frames: 0)
+    }
+
+    /// Ends the file where what it shows has no hole, because nothing follows for now.
+    fileprivate func interrupt(_ reason: String) {
+        let dropped = file?.dropDisordered() ?? []
+        endFile()
+        beginGap(reason)
+        for packet in dropped { lose(packet) }
+        perform(cutter.interrupt())
     }
 
     private func endGap(at time: Int64) {
@@ -148,7 +154,7 @@ extension RecorderEngine {
         try configuration.directory.checkMount()
         var number = sequence ?? 0
         if sequence == nil { number = try configuration.directory.lastSequence(of: configuration.channel) }
-        let time = UTCTime(milliseconds: (programStart ?? 0) + start.keyframe.ptsNanoseconds / 1_000_000)
+        let time = date(start.keyframe)
         while true {
             number += 1
             let settings = SegmentFileSettings(
@@ -157,7 +163,7 @@ extension RecorderEngine {
                 description: environment.description,
                 tags: MovieTags(
                     channel: configuration.channel, start: time,
-                    encoderSettings: environment.description.video.encoderSettings),
+                    encoderSettings: environment.description.video.encoderSettings, version: configuration.version),
                 fragmentDuration: configuration.fragmentDuration)
             sequence = number
             do throws(FileFailure) {
@@ -167,6 +173,16 @@ extension RecorderEngine {
                 guard error.code == EEXIST else { throw error }
             }
         }
+    }
+
+    private func date(_ keyframe: EncodedPacket) -> UTCTime {
+        let (time, moved) = dating.date(keyframe, now: environment.wallClock(), queued: environment.queued())
+        if let moved {
+            logger.notice(
+                "program and wall clock drifted \(moved) ms apart; files are named by the wall clock again",
+                metadata: ["start": "\(time.extended)"])
+        }
+        return time
     }
 
     private func write(_ packet: EncodedPacket) {
@@ -206,9 +222,10 @@ extension RecorderEngine {
         logger.error("recording failed: \(failure)")
         mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
         environment.status.value.withLock { $0.lastError = failure.description }
-        let lost = file?.pendingFrames ?? 0
+        let lost = file?.pendingPictures ?? []
         if let file { release(file) }
-        beginGap(failure.description, frames: lost)
+        beginGap(failure.description)
+        for packet in lost { lose(packet) }
         perform(cutter.interrupt())
     }
 
@@ -217,6 +234,7 @@ extension RecorderEngine {
             try environment.configuration.directory.probe(bytes: failure.isOutOfSpace ? Self.spaceProbeBytes : 0)
             logger.notice("recording is possible again; it goes on at the next keyframe")
             mode = .active
+            environment.closer.retry()
             environment.keyframes.requestKeyframe(at: nil)
         } catch {
             mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
@@ -230,11 +248,10 @@ extension RecorderEngine {
     /// Closes the open file and records nothing until ``resume()``.
     func suspend(_ reason: String) {
         if case .suspended = mode { return }
-        logger.error("recording suspended: \(reason)")
-        endFile()
+        // Whoever suspends has said why at the level it deserves.
+        logger.info("recording suspended: \(reason)")
+        interrupt(reason)
         mode = .suspended(reason)
-        beginGap(reason)
-        perform(cutter.interrupt())
     }
 
     /// Records again, from the next keyframe on.
@@ -242,6 +259,7 @@ extension RecorderEngine {
         guard case .suspended = mode else { return }
         logger.notice("recording resumed; it goes on at the next keyframe")
         mode = .active
+        environment.closer.retry()
         environment.keyframes.requestKeyframe(at: nil)
     }
 
@@ -250,29 +268,5 @@ extension RecorderEngine {
         perform(cutter.finish())
         endFile()
         endGap(at: lastVideoEnd)
-    }
-
-    /// Brings the status up to date.
-    func publish(isStopped: Bool = false) {
-        environment.status.value.withLock { status in
-            status.state = isStopped ? .stopped : state
-            status.suspension = nil
-            if case .suspended(let reason) = mode { status.suspension = reason }
-            status.fileName = file?.name.open
-            status.segmentBytes = file?.bytes ?? 0
-            status.segmentSeconds = Double(file.map { $0.recordedEnd - $0.start } ?? 0) / 1e9
-            status.totalBytes = closedBytes + (file?.bytes ?? 0)
-            status.framesWritten = closedFrames + (file?.frames ?? 0)
-            status.nextCut = file == nil ? nil : cutter.nextBoundary
-            status.writeLatency = latency.status
-        }
-    }
-
-    private var state: RecorderState {
-        switch mode {
-        case .active: file == nil ? .waiting : .recording
-        case .suspended: .suspended
-        case .failed: .failed
-        }
     }
 }

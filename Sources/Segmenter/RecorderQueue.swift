@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import DequeModule
+internal import Dispatch
 internal import Media
 internal import Synchronization
 
@@ -11,14 +12,23 @@ final class RecorderQueue: Sendable {
         case packet(EncodedPacket)
         /// From here on packets are missing.
         case overflowBegan
-        /// So many pictures were refused; the last refused sound can be the hidden first packet of the next file.
-        case overflowEnded(frames: Int, lastSound: EncodedPacket?)
+        /// So many pictures were refused, the earliest of them shown at `from`, in nanoseconds; the last refused sound can be the hidden first packet of the next file.
+        case overflowEnded(frames: Int, from: Int64?, lastSound: EncodedPacket?)
     }
 
     private struct Overflow {
         var frames = 0
         var lastSound: EncodedPacket?
         var isKeyframeWanted = false
+        var from: Int64?
+
+        mutating func refuse(_ packet: EncodedPacket) {
+            guard packet.track == .video else { return lastSound = packet }
+            frames += 1
+            from = min(from ?? .max, packet.ptsNanoseconds)
+        }
+
+        var end: Item { .overflowEnded(frames: frames, from: from, lastSound: lastSound) }
     }
 
     private struct State {
@@ -28,10 +38,13 @@ final class RecorderQueue: Sendable {
         var oldest: Int64?
         var newest: Int64 = 0
         var isDrainScheduled = false
+        /// Threads in ``waitForRoom(upTo:)``.
+        var waiters = 0
     }
 
     private let limit: Int
     private let state = Mutex(State())
+    private let room = DispatchSemaphore(value: 0)
 
     init(limit: Int) { self.limit = limit }
 
@@ -43,16 +56,16 @@ final class RecorderQueue: Sendable {
                 guard packet.track == .video && packet.isKeyframe && state.bytes + size <= limit / 2 else {
                     let asks = state.bytes <= limit / 2 && !overflow.isKeyframeWanted
                     overflow.isKeyframeWanted = overflow.isKeyframeWanted || asks
-                    if packet.track == .video { overflow.frames += 1 } else { overflow.lastSound = packet }
+                    overflow.refuse(packet)
                     state.overflow = overflow
                     return asks
                 }
-                state.items.append(.overflowEnded(frames: overflow.frames, lastSound: overflow.lastSound))
+                state.items.append(overflow.end)
                 state.overflow = nil
             } else if state.bytes + size > limit {
                 state.items.append(.overflowBegan)
                 state.overflow = Overflow()
-                if packet.track == .video { state.overflow?.frames = 1 } else { state.overflow?.lastSound = packet }
+                state.overflow?.refuse(packet)
                 return false
             }
             state.items.append(.packet(packet))
@@ -65,36 +78,62 @@ final class RecorderQueue: Sendable {
 
     /// Takes the oldest item; nil also ends the scheduled drain.
     func pop() -> Item? {
-        state.withLock { state in
+        let (item, woken) = state.withLock { state -> (Item?, Int) in
             guard let item = state.items.popFirst() else {
                 state.isDrainScheduled = false
                 state.oldest = nil
-                return nil
+                return (nil, takeWaiters(&state))
             }
             if case .packet(let packet) = item {
                 state.bytes -= packet.payload.count
                 state.oldest = packet.dtsNanoseconds
             }
-            return item
+            return (item, takeWaiters(&state))
         }
+        for _ in 0..<woken { room.signal() }
+        return item
+    }
+
+    /// How many threads are to be woken, because half of the queue is free.
+    private func takeWaiters(_ state: inout State) -> Int {
+        guard state.bytes <= limit / 2 else { return 0 }
+        defer { state.waiters = 0 }
+        return state.waiters
+    }
+
+    /// Waits until half of the queue is free, or for `interval`; true if it is free.
+    func waitForRoom(upTo interval: DispatchTimeInterval) -> Bool {
+        let isFree = state.withLock { state in
+            guard state.bytes > limit / 2 else { return true }
+            state.waiters += 1
+            return false
+        }
+        if isFree { return true }
+        // A signal that comes right behind the timeout wakes the next waiter too early, who looks again.
+        if room.wait(timeout: .now() + interval) == .timedOut {
+            state.withLock { $0.waiters = max(0, $0.waiters - 1) }
+        }
+        return false
     }
 
     /// No packet follows: an overflow that lasts ends here.
     func end() {
         state.withLock { state in
             guard let overflow = state.overflow else { return }
-            state.items.append(.overflowEnded(frames: overflow.frames, lastSound: overflow.lastSound))
+            state.items.append(overflow.end)
             state.overflow = nil
         }
     }
 
     /// Forgets what waits.
     func removeAll() {
-        state.withLock { state in
+        let woken = state.withLock { state in
             state.items.removeAll()
             state.bytes = 0
             state.oldest = nil
+            return takeWaiters(&state)
         }
+        for _ in 0..<woken { room.signal() }
     }
 
     /// Whether the caller must schedule a drain: nothing is scheduled and something waits.

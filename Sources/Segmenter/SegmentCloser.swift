@@ -5,6 +5,9 @@ internal import Logging
 internal import Synchronization
 
 /// Closes files on a queue of its own, so that waiting for the disk's cache does not hold up the next file.
+///
+/// A file that cannot be closed keeps the name of an open one and is tried again by ``retry()``, and whenever another
+/// file could be closed.
 final class SegmentCloser: Sendable {
     /// A file on its way from the recorder's queue to this one.
     ///
@@ -14,47 +17,113 @@ final class SegmentCloser: Sendable {
         let file: SegmentFile
     }
 
+    /// How far behind the closer is.
+    struct Backlog: Sendable, Equatable {
+        /// Files that wait to be closed.
+        var waiting = 0
+        /// Files closed without waiting for the disk, because too many waited.
+        var hurried = 0
+        /// Whether a file could not be closed and is still to be.
+        var isUnfinished = false
+    }
+
+    /// From so many waiting files on, a file is closed without waiting for the disk: each holds a descriptor and its
+    /// tables, and a disk this slow is not made faster by waiting for it.
+    static let patience = 8
+
     private let queue: DispatchQueue
     private let group = DispatchGroup()
+    private let directory: RecordDirectory
+    private let channel: String
     private let status: RecorderStatusBox
     private let logger: Logger
+    private let state = Mutex(Backlog())
 
-    init(channel: String, status: RecorderStatusBox, logger: Logger) {
-        queue = DispatchQueue(label: "relay.recorder.\(channel).close")
+    /// A closer of the files of `channel` in `directory`. Tests bring their own serial `queue`.
+    init(
+        directory: RecordDirectory, channel: String, status: RecorderStatusBox, logger: Logger,
+        queue: DispatchQueue? = nil
+    ) {
+        self.queue = queue ?? DispatchQueue(label: "relay.recorder.\(channel).close")
+        self.directory = directory
+        self.channel = channel
         self.status = status
         self.logger = logger
     }
 
+    /// How far behind the closer is now.
+    var backlog: Backlog { state.withLock { $0 } }
+
     /// Closes `file`, which the caller must not touch any more.
     func close(_ file: consuming SegmentFile) {
         let handover = Handover(file: file)
-        queue.async(group: group) { [status, logger] in
-            let file = handover.file
-            do throws(FileFailure) {
-                let result = try file.close()
-                status.value.withLock { status in
-                    status.segmentsFinished += 1
-                    status.lastFinished = result.fileName
-                    if let failure = result.failure { status.lastError = failure.description }
-                }
-                if let failure = result.failure {
-                    logger.error("segment stays fragmented: \(failure)", metadata: ["segment": "\(result.fileName)"])
-                } else {
-                    logger.info(
-                        "segment finished",
-                        metadata: [
-                            "segment": "\(result.fileName)", "frames": "\(file.frames)", "bytes": "\(file.bytes)",
-                        ])
-                }
-            } catch {
-                status.value.withLock { $0.lastError = error.description }
-                logger.error("segment not closed: \(error)", metadata: ["segment": "\(file.name)"])
+        state.withLock { $0.waiting += 1 }
+        queue.async(group: group) { self.finish(handover.file) }
+    }
+
+    /// Takes up files again that could not be closed before, here or in an earlier run. Returns at once.
+    func retry() { queue.async(group: group) { self.recover() } }
+
+    private func finish(_ file: SegmentFile) {
+        let isHurried = state.withLock { state in
+            let isHurried = state.waiting > Self.patience
+            state.hurried += isHurried ? 1 : 0
+            state.waiting -= 1
+            return isHurried
+        }
+        do throws(FileFailure) {
+            switch try file.close(isDurable: !isHurried) {
+            case .finished(let fileName, let bytes):
+                finished(fileName, ["frames": "\(file.frames)", "bytes": "\(bytes)"])
+            case .empty:
+                logger.debug("segment removed: nothing was recorded in it", metadata: ["segment": "\(file.name)"])
+            }
+            if backlog.isUnfinished { retry() }
+        } catch {
+            state.withLock { $0.isUnfinished = true }
+            status.value.withLock { $0.lastError = error.description }
+            logger.error("segment not closed, to be tried again: \(error)", metadata: ["segment": "\(file.name)"])
+        }
+    }
+
+    private func finished(_ fileName: String, _ metadata: Logger.Metadata) {
+        status.value.withLock { status in
+            status.segmentsFinished += 1
+            status.lastFinished = fileName
+        }
+        logger.info("segment finished", metadata: metadata.merging(["segment": "\(fileName)"]) { $1 })
+    }
+
+    /// Files that are open for writing or wait to be closed are locked, and so left alone.
+    private func recover() {
+        let entries: [SegmentRecovery.Entry]
+        do {
+            entries = try SegmentRecovery.run(in: directory, channel: channel)
+        } catch {
+            logger.warning("unfinished segments are not looked for: \(error)")
+            return
+        }
+        state.withLock { $0.isUnfinished = false }
+        for entry in entries {
+            switch entry.outcome {
+            case .completed(let name, let frames, let dropped):
+                finished(name, ["frames": "\(frames)", "dropped_bytes": "\(dropped)"])
+            case .renamed(let name): finished(name, [:])
+            case .setAside(let name, let reason): logger.warning("set aside \(name), which cannot be played: \(reason)")
+            case .inUse: break
+            case .failed(let failure):
+                state.withLock { $0.isUnfinished = true }
+                logger.warning("segment still not closed: \(failure)", metadata: ["segment": "\(entry.fileName)"])
             }
         }
     }
 
-    /// Calls `body` on `queue` when all files handed over are closed.
+    /// Waits until what was asked so far is done; for tests.
+    func settle() { queue.sync {} }
+
+    /// Calls `body` on `queue` when all files handed over are closed, or could not be, not even at a second attempt.
     func whenIdle(_ queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+        self.queue.async(group: group) { if self.backlog.isUnfinished { self.recover() } }
         group.notify(queue: queue, execute: body)
     }
 }

@@ -36,6 +36,7 @@ final class SegmentFile {
     private var tables: [UInt32: SampleTable] = [:]
     private var video: TrackWriter
     private var audio: TrackWriter
+    private var order = PresentationOrder()
     private let fragmentDuration: Int64
     private var fragmentEnd: Int64
     private var sequence: UInt32 = 0
@@ -84,7 +85,21 @@ final class SegmentFile {
     }
 
     /// Pictures that were appended and are not on disk yet.
-    var pendingFrames: Int { video.pending.count }
+    var pendingPictures: [EncodedPacket] { video.pending }
+
+    /// Forgets the last pending pictures if some that are shown before them are missing, and returns them: a file that
+    /// is to end here then shows no hole. What is kept was decoded earlier, so none of it depends on them.
+    func dropDisordered() -> [EncodedPacket] {
+        guard let whole = order.wholePrefix, whole < video.pending.count else { return [] }
+        let dropped = Array(video.pending[whole...])
+        video.pending.removeSubrange(whole...)
+        return dropped
+    }
+
+    private func appendPicture(_ packet: EncodedPacket) {
+        video.pending.append(packet)
+        order.append(packet, count: video.pending.count)
+    }
 
     /// Appends a packet; writes a fragment when one is full, and returns how long the writing took in nanoseconds.
     /// After a failure the file ends with its last whole fragment and can only be closed.
@@ -94,14 +109,14 @@ final class SegmentFile {
             return nil
         }
         guard packet.dtsNanoseconds >= fragmentEnd, !video.pending.isEmpty else {
-            video.pending.append(packet)
+            appendPicture(packet)
             return nil
         }
         let began = clock.now
         try writeFragment(next: packet)
         let elapsed = clock.now - began
         while fragmentEnd <= packet.dtsNanoseconds { fragmentEnd += max(1, fragmentDuration) }
-        video.pending.append(packet)
+        appendPicture(packet)
         return elapsed
     }
 
@@ -133,6 +148,7 @@ final class SegmentFile {
         let ends = video.pending.map { $0.timeBase.rescale($0.pts + $0.duration, to: .nanoseconds) }
         recordedEnd = max(recordedEnd, ends.max() ?? 0)
         video.pending.removeAll(keepingCapacity: true)
+        order.wrote()
         audio.pending.removeAll(keepingCapacity: true)
     }
 
@@ -146,24 +162,27 @@ final class SegmentFile {
     /// Writes what is pending; part of a proper end.
     func flush() throws(FileFailure) { try writeFragment(next: nil) }
 
-    /// Makes the file a plain MP4 and gives it its final name, which is returned. Takes as long as its tables are
-    /// long, however much media it holds. If there is no space for the tables, the file stays fragmented, which is
-    /// valid too.
-    func close() throws(FileFailure) -> (fileName: String, failure: FileFailure?) {
+    /// What became of a file at its close.
+    enum Closing: Equatable {
+        /// It is a plain MP4 of `bytes`.
+        case finished(fileName: String, bytes: Int64)
+        /// Nothing was recorded in it; it is removed.
+        case empty
+    }
+
+    /// Makes the file a plain MP4 and gives it its final name. Takes as long as its tables are long, however much media
+    /// it holds. After a failure it keeps the name of an open file, so that ``SegmentRecovery`` takes it up again.
+    /// Without `isDurable` it does not wait for the disk.
+    func close(isDurable: Bool = true) throws(FileFailure) -> Closing {
         guard try descriptor.attributes().links > 0 else {
             throw FileFailure("close", descriptor.path, text: "the file was removed")
         }
         guard sequence > 0 else {
-            unlink(descriptor.path)
-            throw FileFailure("close", descriptor.path, text: "nothing was recorded in it")
+            guard unlink(descriptor.path) == 0 else { throw FileFailure("remove", descriptor.path, code: errno) }
+            return .empty
         }
-        var failure: FileFailure?
-        do {
-            try HybridFinish.complete(descriptor, layout, tables, mediaEnd: bytes)
-        } catch {
-            failure = error
-        }
-        return (try HybridFinish.rename(name, in: directory), failure)
+        let size = try HybridFinish.complete(descriptor, layout, tables, mediaEnd: bytes, isDurable: isDurable)
+        return .finished(fileName: try HybridFinish.rename(name, in: directory), bytes: size)
     }
 }
 

@@ -45,6 +45,25 @@ public struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The name of the file when it is closed.
     public var closed: String { description + Self.closedSuffix }
 
+    /// The name of the file when it is closed and `attempt` files already have the names it would have had.
+    func closed(attempt: Int) -> String { attempt == 0 ? closed : "\(self)-\(attempt)\(Self.closedSuffix)" }
+
+    /// Reads the name of any file that has used up a sequence number: open, closed, set aside, or with a number behind
+    /// it because its name was taken.
+    init?(usedBy fileName: String) {
+        let suffix = [Self.openSuffix, Self.closedSuffix, Self.brokenSuffix].first { fileName.hasSuffix($0) }
+        guard let suffix else { return nil }
+        var stem = fileName.dropLast(suffix.count)
+        if let dash = stem.lastIndex(of: "-"), dash > (stem.lastIndex(of: "_") ?? stem.startIndex) {
+            let number = stem[dash...].dropFirst()
+            guard (1...3).contains(number.utf8.count), number.utf8.allSatisfy({ (48...57).contains($0) }) else {
+                return nil
+            }
+            stem = stem[..<dash]
+        }
+        self.init(fileName: stem + Self.closedSuffix)
+    }
+
     /// `channel` with everything but letters, digits, `.`, `-` and `_` replaced by `-`; a leading dot too.
     public static func safe(_ channel: String) -> String {
         let allowed = channel.unicodeScalars.prefix(100).map { scalar -> Character in

@@ -7,7 +7,8 @@ internal import Media
 public enum SegmentRecovery {
     /// What became of one file.
     public enum Outcome: Sendable, Equatable {
-        /// It is a plain MP4 now, called `fileName`; an incomplete tail of `droppedBytes` was cut off.
+        /// It is a plain MP4 now, called `fileName`; `droppedBytes` were damaged: those at the end were cut off, those
+        /// before whole fragments are still in the file, but not part of its program.
         case completed(fileName: String, frames: Int, droppedBytes: Int64)
         /// Only its name was missing.
         case renamed(fileName: String)
@@ -58,28 +59,33 @@ public enum SegmentRecovery {
     ) throws -> Outcome {
         switch try FragmentedFileReader(descriptor).read() {
         case .closed:
+            // It may be that the crash came before the head was on the disk.
+            try descriptor.synchronise()
             return .renamed(fileName: try rename(descriptor, name, in: directory))
         case .open(let file):
             guard file.fragments > 0 else { throw MP4Failure(description: "it holds no whole fragment") }
-            let dropped = try descriptor.attributes().size - file.mediaEnd
-            if dropped > 0 { try descriptor.truncate(to: file.mediaEnd) }
-            try HybridFinish.complete(descriptor, file.layout, file.tables, mediaEnd: file.mediaEnd)
-            let fileName = try HybridFinish.rename(name, in: directory)
-            return .completed(fileName: fileName, frames: file.frames, droppedBytes: dropped)
+            let tail = try descriptor.attributes().size - file.mediaEnd
+            if tail > 0 { try descriptor.truncate(to: file.mediaEnd) }
+            _ = try HybridFinish.complete(descriptor, file.layout, file.tables, mediaEnd: file.mediaEnd)
+            let fileName = try rename(descriptor, name, in: directory)
+            return .completed(fileName: fileName, frames: file.frames, droppedBytes: max(0, tail) + file.skippedBytes)
         }
     }
 
-    /// Renames a closed file. A crash between linking the new name and removing the old one leaves both.
+    /// Renames a file. A crash or a failure between linking the new name and removing the old one leaves both.
     private static func rename(
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
     ) throws(FileFailure) -> String {
         var (open, closed) = (stat(), stat())
-        if try descriptor.attributes().links > 1, stat(descriptor.path, &open) == 0,
-            stat("\(directory)/\(name.closed)", &closed) == 0, open.st_ino == closed.st_ino,
-            open.st_dev == closed.st_dev
-        {
-            unlink(descriptor.path)
-            return name.closed
+        guard try descriptor.attributes().links > 1, stat(descriptor.path, &open) == 0 else {
+            return try HybridFinish.rename(name, in: directory)
+        }
+        for attempt in 0..<1000 {
+            let target = name.closed(attempt: attempt)
+            guard stat("\(directory)/\(target)", &closed) == 0 else { break }
+            guard open.st_ino == closed.st_ino, open.st_dev == closed.st_dev else { continue }
+            guard unlink(descriptor.path) == 0 else { throw FileFailure("remove", descriptor.path, code: errno) }
+            return target
         }
         return try HybridFinish.rename(name, in: directory)
     }

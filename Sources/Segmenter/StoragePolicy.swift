@@ -25,7 +25,9 @@ struct StoragePolicy {
     private(set) var freeBytes: Int64 = 0
     private(set) var reason: String?
     private(set) var secondsUntilFull: Double?
-    private var previous: (time: Int64, free: Int64, written: Int64)?
+    private var previous: (time: Int64, free: Int64)?
+    /// When the recorder's total last grew, or from when on it may be expected to.
+    private var lastWrite: (time: Int64, written: Int64)?
     /// Smoothed bytes a second that vanish, and that the recorder writes.
     private var slope = 0.0
     private var ownRate = 0.0
@@ -79,6 +81,7 @@ struct StoragePolicy {
         switch measurement {
         case .failed(let text):
             previous = nil
+            lastWrite = nil
             secondsUntilFull = nil
             guard state == .ok || state == .warning else { return [] }
             return stop(text)
@@ -122,18 +125,34 @@ struct StoragePolicy {
     }
 
     /// Forecasts from the worse of the recorder's rate and the slope of free space, both smoothed. Until something was
-    /// written, the configured bitrate stands in.
+    /// written, the configured bitrate stands in; while nothing may be written, it counts as well, because the question
+    /// is then how long the space would last if recording went on.
     private mutating func observe(_ free: Int64, _ written: Int64, _ now: Int64) {
         if let previous, now > previous.time {
             let seconds = Double(now - previous.time) / 1e9
             let weight = min(1, seconds / Self.smoothing)
             slope += weight * (Double(previous.free - free) / seconds - slope)
-            let own = Double(max(0, written - previous.written)) / seconds
-            ownRate = ownRate == 0 ? own : ownRate + weight * (own - ownRate)
         }
-        previous = (now, free, written)
-        let rate = max(slope, ownRate > 0 ? ownRate : Double(budget.bytes(in: .seconds(1))))
+        previous = (now, free)
+        let isHeldBack = state == .stopped || state == .refused
+        observeOwn(written, now, isHeldBack)
+        let planned = Double(budget.bytes(in: .seconds(1)))
+        let rate = max(slope, ownRate, isHeldBack || ownRate == 0 ? planned : 0)
         let room = Double(max(0, free - min(free, budget.reserveBytes)))
         secondsUntilFull = rate > 0 ? room / rate : nil
+    }
+
+    /// The recorder's own rate, over the time since its total last grew: a pause of the recorder, or a look between two
+    /// fragments, says nothing about how fast it writes when it does.
+    private mutating func observeOwn(_ written: Int64, _ now: Int64, _ isHeldBack: Bool) {
+        guard let last = lastWrite, !isHeldBack else {
+            lastWrite = (now, written)
+            return
+        }
+        guard written > last.written, now > last.time else { return }
+        let seconds = Double(now - last.time) / 1e9
+        let own = Double(written - last.written) / seconds
+        ownRate = ownRate == 0 ? own : ownRate + min(1, seconds / Self.smoothing) * (own - ownRate)
+        lastWrite = (now, written)
     }
 }

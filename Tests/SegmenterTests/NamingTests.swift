@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 
 @testable import Segmenter
@@ -27,6 +28,24 @@ import Testing
         "c_20261121T140310.123Z_00000a.mp4", "c_20261121T140310.123Z_000001.mp4.broken",
     ]) func `A foreign name is not taken for ours`(name: String) {
         #expect(SegmentName(fileName: name) == nil)
+    }
+
+    @Test(arguments: [
+        "c_20261121T140310.123Z_000041.broken", "c_20261121T140310.123Z_000041-3.broken",
+        "c_20261121T140310.123Z_000041-12.mp4", "c_20261121T140310.123Z_000041.mp4.part",
+    ]) func `A number is used up whatever became of its file`(name: String) throws {
+        let directory = try TemporaryDirectory()
+        try #require(FileManager.default.createFile(atPath: directory.path(name), contents: nil))
+        #expect(try RecordDirectory.prepare(directory.path).lastSequence(of: "c") == 41)
+        #expect(try RecordDirectory.prepare(directory.path).lastSequence(of: "d") == 0)
+    }
+
+    @Test func `Recordings name the version that made them`() {
+        var tags = MovieTags(channel: "c", start: UTCTime(milliseconds: 0), encoderSettings: "")
+        #expect(BoxReader.positions(of: Array("relay".utf8), in: tags.box).count == 1)
+        #expect(BoxReader.positions(of: Array("relay 0.1.0".utf8), in: tags.box).isEmpty)
+        tags.version = "0.1.0"
+        #expect(BoxReader.positions(of: Array("relay 0.1.0".utf8), in: tags.box).count == 1)
     }
 
     @Test func `A channel name cannot leave the directory`() {

@@ -68,6 +68,65 @@ import Testing
         #expect(try recover(closed).0 == .renamed(fileName: String(Self.partName.dropLast(5))))
     }
 
+    /// Where each fragment of `open` begins.
+    private static func fragments(_ open: [UInt8]) -> [Int] {
+        BoxReader.positions(of: Array("moof".utf8), in: open).map { $0 - 4 }
+    }
+
+    @Test func `One damaged fragment does not cost those behind it`() throws {
+        let (_, open) = try Self.sample()
+        let starts = Self.fragments(open)
+        for damaged in 1..<starts.count - 1 {
+            var bytes = open
+            // The second half of a header of zeros, as from a lost sector.
+            for index in starts[damaged] + 16..<starts[damaged] + 60 { bytes[index] = 0 }
+            let (outcome, directory) = try recover(bytes)
+            guard case .completed(let name, let frames, let dropped) = outcome else {
+                Issue.record("at \(damaged): \(String(describing: outcome))")
+                continue
+            }
+            #expect((80..<100).contains(frames))
+            #expect(dropped == Int64(starts[damaged + 1] - starts[damaged]))
+            #expect(directory.files == [name])
+        }
+    }
+
+    @Test func `What was not searched is kept`() throws {
+        let (_, open) = try Self.sample()
+        let starts = Self.fragments(open)
+        var bytes = open
+        for index in starts[2] + 16..<starts[2] + 60 { bytes[index] = 0 }
+        let directory = try TemporaryDirectory()
+        try Data(bytes).write(to: URL(fileURLWithPath: directory.path("file")))
+        let descriptor = try FileDescriptor.open(existing: directory.path("file"))
+        guard case .open(let file) = try FragmentedFileReader(descriptor, searchLimit: 100).read() else {
+            Issue.record("not open")
+            return
+        }
+        #expect(file.fragments == 2)
+        #expect(file.mediaEnd == Int64(open.count))
+        #expect(file.skippedBytes == Int64(open.count - starts[2]))
+    }
+
+    @Test func `A file that has its final name already, closed or not, only loses the open one`() throws {
+        let (closed, open) = try Self.sample()
+        for content in [closed, open] {
+            for target in ["test_20261121T140310.123Z_000001.mp4", "test_20261121T140310.123Z_000001-1.mp4"] {
+                let directory = try TemporaryDirectory()
+                try Data(content).write(to: URL(fileURLWithPath: directory.path(Self.partName)))
+                try FileManager.default.linkItem(
+                    atPath: directory.path(Self.partName), toPath: directory.path(target))
+                if target.contains("-1") {
+                    try Data([1]).write(to: URL(fileURLWithPath: directory.path(String(Self.partName.dropLast(5)))))
+                }
+                _ = try SegmentRecovery.run(in: .prepare(directory.path), channel: "test")
+                #expect(!directory.files.contains(Self.partName))
+                #expect(directory.files.count == (target.contains("-1") ? 2 : 1))
+                #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: directory.path(target)))) == closed)
+            }
+        }
+    }
+
     @Test func `Random damage never traps`() throws {
         let (closed, open) = try Self.sample()
         var random = SplitMix(state: 42)

@@ -23,6 +23,10 @@ private final class FakeDisk: FreeSpaceProbe, RecordingControl {
     var seen: [String] { calls.withLock { $0 } }
 }
 
+private final class Counter: Sendable {
+    let value = Mutex<Int64>(0)
+}
+
 @Suite struct StorageTests {
     @Test func `The budget is bitrate and 2 % times duration times two, in bytes`() {
         let budget = StorageBudget(videoBitrate: 4_000_000, audioBitrate: 160_000, duration: .seconds(3600))
@@ -48,14 +52,16 @@ private final class FakeDisk: FreeSpaceProbe, RecordingControl {
         #expect(fast.reserveBytes == 3_060_000_000)
     }
 
-    private func make(_ disk: FakeDisk, _ clock: ManualClock, reserve: Int64 = 100_000_000) throws -> StorageGuard {
+    private func make(
+        _ disk: FakeDisk, _ clock: ManualClock, reserve: Int64 = 100_000_000,
+        written: @escaping @Sendable () -> Int64 = { 0 }
+    ) throws -> StorageGuard {
         let directory = try RecordDirectory.prepare(try TemporaryDirectory().path)
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(100), reserve: ByteSize(bytes: reserve))
         return StorageGuard(
-            directory: directory, budget: budget, warning: .seconds(60), control: disk, writtenBytes: { 0 },
-            probe: disk,
-            clock: clock, logger: quiet)
+            directory: directory, budget: budget, warning: .seconds(60), control: disk, writtenBytes: written,
+            probe: disk, clock: clock, logger: quiet)
     }
 
     @Test func `Too little space is refused with the numbers and tried again every 30 s`() throws {
@@ -101,6 +107,32 @@ private final class FakeDisk: FreeSpaceProbe, RecordingControl {
         #expect(watched.status.reason?.contains("gone") == true)
         step(900_000_000)
         #expect(disk.seen == ["suspend", "resume", "suspend", "resume"])
+    }
+
+    @Test func `A stop does not make the forecast forget how fast the recorder writes`() throws {
+        let (disk, clock, written) = (FakeDisk(free: 400_000_000), ManualClock(), Counter())
+        let watched = try make(disk, clock, written: { written.value.withLock { $0 } })
+        _ = watched.admit()
+        func step(_ free: Int64, writing bytes: Int64) {
+            disk.set(free)
+            written.value.withLock { $0 += bytes }
+            clock.advance(by: .seconds(1))
+            watched.check()
+        }
+        // A fragment each two seconds, 2 MB/s, until the reserve is reached.
+        for second in 0..<160 {
+            step(400_000_000 - Int64(second) * 2_000_000, writing: second % 2 == 0 ? 0 : 4_000_000)
+        }
+        #expect(watched.status.state == .stopped)
+        // Ten minutes of nothing, then just enough space to go on.
+        for _ in 0..<600 { step(99_000_000, writing: 0) }
+        step(140_000_000, writing: 0)
+        #expect(disk.seen == ["suspend", "resume"])
+        #expect(watched.status.state == .warning, "20 s of room are not well")
+        let left = try #require(watched.status.secondsUntilFull)
+        #expect((15...25).contains(left), "40 MB at 2 MB/s: \(left)")
+        step(140_000_000, writing: 0)
+        #expect(watched.status.state == .warning)
     }
 
     @Test func `The forecast follows other writers too`() throws {

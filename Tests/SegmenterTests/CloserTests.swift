@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Media
+import Testing
+
+@testable import Segmenter
+
+@Suite struct CloserTests {
+    private static let rate = FrameRate(25)
+
+    private func program(_ seconds: Int64) -> [EncodedPacket] {
+        syntheticProgram(rate: Self.rate, frames: seconds * 25, isKeyframe: { $0 % 25 == 0 })
+    }
+
+    /// Takes every name that the file called `open` could get, so that it cannot be renamed.
+    private func occupy(_ open: String, in directory: TemporaryDirectory) throws -> [String] {
+        let name = try #require(SegmentName(fileName: open))
+        let names = (0..<1000).map { directory.path(name.closed(attempt: $0)) }
+        for name in names { try #require(FileManager.default.createFile(atPath: name, contents: nil)) }
+        return names
+    }
+
+    private func recording() throws -> (Recording, blockers: [String]) {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(60)), directory: directory)
+        recording.feed(program(9).filter { $0.dtsNanoseconds < 3_000_000_000 })
+        recording.recorder.settle()
+        let blockers = try occupy(try #require(recording.recorder.status.fileName), in: directory)
+        recording.recorder.suspend("a test")
+        recording.recorder.settle()
+        recording.recorder.settleCloser()
+        #expect(recording.recorder.status.segmentsFinished == 0)
+        #expect(recording.recorder.status.lastError != nil)
+        #expect(directory.files.contains { $0.hasSuffix(".part") })
+        return (recording, blockers)
+    }
+
+    @Test func `A file that could not be closed is closed when recording resumes`() throws {
+        let (recording, blockers) = try recording()
+        for name in blockers { try FileManager.default.removeItem(atPath: name) }
+        recording.recorder.resume()
+        recording.recorder.settle()
+        recording.recorder.settleCloser()
+        #expect(recording.recorder.status.segmentsFinished == 1)
+        recording.feed(program(9).filter { $0.dtsNanoseconds >= 5_000_000_000 })
+        recording.finish()
+        #expect(recording.recorder.status.segmentsFinished == 2)
+        #expect(recording.finished.count == 2 && recording.directory.files.count == 2)
+    }
+
+    @Test func `A file that could not be closed is tried again at the end, and stays open if that fails too`() throws {
+        let (recording, blockers) = try recording()
+        recording.finish()
+        #expect(recording.recorder.status.segmentsFinished == 0)
+        #expect(recording.directory.files.contains { $0.hasSuffix(".part") })
+        for name in blockers { try FileManager.default.removeItem(atPath: name) }
+        let record = try RecordDirectory.prepare(recording.directory.path)
+        guard case .renamed = try SegmentRecovery.run(in: record, channel: "test").first?.outcome else {
+            Issue.record("\(recording.directory.files)")
+            return
+        }
+    }
+
+    private func file(_ number: Int, in directory: TemporaryDirectory, isEmpty: Bool = false) throws -> SegmentFile {
+        let start = UTCTime(milliseconds: 1_795_269_790_123)
+        let settings = SegmentFileSettings(
+            directory: directory.path, name: SegmentName(channel: "test", start: start, sequence: number),
+            description: description(rate: Self.rate),
+            tags: MovieTags(channel: "test", start: start, encoderSettings: ""), fragmentDuration: .seconds(1))
+        let keyframe = videoPacket(0, rate: Self.rate, isKeyframe: true)
+        let file = try SegmentFile(settings, start: SegmentStart(keyframe: keyframe))
+        if !isEmpty {
+            _ = try file.append(keyframe, clock: SystemClock())
+            try file.flush()
+        }
+        return file
+    }
+
+    @Test func `Too many waiting files are closed without waiting for the disk`() throws {
+        let directory = try TemporaryDirectory()
+        let queue = DispatchQueue(label: "test.closer")
+        let closer = SegmentCloser(
+            directory: try .prepare(directory.path), channel: "test", status: RecorderStatusBox(), logger: quiet,
+            queue: queue)
+        queue.suspend()
+        for number in 1...12 { closer.close(try file(number, in: directory)) }
+        #expect(closer.backlog.waiting == 12)
+        queue.resume()
+        queue.sync {}
+        #expect(closer.backlog == SegmentCloser.Backlog(waiting: 0, hurried: 4))
+        #expect(directory.files.count == 12 && directory.files.allSatisfy { $0.hasSuffix(".mp4") })
+    }
+
+    @Test func `A close says how large the file is in the end; an empty file is no error`() throws {
+        let directory = try TemporaryDirectory()
+        guard case .finished(let name, let bytes) = try file(1, in: directory).close() else {
+            Issue.record("not finished")
+            return
+        }
+        let size = try FileManager.default.attributesOfItem(atPath: directory.path(name))[.size] as? Int64
+        #expect(bytes == size)
+        #expect(try file(2, in: directory, isEmpty: true).close() == .empty)
+        #expect(directory.files == [name])
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Media
+import Synchronization
+import Testing
+
+@testable import Segmenter
+
+@Suite struct GapTests {
+    private static let rate = FrameRate(25)
+
+    /// Groups of 25 pictures in the decoding order 0 4 2 1 3 8 6 5 7 …, without sound that matters.
+    private func reordered(groups: Int64) -> [EncodedPacket] {
+        let order: [Int64] = [0] + (Int64(0)..<6).flatMap { mini -> [Int64] in [4, 2, 1, 3].map { mini * 4 + $0 } }
+        let pictures = (0..<groups).flatMap { group -> [EncodedPacket] in
+            order.enumerated().map { index, frame in
+                videoPacket(
+                    group * 25 + frame, decodedAt: group * 25 + Int64(index) - 3, rate: Self.rate,
+                    isKeyframe: frame == 0)
+            }
+        }
+        let sound = (-1..<(groups * 48_000 / 1024)).map { soundPacket($0) }
+        return (pictures + sound).sorted {
+            ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue)
+        }
+    }
+
+    @Test func `A suspension between reordered pictures leaves one gap and no hole`() throws {
+        let packets = reordered(groups: 6)
+        let pictures = packets.filter { $0.track == .video }
+        for count in 60..<70 {
+            let recording = try Recording(
+                description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
+            let index = try #require(packets.firstIndex { $0.dts == pictures[count].dts && $0.track == .video })
+            recording.feed(packets[..<index])
+            recording.recorder.settle()
+            recording.recorder.suspend("a test")
+            recording.feed(packets[index...].prefix(60))
+            recording.recorder.settle()
+            recording.recorder.resume()
+            recording.feed(packets[index...].dropFirst(60))
+            recording.finish()
+            let status = recording.recorder.status
+            let gap = try #require(status.gaps.first)
+            #expect(status.framesWritten + gap.frames == 150)
+            let to = try #require(gap.to)
+            #expect(to - gap.from == Int64(gap.frames) * 40_000_000, "after \(count) pictures")
+        }
+    }
+
+    @Test func `A failed fragment counts from its earliest picture`() throws {
+        let (directory, clock) = (try TemporaryDirectory(), ManualClock())
+        let configuration = RecorderConfiguration(
+            directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)))
+        let recorder = Recorder(
+            configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
+            clock: clock, logger: quiet)
+        let packets = reordered(groups: 4)
+        for packet in packets where packet.dtsNanoseconds < 2_000_000_000 { recorder.accept(packet) }
+        recorder.wake()
+        recorder.settle()
+        for name in directory.files { try FileManager.default.removeItem(atPath: directory.path(name)) }
+        for packet in packets where packet.dtsNanoseconds >= 2_000_000_000 { recorder.accept(packet) }
+        recorder.wake()
+        recorder.settle()
+        let done = DispatchSemaphore(value: 0)
+        recorder.finish(deadline: .max) { done.signal() }
+        done.wait()
+        let gap = try #require(recorder.status.gaps.first)
+        #expect(recorder.status.framesWritten + gap.frames == 100)
+        // All that is missing is shown from `from` on; what is on disk may reach beyond it by the reordered few.
+        let missing = Int64(gap.frames) * 40_000_000
+        #expect(gap.from <= 4_000_000_000 - missing)
+        #expect(gap.from >= 4_000_000_000 - missing - 160_000_000)
+    }
+
+    @Test func `A file whose pictures cannot be brought in order is not shortened for ever`() {
+        var order = PresentationOrder()
+        for (index, frame) in ([0] + Array(10..<60)).enumerated() {
+            order.append(videoPacket(Int64(frame), rate: Self.rate, isKeyframe: false), count: index + 1)
+        }
+        #expect(order.wholePrefix == 51, "a hole in the program is none of reordering")
+    }
+}
+
+@Suite struct RoomTests {
+    private static let rate = FrameRate(25)
+
+    @Test func `Whoever waits for room is woken when half of the queue is free`() {
+        let queue = RecorderQueue(limit: 1000)
+        for frame in Int64(0)..<9 { _ = queue.push(videoPacket(frame, rate: Self.rate, isKeyframe: frame == 0)) }
+        let woken = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            while !queue.waitForRoom(upTo: .milliseconds(200)) {}
+            woken.signal()
+        }
+        for _ in 0..<3 { _ = queue.pop() }
+        #expect(!queue.waitForRoom(upTo: .milliseconds(1)), "600 bytes are more than half")
+        _ = queue.pop()
+        woken.wait()
+        #expect(queue.waitForRoom(upTo: .never))
+    }
+
+    @Test func `A program that no clock paces is recorded whole if it waits for room`() throws {
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
+            queueLimit: 20_000)
+        let packets = syntheticProgram(rate: Self.rate, frames: 2000, isKeyframe: { $0 % 25 == 0 }, size: 1000)
+        for packet in packets {
+            recording.recorder.accept(packet)
+            recording.recorder.waitForRoom()
+        }
+        recording.finish()
+        #expect(recording.recorder.status.framesWritten == 2000)
+        #expect(recording.recorder.status.gapCount == 0)
+    }
+
+    @Test func `Nobody waits for a recorder that does not write`() throws {
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
+            queueLimit: 2000)
+        recording.recorder.suspend("a test")
+        recording.recorder.settle()
+        for frame in Int64(0)..<15 { recording.recorder.accept(videoPacket(frame, rate: Self.rate, isKeyframe: true)) }
+        recording.recorder.waitForRoom()
+        #expect(recording.recorder.status.state == .suspended)
+        recording.finish()
+        for frame in Int64(0)..<15 { recording.recorder.accept(videoPacket(frame, rate: Self.rate, isKeyframe: true)) }
+        recording.recorder.waitForRoom()
+        #expect(recording.recorder.status.state == .stopped)
+    }
+}
+
+@Suite struct DatingTests {
+    private func keyframe(_ second: Int64) -> EncodedPacket {
+        videoPacket(second * 25, rate: FrameRate(25), isKeyframe: true)
+    }
+
+    @Test func `Files are dated by program time as long as the wall clock agrees`() {
+        var dating = SegmentDating(programStart: UTCTime(milliseconds: 1_000_000))
+        for second in [Int64(0), 60, 120] {
+            // The encoder is 3 s late; a file that waited in the queue is not later than others.
+            let (start, moved) = dating.date(
+                keyframe(second), now: UTCTime(milliseconds: 1_003_000 + second * 1000 + second * 100),
+                queued: second * 100 + second * 10)
+            #expect(start.milliseconds == 1_000_000 + second * 1000)
+            #expect(moved == nil)
+        }
+    }
+
+    @Test func `When the clocks move apart, files are dated by the wall clock, never backwards, and it is said once`() {
+        var dating = SegmentDating(programStart: nil)
+        dating.begin(keyframe(0), now: UTCTime(milliseconds: 1_000_000))
+        func date(_ second: Int64, _ now: Int64) -> (UTCTime, Int64?) {
+            dating.date(keyframe(second), now: UTCTime(milliseconds: now), queued: 0)
+        }
+        #expect(date(0, 1_000_000) == (UTCTime(milliseconds: 1_000_000), nil))
+        // The program stalled for 30 s.
+        #expect(date(60, 1_090_000) == (UTCTime(milliseconds: 1_090_000), 30_000))
+        #expect(date(120, 1_150_500) == (UTCTime(milliseconds: 1_150_000), nil))
+        // The clock is set back by an hour.
+        #expect(date(180, -2_390_000) == (UTCTime(milliseconds: 1_150_000), nil))
+    }
+}
