@@ -135,7 +135,8 @@ extension Channel {
     private static func report(_ entry: SegmentRecovery.Entry, _ logger: Logger) {
         switch entry.outcome {
         case .completed(let name, let frames, let dropped):
-            logger.notice("completed \(name), left open by a crash: \(frames) frames, \(dropped) bytes of tail cut off")
+            logger.notice(
+                "completed \(name), left open by a crash: \(frames) frames, \(dropped) damaged bytes left out")
         case .renamed(let name): logger.notice("completed \(name), left open by a crash")
         case .setAside(let name, let reason): logger.warning("set aside \(name), which cannot be played: \(reason)")
         case .inUse: logger.debug("\(entry.fileName) is being written")
@@ -150,7 +151,8 @@ extension Channel {
         guard let recording = configuration.recording, let directory else { return (nil, nil) }
         let recorder = Recorder(
             configuration: RecorderConfiguration(
-                directory: directory, channel: configuration.name, length: recording.length),
+                directory: directory, channel: configuration.name, length: recording.length,
+                version: RelayVersion.text),
             description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
         let budget = StorageBudget(
             videoBitrate: plannedBitrate(encoder.description), audioBitrate: encoder.description.audio.bitrate,

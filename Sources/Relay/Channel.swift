@@ -67,14 +67,16 @@ final class Channel: Sendable {
         }
         let encoder = try Self.openEncoder(configuration, format: format, sink: hub, clock: clock)
         self.encoder = encoder
+        outputs = Self.makeOutputs(configuration, encoder: encoder, clock: clock, logger: logger)
+        (recorder, storage) = try Self.makeRecorder(
+            configuration, directory: directory, encoder: encoder, clock: clock, logger: logger)
         program = Program(
             frameRate: format.frameRate, audio: .program,
             pacing: configuration.isPaced ? .realTime(lead: canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
             frameLimit: configuration.duration.map { max(1, format.frameRate.frames(atLeast: $0)) }, picture: picture,
-            sound: sound, sink: encoder, clock: clock, logger: logger)
-        outputs = Self.makeOutputs(configuration, encoder: encoder, clock: clock, logger: logger)
-        (recorder, storage) = try Self.makeRecorder(
-            configuration, directory: directory, encoder: encoder, clock: clock, logger: logger)
+            sound: sound,
+            sink: configuration.isPaced ? encoder : RecorderPacedSink(encoder: encoder, recorder: recorder),
+            clock: clock, logger: logger)
     }
 
     /// Puts the program on air and returns how it ended, when all outputs have ended.

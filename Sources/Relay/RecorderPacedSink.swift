@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+internal import Media
+internal import Segmenter
+
+/// The encoder of a program that no clock paces: before each frame the recorder may hold the program back, so that a disk
+/// slower than the encoder costs time and not frames.
+final class RecorderPacedSink: ProgramSink {
+    private let encoder: EncoderSession
+    private let recorder: Recorder?
+
+    init(encoder: EncoderSession, recorder: Recorder?) {
+        self.encoder = encoder
+        self.recorder = recorder
+    }
+
+    func encode(_ frame: VideoFrame, at index: Int64) throws {
+        recorder?.waitForRoom()
+        try encoder.encode(frame, at: index)
+    }
+
+    func encode(_ sound: AudioBuffer) throws { try encoder.encode(sound) }
+
+    func finish() throws { try encoder.finish() }
+}
