@@ -40,7 +40,7 @@ clean_up() {
 # Whatever happens, what was started is stopped and what was made is removed. A script that has more to undo defines
 # `at_exit`.
 at_exit() { :; }
-trap 'release_services; at_exit; clean_up' EXIT
+trap 'release_services || true; at_exit; clean_up' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
@@ -216,9 +216,12 @@ CONFIGURATION
 start_srt_receiver() {
     free_port
     srt_port=$port
-    srt-live-transmit -q -a:no "srt://127.0.0.1:$srt_port?mode=listener&latency=200" file://con \
-        >"$1" 2>"$1.log" &
-    srt_pid=$!
+    # Not a child of this shell: what it uses must not count where this shell measures its children.
+    srt_pid="$(
+        srt-live-transmit -q -a:no "srt://127.0.0.1:$srt_port?mode=listener&latency=200" file://con \
+            >"$1" 2>"$1.log" </dev/null &
+        echo $!
+    )"
     started "$srt_pid"
     wait_until 10 listens_udp "$srt_port" || die "the SRT receiver did not start: $(cat "$1.log")"
 }

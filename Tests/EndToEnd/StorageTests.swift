@@ -5,7 +5,7 @@ import Testing
 
 extension Serial {
     /// A disk that becomes full, or is too small from the start.
-    @Suite("Storage", .enabled(if: SmallDisk.isPossible, "only root can mount a small disk"))
+    @Suite("Storage", .enabled(if: SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
     struct StorageTests {
         private let directory: TemporaryDirectory
 

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import Foundation
 
-/// A file system in memory of a given size, which only root can make.
+/// A file system in memory of a given size, which root can make where the system lets it mount.
 final class SmallDisk: Sendable {
     private let mountPoint: TemporaryDirectory
     var path: String { mountPoint.path }
 
-    static var isPossible: Bool { geteuid() == 0 }
+    /// Whether a mount succeeds: a container's root may not.
+    static let isPossible: Bool = {
+        guard geteuid() == 0, let trial = try? TemporaryDirectory() else { return false }
+        guard mount("tmpfs", trial.path, "tmpfs", 0, "size=1m") == 0 else { return false }
+        umount2(trial.path, Int32(MNT_DETACH))
+        return true
+    }()
 
     init(megabytes: Int) async throws {
         mountPoint = try TemporaryDirectory()
