@@ -36,9 +36,9 @@ public final class AACEncoder {
         context.pointee.sample_rate = format.sampleRate
         context.pointee.bit_rate = Int64(bitrate)
         context.pointee.time_base = AVRational(num: 1, den: format.sampleRate)
-        context.pointee.profile = FF_PROFILE_AAC_LOW
+        context.pointee.profile = relay_profile_aac_low
         context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
-        av_channel_layout_default(&context.pointee.ch_layout, Int32(format.channels))
+        relay_codec_context_set_channels(context, Int32(format.channels))
         var owned: UnsafeMutablePointer<AVCodecContext>? = context
         let opened = avcodec_open2(context, codec, nil)
         guard opened >= 0, let frame = av_frame_alloc() else {
@@ -49,7 +49,7 @@ public final class AACEncoder {
         frame.pointee.nb_samples = context.pointee.frame_size
         frame.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
         frame.pointee.sample_rate = format.sampleRate
-        av_channel_layout_copy(&frame.pointee.ch_layout, &context.pointee.ch_layout)
+        relay_frame_set_channels(frame, Int32(format.channels))
         guard av_frame_get_buffer(frame, 0) >= 0, let packet = av_packet_alloc() else {
             var ownedFrame: UnsafeMutablePointer<AVFrame>? = frame
             av_frame_free(&ownedFrame)

@@ -119,7 +119,7 @@ extension Demuxer {
     ) throws(AVFailure) -> UnsafeMutablePointer<AVFormatContext> {
         var format: UnsafePointer<AVInputFormat>?
         if let name = options.format {
-            format = av_find_input_format(name)
+            format = relay_find_input_format(name)
             guard format != nil else {
                 throw AVFailure(operation: "find the device \(name) for", subject: subject, code: relay_averror(ENODEV))
             }
@@ -139,7 +139,7 @@ extension Demuxer {
         defer { av_dict_free(&dictionary) }
         for (key, value) in options.values { av_dict_set(&dictionary, key, value, 0) }
         // On failure libav frees the context itself.
-        try check(avformat_open_input(&context, url, format, &dictionary), "open", subject, interrupter)
+        try check(relay_open_input(&context, url, format, &dictionary), "open", subject, interrupter)
         return try AVFailure.unwrap(context, "open", subject)
     }
 

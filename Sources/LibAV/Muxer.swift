@@ -126,14 +126,14 @@ extension Muxer {
 
     private func openOutput(bufferBytes: Int) throws(MuxerFailure) {
         let opaque = Unmanaged.passUnretained(sink).toOpaque()  // the muxer outlives its AVIO context
-        let output = avio_alloc_context(
-            av_malloc(bufferBytes)?.assumingMemoryBound(to: UInt8.self), Int32(bufferBytes), 1, opaque, nil,
+        let output = relay_avio_writer(
+            av_malloc(bufferBytes)?.assumingMemoryBound(to: UInt8.self), Int32(bufferBytes), opaque,
             { opaque, bytes, count in
                 guard let opaque else { return relay_averror(EINVAL) }
                 Unmanaged<Sink>.fromOpaque(opaque).takeUnretainedValue()
                     .write(UnsafeRawBufferPointer(start: bytes, count: Int(count)))
                 return count
-            }, nil)
+            })
         guard let output else {
             throw MuxerFailure("avio_alloc_context", subject: format, code: relay_averror(ENOMEM))
         }
@@ -177,7 +177,7 @@ extension Muxer {
         parameters.pointee.sample_rate = audio.format.sampleRate
         parameters.pointee.bit_rate = Int64(audio.bitrate)
         parameters.pointee.frame_size = Int32(audio.frameLength)
-        av_channel_layout_default(&parameters.pointee.ch_layout, Int32(audio.format.channels))
+        relay_parameters_set_channels(parameters, Int32(audio.format.channels))
         try setExtradata(parameters, audio.decoderConfiguration)
     }
 

@@ -91,7 +91,7 @@ extension PictureConverter {
             width: picture.width, height: picture.height, pixelFormat: values.format,
             aspect: (sameSize ? stream.sampleAspectRatio ?? stated : stated) ?? .square, colour: colour(of: picture),
             // Once interlaced, always: bwdif itself leaves pictures alone that are not.
-            isInterlaced: stream.isInterlaced || values.interlaced_frame != 0
+            isInterlaced: stream.isInterlaced || relay_frame_is_interlaced(picture.frame) != 0
                 || (shape?.isInterlaced == true && sameSize),
             rowsRunDown: values.linesize.0 > 0)
     }

@@ -57,8 +57,8 @@ public final class Resampler {
     public func convert(_ frame: DecodedFrame) throws(AVFailure) -> AudioBuffer {
         let values = frame.frame.pointee
         let current = Shape(
-            rate: values.sample_rate, format: values.format, channels: values.ch_layout.nb_channels,
-            layout: values.ch_layout.order == AV_CHANNEL_ORDER_NATIVE ? values.ch_layout.u.mask : 0)
+            rate: values.sample_rate, format: values.format, channels: relay_frame_channels(frame.frame),
+            layout: relay_frame_channel_mask(frame.frame))
         var head: AudioBuffer?
         if let shape, shape != current { head = try flush() }
         if context == nil { try open(current) }
@@ -91,20 +91,8 @@ public final class Resampler {
 
 extension Resampler {
     private func open(_ new: Shape) throws(AVFailure) {
-        var input = AVChannelLayout()
-        var output = AVChannelLayout()
-        defer {
-            av_channel_layout_uninit(&input)
-            av_channel_layout_uninit(&output)
-        }
-        // Channels without names are taken to be in the usual order for their number.
-        if new.layout == 0 || av_channel_layout_from_mask(&input, new.layout) < 0 {
-            av_channel_layout_default(&input, new.channels)
-        }
-        av_channel_layout_default(&output, Int32(target.channels))
-        let code = swr_alloc_set_opts2(
-            &context, &output, AV_SAMPLE_FMT_FLTP, target.sampleRate, &input, AVSampleFormat(rawValue: new.format),
-            new.rate, 0, nil)
+        let code = relay_swr_alloc(
+            &context, Int32(target.channels), target.sampleRate, new.layout, new.channels, new.format, new.rate)
         try AVFailure.check(code, "set up sound of", subject)
         if new.channels == 1, target.channels == 2 {
             try AVFailure.check(swr_set_matrix(context, [1, 1], 1), "set up sound of", subject)

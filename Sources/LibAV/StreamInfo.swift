@@ -96,9 +96,8 @@ extension StreamInfo.Video {
         case AV_FIELD_TT, AV_FIELD_BB, AV_FIELD_TB, AV_FIELD_BT: isInterlaced = true
         default: isInterlaced = false
         }
-        var size = 0
-        let matrix = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size)
-        let entries = UnsafeRawBufferPointer(start: matrix, count: matrix == nil ? 0 : size)
+        let matrix = relay_display_matrix(stream)
+        let entries = UnsafeRawBufferPointer(start: matrix, count: matrix == nil ? 0 : 36)
         orientation = Orientation(
             matrix: stride(from: 0, to: entries.count & ~3, by: 4).map {
                 entries.loadUnaligned(fromByteOffset: $0, as: Int32.self)

@@ -20,3 +20,134 @@ static const int relay_averror_exit = AVERROR_EXIT;
 static const int64_t relay_av_nopts = AV_NOPTS_VALUE;
 static const int relay_averror_invalid_data = AVERROR_INVALIDDATA;
 static const int relay_averror_decoder_not_found = AVERROR_DECODER_NOT_FOUND;
+
+// What differs from FFmpeg 4.3 to 7.1 is kept here, so that the Swift side is the same for all.
+
+// Channel layouts became a structure with FFmpeg 5.1 (libavutil 57.28).
+#define RELAY_HAS_CHANNEL_LAYOUT (LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 28, 100))
+
+static inline void relay_codec_context_set_channels(AVCodecContext *context, int channels) {
+#if RELAY_HAS_CHANNEL_LAYOUT
+    av_channel_layout_default(&context->ch_layout, channels);
+#else
+    context->channels = channels;
+    context->channel_layout = (uint64_t)av_get_default_channel_layout(channels);
+#endif
+}
+
+static inline void relay_parameters_set_channels(AVCodecParameters *parameters, int channels) {
+#if RELAY_HAS_CHANNEL_LAYOUT
+    av_channel_layout_default(&parameters->ch_layout, channels);
+#else
+    parameters->channels = channels;
+    parameters->channel_layout = (uint64_t)av_get_default_channel_layout(channels);
+#endif
+}
+
+static inline int relay_frame_channels(const AVFrame *frame) {
+#if RELAY_HAS_CHANNEL_LAYOUT
+    return frame->ch_layout.nb_channels;
+#else
+    return frame->channels;
+#endif
+}
+
+// The channels by name as a bit mask; 0 when they have no names.
+static inline uint64_t relay_frame_channel_mask(const AVFrame *frame) {
+#if RELAY_HAS_CHANNEL_LAYOUT
+    return frame->ch_layout.order == AV_CHANNEL_ORDER_NATIVE ? frame->ch_layout.u.mask : 0;
+#else
+    return frame->channel_layout;
+#endif
+}
+
+static inline void relay_frame_set_channels(AVFrame *frame, int channels) {
+#if RELAY_HAS_CHANNEL_LAYOUT
+    av_channel_layout_default(&frame->ch_layout, channels);
+#else
+    frame->channels = channels;
+    frame->channel_layout = (uint64_t)av_get_default_channel_layout(channels);
+#endif
+}
+
+// A resampler to planar float. `mask` names the input's channels; with 0, or a mask of another number of channels, they
+// are taken to be in the usual order.
+static inline int relay_swr_alloc(
+    SwrContext **context, int output_channels, int output_rate, uint64_t mask, int channels, int format, int rate) {
+#if RELAY_HAS_CHANNEL_LAYOUT
+    AVChannelLayout input = {0}, output = {0};
+    if (mask == 0 || av_channel_layout_from_mask(&input, mask) < 0 || input.nb_channels != channels) {
+        av_channel_layout_uninit(&input);
+        av_channel_layout_default(&input, channels);
+    }
+    av_channel_layout_default(&output, output_channels);
+    int result = swr_alloc_set_opts2(
+        context, &output, AV_SAMPLE_FMT_FLTP, output_rate, &input, (enum AVSampleFormat)format, rate, 0, NULL);
+    av_channel_layout_uninit(&input);
+    av_channel_layout_uninit(&output);
+    return result;
+#else
+    if (mask == 0 || av_get_channel_layout_nb_channels(mask) != channels)
+        mask = (uint64_t)av_get_default_channel_layout(channels);
+    *context = swr_alloc_set_opts(
+        *context, av_get_default_channel_layout(output_channels), AV_SAMPLE_FMT_FLTP, output_rate, (int64_t)mask,
+        (enum AVSampleFormat)format, rate, 0, NULL);
+    return *context ? 0 : AVERROR(ENOMEM);
+#endif
+}
+
+// Input formats are constant since FFmpeg 5.0 (libavformat 59).
+static inline const AVInputFormat *relay_find_input_format(const char *name) { return av_find_input_format(name); }
+
+static inline int relay_open_input(
+    AVFormatContext **context, const char *url, const AVInputFormat *format, AVDictionary **options) {
+#if LIBAVFORMAT_VERSION_MAJOR >= 59
+    return avformat_open_input(context, url, format, options);
+#else
+    return avformat_open_input(context, url, (AVInputFormat *)format, options);
+#endif
+}
+
+// What is written became constant with FFmpeg 7.0 (libavformat 61).
+typedef int (*relay_write_function)(void *opaque, const uint8_t *bytes, int count);
+
+static inline AVIOContext *relay_avio_writer(uint8_t *buffer, int size, void *opaque, relay_write_function write) {
+#if LIBAVFORMAT_VERSION_MAJOR >= 61
+    return avio_alloc_context(buffer, size, 1, opaque, NULL, write, NULL);
+#else
+    return avio_alloc_context(buffer, size, 1, opaque, NULL, (int (*)(void *, uint8_t *, int))write, NULL);
+#endif
+}
+
+// A stream's display matrix, nine 32-bit numbers, or NULL. It moved to the codec parameters with FFmpeg 6.1.
+static inline const uint8_t *relay_display_matrix(const AVStream *stream) {
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 30, 100)
+    const AVPacketSideData *data = av_packet_side_data_get(
+        stream->codecpar->coded_side_data, stream->codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+    return data && data->size >= 36 ? data->data : NULL;
+#elif LIBAVFORMAT_VERSION_MAJOR >= 59
+    size_t size = 0;
+    const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
+    return size >= 36 ? data : NULL;
+#else
+    int size = 0;
+    const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
+    return size >= 36 ? data : NULL;
+#endif
+}
+
+// Interlacing is a flag since FFmpeg 6.1 (libavutil 58.7).
+static inline int relay_frame_is_interlaced(const AVFrame *frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+    return (frame->flags & AV_FRAME_FLAG_INTERLACED) != 0;
+#else
+    return frame->interlaced_frame;
+#endif
+}
+
+// Profiles were renamed with FFmpeg 6.1 (libavcodec 60.29).
+#ifdef AV_PROFILE_AAC_LOW
+static const int relay_profile_aac_low = AV_PROFILE_AAC_LOW;
+#else
+static const int relay_profile_aac_low = FF_PROFILE_AAC_LOW;
+#endif
