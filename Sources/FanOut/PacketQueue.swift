@@ -129,7 +129,9 @@ extension PacketQueue.State {
     /// none, or if the packet about to be queued is itself one.
     fileprivate mutating func flush(incoming: EncodedPacket?, cause: DropCause) {
         let isIncomingKeyframe = incoming.map { $0.track == .video && $0.isKeyframe } ?? false
-        let newest = packets.lastIndex { $0.track == .video && $0.isKeyframe }
+        // At a loss of connection a keyframe whose followers were refused is worth nothing: a stale picture, then a hole.
+        let isUseless = incoming == nil && policy.awaitsKeyframe
+        let newest = isUseless ? nil : packets.lastIndex { $0.track == .video && $0.isKeyframe }
         let keepsFrom: Int
         if isIncomingKeyframe {
             keepsFrom = packets.count

@@ -117,6 +117,17 @@ struct PacketQueueTests {
         #expect(queue.drain().map(\.pts) == Array(120..<130))
     }
 
+    @Test("After a loss of connection in a congestion no stale keyframe is kept without its followers")
+    func reconnectAfterCongestion() {
+        let queue = connectedQueue()
+        for packet in Packets.video(60..<150) { queue.push(packet) }
+        queue.disconnected()
+        #expect(queue.status.packets == 0)
+        for packet in Packets.video(150..<190) { queue.push(packet) }
+        #expect(queue.connected())
+        #expect(queue.drain().map(\.pts) == Array(180..<190))
+    }
+
     @Test("A queue in which video waits for a keyframe asks for one as soon as there is room")
     func needsKeyframe() {
         let queue = connectedQueue()
