@@ -100,10 +100,12 @@ apt_install() {
     if [[ " ${missing[*]} " == *" libsrt-gnutls-dev "* ]] && is_installed libsrt-openssl-dev; then
         say "libsrt-gnutls-dev replaces libsrt-openssl-dev, which cannot be installed beside it"
     fi
-    # The distribution's own nginx service must not run because of us: neither now nor after the next boot.
-    local brings_nginx=no
-    [[ " ${missing[*]} " == *nginx* && ! -x /usr/sbin/nginx ]] && brings_nginx=yes
-    [[ $brings_nginx == yes ]] && hold_services
+    # The distribution's own nginx service must not run because of us: neither now nor after the next boot. One that is
+    # there already is not ours to restart with a module more.
+    local touches_nginx=no brings_nginx=no
+    [[ " ${missing[*]} " == *nginx* ]] && touches_nginx=yes
+    [[ $touches_nginx == yes && ! -x /usr/sbin/nginx ]] && brings_nginx=yes
+    [[ $touches_nginx == yes ]] && hold_services
     if ! apt_get install "${missing[@]}"; then
         say "trying again with fresh package lists"
         if ! { apt_get update && apt_get install "${missing[@]}"; }; then
