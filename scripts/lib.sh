@@ -154,7 +154,8 @@ build_release() {
 
 # --- Servers -----------------------------------------------------------------------------------------------------
 
-next_port=23100
+# Below the ports of the end-to-end tests, which begin at 24000; at a random one, because others may be looking, too.
+next_port=$((20000 + RANDOM % 3000))
 
 # Sets `port` to one that nothing uses, TCP or UDP, and that was not handed out before.
 free_port() {
@@ -164,6 +165,9 @@ free_port() {
     port=$next_port
     next_port=$((next_port + 1))
 }
+
+# How often a server is started with another port, if somebody else takes the free one first.
+port_tries=5
 
 # `wait_until SECONDS COMMAND…`: runs the command until it succeeds; fails after the time.
 wait_until() {
@@ -176,21 +180,48 @@ wait_until() {
 }
 
 listens_tcp() { [[ -n "$(ss -Hltn "sport = :$1")" ]]; }
-listens_udp() { [[ -n "$(ss -Hlun "sport = :$1")" ]]; }
+# UDP lets two listeners have the same port, and gives the packets to one of them.
+listens_udp_alone() { [[ "$(ss -Hlun "sport = :$1" | wc -l)" -eq 1 ]]; }
 
 # `start_rtmp_server DIR`: nginx with its RTMP module, application `live`, that records what it gets to DIR as FLV.
-# Sets `rtmp_port`. One process, no daemon, no file outside DIR: the same as root and as anyone else.
+# Sets `rtmp_port` and `rtmp_pid`. One process, no daemon, no file outside DIR: the same as root and as anyone else.
 start_rtmp_server() {
-    local home="$1" module nginx
+    local home="$1" module nginx try
     nginx="$(PATH="$PATH:/usr/sbin" command -v nginx)" || die "there is no nginx here"
     for module in /usr/lib/nginx/modules /usr/share/nginx/modules /usr/lib64/nginx/modules; do
         module+=/ngx_rtmp_module.so
         [[ -e $module ]] && break
     done
     [[ -e $module ]] || die "nginx has no RTMP module here: install libnginx-mod-rtmp"
-    free_port
-    rtmp_port=$port
-    cat >"$home/nginx.conf" <<CONFIGURATION
+    local command=("$nginx" -p "$home/" -c "$home/nginx.conf")
+    # Else it also opens the log that was compiled in. Before 1.19.5 it has no flag, and only complains if it may not.
+    [[ "$("$nginx" -h 2>&1)" == *'-e filename'* ]] && command+=(-e "$home/nginx.log")
+    for ((try = 1; try <= port_tries; try++)); do
+        free_port
+        rtmp_port=$port
+        rm -f "$home/nginx.pid"
+        rtmp_configuration "$home" "$module" >"$home/nginx.conf"
+        "${command[@]}" >"$home/nginx.out" 2>&1 &
+        rtmp_pid=$!
+        started "$rtmp_pid"
+        wait_until 10 rtmp_server_is_decided "$home" || break
+        if kill -0 "$rtmp_pid" 2>/dev/null; then return; fi
+        grep -qs 'Address already in use' "$home/nginx.out" "$home/nginx.log" || break
+    done
+    die "nginx did not start: $(cat "$home/nginx.out" "$home/nginx.log")"
+}
+
+# Whether nginx listens, or has ended. It writes its pid when it has all its sockets.
+rtmp_server_is_decided() {
+    ! kill -0 "$rtmp_pid" 2>/dev/null || { [[ -s $1/nginx.pid ]] && listens_tcp "$rtmp_port"; }
+}
+
+# Whether nginx still writes a file: until it has seen the end of the stream.
+rtmp_server_records() { [[ -n "$(find "/proc/$rtmp_pid/fd" -lname '*.flv' 2>/dev/null)" ]]; }
+
+rtmp_configuration() {
+    local home="$1" module="$2"
+    cat <<CONFIGURATION
 load_module $module;
 daemon off;
 master_process off;
@@ -209,21 +240,26 @@ rtmp {
     }
 }
 CONFIGURATION
-    "$nginx" -p "$home/" -c "$home/nginx.conf" >"$home/nginx.out" 2>&1 &
-    started $!
-    wait_until 10 listens_tcp "$rtmp_port" || die "nginx did not start: $(cat "$home/nginx.out" "$home/nginx.log")"
 }
 
 # `start_srt_receiver FILE`: a listener that writes the transport stream it gets to FILE. Sets `srt_port`, `srt_pid`.
 start_srt_receiver() {
-    free_port
-    srt_port=$port
-    # Not a child of this shell: what it uses must not count where this shell measures its children.
-    srt_pid="$(
+    local try
+    for ((try = 1; try <= port_tries; try++)); do
+        free_port
+        srt_port=$port
         srt-live-transmit -q -a:no "srt://127.0.0.1:$srt_port?mode=listener&latency=200" file://con \
             >"$1" 2>"$1.log" </dev/null &
-        echo $!
-    )"
-    started "$srt_pid"
-    wait_until 10 listens_udp "$srt_port" || die "the SRT receiver did not start: $(cat "$1.log")"
+        srt_pid=$!
+        started "$srt_pid"
+        wait_until 10 srt_receiver_is_decided || break
+        if kill -0 "$srt_pid" 2>/dev/null && listens_udp_alone "$srt_port"; then return; fi
+        kill "$srt_pid" 2>/dev/null || true
+    done
+    die "the SRT receiver did not start: $(cat "$1.log")"
+}
+
+# Whether the SRT receiver listens, or has ended.
+srt_receiver_is_decided() {
+    ! kill -0 "$srt_pid" 2>/dev/null || [[ "$(ss -Hlunp "sport = :$srt_port")" == *"pid=$srt_pid,"* ]]
 }
