@@ -32,12 +32,21 @@ final class RTMPServer: Sendable {
     func start() async throws {
         let configuration = directory.file("nginx.conf")
         try text.write(toFile: configuration, atomically: true, encoding: .utf8)
-        let child = try ChildProcess("nginx", ["-e", "stderr", "-p", directory.path, "-c", configuration])
+        let arguments = try await Self.errorLog() + ["-p", directory.path, "-c", configuration]
+        let child = try ChildProcess("nginx", arguments)
         process.withLock { $0 = child }
         try await eventually("nginx listens at \(host):\(port)", within: .seconds(5)) {
             guard child.isRunning else { throw HarnessFailure("nginx did not start: \(child.errors)") }
             return Ports.isUsed(port, by: "tcp") && fileNames(in: directory.path).contains("nginx.pid")
         }
+    }
+
+    /// Without `-e` nginx also opens the log that was compiled in. Before 1.19.5 it does not know the flag, and only
+    /// complains where it may not write there.
+    private static func errorLog() async throws -> [String] {
+        let help = try ChildProcess("nginx", ["-h"])
+        try await help.ending(within: .seconds(5))
+        return (help.output + help.errors).contains("-e filename") ? ["-e", "stderr"] : []
     }
 
     private var text: String {
