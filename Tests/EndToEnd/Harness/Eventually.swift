@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A condition that did not come true in time, or a helper that did not do its work, in one sentence.
+/// A condition that did not come true in time, or a tool that did not do its work, in one sentence.
 struct HarnessFailure: Error, CustomStringConvertible {
     let description: String
 
