@@ -10,6 +10,10 @@ public enum AttemptEvent: Sendable {
     case accepted
     /// The peer said something worth an operator's eye; without secrets.
     case notice(String)
+    /// Somebody new receives what this attempt sends and can begin at a keyframe only.
+    case wantsKeyframe
+    /// The server asks to publish anew, at `address` if it names one, and takes what is sent until then.
+    case reconnectRequested(address: String?)
     /// The attempt is over.
     case failed(OutputFailure)
     /// Everything queued went out and the session was closed.
@@ -54,8 +58,15 @@ public protocol OutputTarget: Sendable {
     var kind: String { get }
     /// The address without secrets, for log and status.
     var displayAddress: String { get }
+    /// The target that a server means when it asks to publish anew at `address`, with this one's credentials and
+    /// options; `nil` if the address is no use.
+    func redirected(to address: String) -> (any OutputTarget)?
     /// A fresh attempt that sends `queue` and tells `report` what happens.
     func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt
+}
+
+extension OutputTarget {
+    public func redirected(to address: String) -> (any OutputTarget)? { nil }
 }

@@ -194,6 +194,8 @@ public final class OutputSupervisor: PacketConsumer {
                 if state.machine.attempts == attempt { state.step = step }
             }
         case .notice(let text): logger.info("server says: \(text)")
+        case .wantsKeyframe: keyframes.requestKeyframe(at: nil)
+        case .reconnectRequested: logger.notice("the server asks to publish anew")
         case .accepted: post(.accepted(attempt: attempt, at: clock.now))
         case .failed(let failure): post(.failed(attempt: attempt, failure, at: clock.now))
         case .drained: post(.drained(attempt: attempt))
