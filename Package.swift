@@ -74,7 +74,7 @@ let package = Package(
         .testTarget(
             name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", logging], swiftSettings: settings
         ),
-        .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media"], swiftSettings: settings),
+        .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media", logging], swiftSettings: settings),
         .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         .testTarget(

@@ -46,12 +46,15 @@ public struct DropPolicy: Sendable {
     /// The bounds.
     public let limits: QueueLimits
     /// What the output is doing.
-    public private(set) var mode: Mode = .holdingStart
+    public private(set) var mode: Mode
     /// Whether video is refused until the next keyframe.
     public private(set) var awaitsKeyframe = true
 
     /// A policy for an output that is not connected yet.
-    public init(limits: QueueLimits) { self.limits = limits }
+    public init(limits: QueueLimits, mode: Mode = .holdingStart) {
+        self.limits = limits
+        self.mode = mode
+    }
 
     /// The output came on air with what is queued.
     public mutating func connected() { mode = .catchingUp }

@@ -41,9 +41,10 @@ public final class PacketQueue: Sendable {
 
     private let state: Mutex<State>
 
-    /// An empty queue with these bounds.
-    public init(limits: QueueLimits) {
-        state = Mutex(State(policy: DropPolicy(limits: limits)))
+    /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which is
+    /// worth keeping for a target that is not connected yet.
+    public init(limits: QueueLimits, isFromStart: Bool = true) {
+        state = Mutex(State(policy: DropPolicy(limits: limits, mode: isFromStart ? .holdingStart : .holding)))
     }
 
     /// Appends `packet` if the policy takes it.

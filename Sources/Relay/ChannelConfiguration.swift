@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Encoder
+internal import FanOut
 internal import Ingest
 internal import Media
 internal import Publisher
@@ -8,12 +9,6 @@ internal import Segmenter
 
 /// What one channel is to do: read, checked, and free of contradictions.
 struct ChannelConfiguration {
-    /// One live output.
-    enum Output {
-        case rtmp(RTMPURL)
-        case srt(SRTURL)
-    }
-
     /// What the recorder and its guard are to do.
     struct Recording {
         var directory: String
@@ -33,6 +28,21 @@ struct ChannelConfiguration {
     var frameRate: FrameRate?
     var duration: Duration?
     var encoder = EncoderSettings()
-    var outputs: [Output] = []
+    var outputs: [OutputSpecification] = []
     var recording: Recording?
+}
+
+extension ChannelConfiguration {
+    /// The outputs with their names: the given one, or the protocol and a number.
+    func outputDefinitions(pool: RTMPWriterPool) -> [OutputDefinition] {
+        var counts: [String: Int] = [:]
+        return outputs.map { output in
+            let kind = output.address.scheme
+            counts[kind, default: 0] += 1
+            let name = output.name ?? "\(kind)-\(counts[kind] ?? 0)"
+            return OutputDefinition(
+                name: name, target: output.address.target(name: name, pool: pool),
+                backup: output.backup?.target(name: name, pool: pool), limits: output.limits, retry: output.retry)
+        }
+    }
 }
