@@ -88,6 +88,11 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
-        .testTarget(name: "EndToEnd", dependencies: ["Relay", "Ingest"], swiftSettings: settings),
+        .testTarget(
+            name: "EndToEnd",
+            dependencies: [
+                "Relay", "FanOut", "Ingest", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                logging,
+            ], swiftSettings: settings),
     ]
 )

@@ -81,15 +81,14 @@ extension Channel {
     }
 
     static func makeOutputs(
-        _ configuration: ChannelConfiguration, hub: FanOut, encoder: EncoderSession, clock: any MonotonicClock,
-        logger: Logger
+        _ configuration: ChannelConfiguration, pool: RTMPWriterPool, hub: FanOut, encoder: EncoderSession,
+        clock: any MonotonicClock, logger: Logger
     ) throws -> OutputSet {
         let outputs = OutputSet(
             hub: hub, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
-        let pool = RTMPWriterPool()
-        for definition in configuration.outputDefinitions(pool: pool) {
+        for (output, name) in zip(configuration.outputs, configuration.outputNames) {
             do throws(OutputSetError) {
-                try outputs.add(definition)
+                try outputs.add(output.definition(name: name, pool: pool))
             } catch {
                 throw RelayFailure(.usage, "\(error)")
             }

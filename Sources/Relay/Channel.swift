@@ -36,6 +36,7 @@ final class Channel: Sendable {
     private let program: Program
     /// The live outputs, which may be changed while the program runs.
     let outputs: OutputSet
+    private let pool = RTMPWriterPool()
     private let recorder: Recorder?
     private let storage: StorageGuard?
     private let directory: RecordDirectory?
@@ -68,7 +69,8 @@ final class Channel: Sendable {
         }
         let encoder = try Self.openEncoder(configuration, format: format, sink: hub, clock: clock)
         self.encoder = encoder
-        outputs = try Self.makeOutputs(configuration, hub: hub, encoder: encoder, clock: clock, logger: logger)
+        outputs = try Self.makeOutputs(
+            configuration, pool: pool, hub: hub, encoder: encoder, clock: clock, logger: logger)
         (recorder, storage) = try Self.makeRecorder(
             configuration, directory: directory, encoder: encoder, clock: clock, logger: logger)
         program = Program(
@@ -100,6 +102,14 @@ final class Channel: Sendable {
         endAskedAt.withLock { $0 = $0 ?? clock.now }
         program.stop()
         for source in sources { source.stop() }
+    }
+
+    /// Adds a live output, and returns its name. Throws ``OutputSetError`` where there is one of this name.
+    @discardableResult
+    func add(_ output: OutputSpecification) throws -> String {
+        let name = output.name ?? output.address.freeName(besides: outputs.statuses.map(\.name))
+        try outputs.add(output.definition(name: name, pool: pool))
+        return name
     }
 
     /// A snapshot of everything.

@@ -33,16 +33,27 @@ struct ChannelConfiguration {
 }
 
 extension ChannelConfiguration {
-    /// The outputs with their names: the given one, or the protocol and a number.
-    func outputDefinitions(pool: RTMPWriterPool) -> [OutputDefinition] {
-        var counts: [String: Int] = [:]
-        return outputs.map { output in
-            let kind = output.address.scheme
-            counts[kind, default: 0] += 1
-            let name = output.name ?? "\(kind)-\(counts[kind] ?? 0)"
-            return OutputDefinition(
-                name: name, target: output.address.target(name: name, pool: pool),
-                backup: output.backup?.target(name: name, pool: pool), limits: output.limits, retry: output.retry)
+    /// The names of the outputs: the given ones, or the protocol and a number.
+    var outputNames: [String] {
+        outputs.reduce(into: []) { names, output in names.append(output.name ?? output.address.freeName(besides: names))
         }
+    }
+}
+
+extension OutputAddress {
+    /// The protocol and the first number that makes a name that is not among `names`.
+    func freeName(besides names: [String]) -> String {
+        var number = 1
+        while names.contains("\(scheme)-\(number)") { number += 1 }
+        return "\(scheme)-\(number)"
+    }
+}
+
+extension OutputSpecification {
+    /// The output, under this name.
+    func definition(name: String, pool: RTMPWriterPool) -> OutputDefinition {
+        OutputDefinition(
+            name: name, target: address.target(name: name, pool: pool),
+            backup: backup?.target(name: name, pool: pool), limits: limits, retry: retry)
     }
 }

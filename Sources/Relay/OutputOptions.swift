@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import FanOut
-internal import Publisher
 
 /// The flags that name live outputs. Addresses are read here and not by the parser, whose messages would show them
 /// with their keys.
@@ -37,7 +35,7 @@ struct OutputOptions: ParsableArguments {
         if Set(configuration.outputs.map(\.text)).count < configuration.outputs.count {
             throw ValidationError("The same output address is given twice; give each once.")
         }
-        let names = configuration.outputDefinitions(pool: RTMPWriterPool()).map(\.name)
+        let names = configuration.outputNames
         if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
             throw ValidationError("Two outputs have the name \(twice); give each its own by #name=.")
         }
