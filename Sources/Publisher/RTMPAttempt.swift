@@ -49,10 +49,12 @@ final class RTMPAttempt: OutputAttempt {
 
     func start() {
         _ = TCPSocket.ignoresBrokenPipes
-        let code = BlockingWork.start(name) { self.connect() }
-        guard code == 0 else {
-            let reason = "no thread to connect on: \(TCPSocket.message(code))"
-            return finish(.failed(OutputFailure(.unreachable, step: "resolve", reason: reason)))
+        report(.step("resolve"))
+        HostResolver.shared.resolve(url.host, port: url.port) { answer in
+            switch answer {
+            case .success(let addresses): self.begin(addresses)
+            case .failure(let failure): self.finish(.failed(failure))
+            }
         }
         let deadline = DispatchTime.now() + .seconds(Self.acceptSeconds)
         DispatchQueue.global().asyncAfter(deadline: deadline) { [weak self] in self?.acceptanceIsDue() }
@@ -93,12 +95,18 @@ final class RTMPAttempt: OutputAttempt {
 }
 
 extension RTMPAttempt {
-    private func connect() {
+    private func begin(_ addresses: [HostAddress]) {
+        let code = BlockingWork.start(name) { self.connect(addresses) }
+        guard code != 0 else { return }
+        let reason = "no thread to connect on: \(TCPSocket.message(code))"
+        finish(.failed(OutputFailure(.unreachable, step: "connect", reason: reason)))
+    }
+
+    private func connect(_ addresses: [HostAddress]) {
         do throws(OutputFailure) {
-            try enter("resolve")
+            try enter("connect")
             let socket = try TCPSocket.connect(
-                host: url.host, port: url.port, milliseconds: Self.connectMilliseconds
-            ) { try? enter("connect") }
+                to: addresses, name: "\(url.host) port \(url.port)", milliseconds: Self.connectMilliseconds)
             let isWanted = state.withLock { state in
                 state.socket = socket
                 return !state.isOver
