@@ -40,7 +40,8 @@ public final class Recorder: PacketConsumer, RecordingControl {
         packets = RecorderQueue(limit: configuration.queueLimitBytes)
         queue = DispatchQueue(label: "relay.recorder.\(channel)")
         closer = SegmentCloser(
-            directory: configuration.directory, channel: channel, status: box, logger: logger)
+            directory: configuration.directory, channel: channel, status: box, observers: configuration.observers,
+            logger: logger)
         self.keyframes = keyframes
         self.clock = clock
         let environment = RecorderEngine.Environment(

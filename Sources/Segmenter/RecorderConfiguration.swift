@@ -17,12 +17,14 @@ public struct RecorderConfiguration: Sendable {
     public var programStart: UTCTime?
     /// The program's version, which each file names as its maker's.
     public var version: String
+    /// Who is told of finished files and gaps.
+    public var observers: [any RecordingObserver]
 
     /// A configuration with the usual fragments (500 ms) and bound (256 MiB).
     public init(
         directory: RecordDirectory, channel: String, length: SegmentLength,
         fragmentDuration: Duration = .milliseconds(500), queueLimitBytes: Int = 256 << 20,
-        programStart: UTCTime? = nil, version: String = ""
+        programStart: UTCTime? = nil, version: String = "", observers: [any RecordingObserver] = []
     ) {
         self.directory = directory
         self.channel = channel
@@ -31,5 +33,6 @@ public struct RecorderConfiguration: Sendable {
         self.queueLimitBytes = queueLimitBytes
         self.programStart = programStart
         self.version = version
+        self.observers = observers
     }
 }

@@ -61,7 +61,7 @@ final class RecorderEngine {
             guard case .active = mode else { return }
             let reason = "the disk was too slow: \(environment.configuration.queueLimitBytes) bytes were waiting"
             logger.error("recording interrupted: \(reason)")
-            interrupt(reason)
+            interrupt(reason, ending: .error)
         case .overflowEnded(let frames, let from, let lastSound):
             gap?.frames += frames
             if let from, let gap { self.gap?.from = min(gap.from, from) }
@@ -88,11 +88,11 @@ final class RecorderEngine {
         for action in actions {
             switch action {
             case .open(let start):
-                endFile()
+                endFile(.rotate)
                 if case .active = mode { open(start) }
             case .write(let packet): write(packet)
             case .skip(let packet): lose(packet)
-            case .close: endFile()
+            case .close: endFile(.stop)
             case .request(let time): environment.keyframes.requestKeyframe(at: time)
             }
         }
@@ -111,9 +111,9 @@ final class RecorderEngine {
     }
 
     /// Ends the file where what it shows has no hole, because nothing follows for now.
-    fileprivate func interrupt(_ reason: String) {
+    fileprivate func interrupt(_ reason: String, ending: SegmentEnding) {
         let dropped = file?.dropDisordered() ?? []
-        endFile()
+        endFile(ending)
         beginGap(reason)
         for packet in dropped { lose(packet) }
         perform(cutter.interrupt())
@@ -131,6 +131,10 @@ final class RecorderEngine {
             status.gapFrames += ended.frames
             status.gaps.append(ended)
             if status.gaps.count > 100 { status.gaps.removeFirst() }
+        }
+        let (channel, start) = (environment.configuration.channel, dating.time(of: ended.from))
+        for observer in environment.configuration.observers {
+            observer.gapEnded(ended, channel: channel, start: start)
         }
     }
 }
@@ -199,17 +203,18 @@ extension RecorderEngine {
     }
 
     /// Writes what the open file still lacks, and has it closed.
-    private func endFile() {
+    private func endFile(_ ending: SegmentEnding) {
         guard let file else { return }
         do {
             try file.flush()
-            release(file)
+            release(file, ending)
         } catch {
             fail(error)
         }
     }
 
-    private func release(_ file: SegmentFile) {
+    private func release(_ file: SegmentFile, _ ending: SegmentEnding) {
+        file.ending = ending
         recordedEnd = file.recordedEnd
         closedBytes += file.bytes
         closedFrames += file.frames
@@ -223,7 +228,7 @@ extension RecorderEngine {
         mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
         environment.status.value.withLock { $0.lastError = failure.description }
         let lost = file?.pendingPictures ?? []
-        if let file { release(file) }
+        if let file { release(file, failure.isOutOfSpace ? .disk : .error) }
         beginGap(failure.description)
         for packet in lost { lose(packet) }
         perform(cutter.interrupt())
@@ -250,7 +255,7 @@ extension RecorderEngine {
         if case .suspended = mode { return }
         // Whoever suspends has said why at the level it deserves.
         logger.info("recording suspended: \(reason)")
-        interrupt(reason)
+        interrupt(reason, ending: .disk)
         mode = .suspended(reason)
     }
 
@@ -266,7 +271,7 @@ extension RecorderEngine {
     /// Writes all that is held and closes the last file.
     func finish() {
         perform(cutter.finish())
-        endFile()
+        endFile(.stop)
         endGap(at: lastVideoEnd)
     }
 }

@@ -37,17 +37,19 @@ final class SegmentCloser: Sendable {
     private let channel: String
     private let status: RecorderStatusBox
     private let logger: Logger
+    private let observers: [any RecordingObserver]
     private let state = Mutex(Backlog())
 
     /// A closer of the files of `channel` in `directory`. Tests bring their own serial `queue`.
     init(
-        directory: RecordDirectory, channel: String, status: RecorderStatusBox, logger: Logger,
-        queue: DispatchQueue? = nil
+        directory: RecordDirectory, channel: String, status: RecorderStatusBox,
+        observers: [any RecordingObserver] = [], logger: Logger, queue: DispatchQueue? = nil
     ) {
         self.queue = queue ?? DispatchQueue(label: "relay.recorder.\(channel).close")
         self.directory = directory
         self.channel = channel
         self.status = status
+        self.observers = observers
         self.logger = logger
     }
 
@@ -73,8 +75,9 @@ final class SegmentCloser: Sendable {
         }
         do throws(FileFailure) {
             switch try file.close(isDurable: !isHurried) {
-            case .finished(let fileName, let bytes):
-                finished(fileName, ["frames": "\(file.frames)", "bytes": "\(bytes)"])
+            case .finished(let record):
+                finished(record.fileName, ["frames": "\(record.frames)", "bytes": "\(record.bytes)"])
+                for observer in observers { observer.segmentFinished(record) }
             case .empty:
                 logger.debug("segment removed: nothing was recorded in it", metadata: ["segment": "\(file.name)"])
             }
@@ -108,7 +111,10 @@ final class SegmentCloser: Sendable {
             switch entry.outcome {
             case .completed(let name, let frames, let dropped):
                 finished(name, ["frames": "\(frames)", "dropped_bytes": "\(dropped)"])
-            case .renamed(let name): finished(name, [:])
+                for observer in observers { observer.segmentRecovered(fileName: name) }
+            case .renamed(let name):
+                finished(name, [:])
+                for observer in observers { observer.segmentRecovered(fileName: name) }
             case .setAside(let name, let reason): logger.warning("set aside \(name), which cannot be played: \(reason)")
             case .inUse: break
             case .failed(let failure):

@@ -25,6 +25,9 @@ struct SegmentDating {
         programStart = now().milliseconds - packet.ptsNanoseconds / 1_000_000
     }
 
+    /// When program time `time` (nanoseconds) was on air, as far as is known.
+    func time(of time: Int64) -> UTCTime { UTCTime(milliseconds: (programStart ?? 0) + time / 1_000_000) }
+
     /// When the file whose first picture is `keyframe` began, reckoned `now` and after the picture waited `queued`
     /// milliseconds; and, the first time, by how many milliseconds the dates had to be moved. Never before the last one.
     mutating func date(_ keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {

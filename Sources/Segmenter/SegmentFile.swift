@@ -29,8 +29,13 @@ final class SegmentFile {
     private(set) var recordedEnd: Int64
     /// The file's first picture, in nanoseconds of program time.
     let start: Int64
+    /// Samples of sound on disk, without the hidden ones that precede the first picture.
+    private(set) var audioSamples: Int64 = 0
+    /// How the file ends; the recorder says so before it is closed.
+    var ending = SegmentEnding.error
 
-    private let directory: String
+    private let settings: SegmentFileSettings
+    private var directory: String { settings.directory }
     private let descriptor: FileDescriptor
     private var layout: MovieLayout
     private var tables: [UInt32: SampleTable] = [:]
@@ -38,13 +43,14 @@ final class SegmentFile {
     private var audio: TrackWriter
     private var order = PresentationOrder()
     private let fragmentDuration: Int64
+    private let hiddenSamples: Int64
     private var fragmentEnd: Int64
     private var sequence: UInt32 = 0
 
     /// Creates the file, which must not exist, and writes its head.
     init(_ settings: SegmentFileSettings, start: SegmentStart) throws(FileFailure) {
         name = settings.name
-        directory = settings.directory
+        self.settings = settings
         self.start = start.keyframe.ptsNanoseconds
         recordedEnd = self.start
         layout = MovieLayout(description: settings.description, tags: settings.tags)
@@ -64,9 +70,10 @@ final class SegmentFile {
             layout.tracks[1].mediaTime = begin - audio.origin
         }
         self.audio = audio
+        hiddenSamples = start.preRoll.map { $0.timeBase.rescale($0.duration, to: soundBase) } ?? 0
         fragmentDuration = settings.fragmentDuration.inNanoseconds
         fragmentEnd = start.keyframe.dtsNanoseconds + fragmentDuration
-        descriptor = try FileDescriptor.create("\(directory)/\(settings.name.open)")
+        descriptor = try FileDescriptor.create("\(settings.directory)/\(settings.name.open)")
         // The lock keeps another process's recovery away; a file system without locks still records.
         _ = descriptor.lock()
         try writeHead()
@@ -149,6 +156,7 @@ final class SegmentFile {
         recordedEnd = max(recordedEnd, ends.max() ?? 0)
         video.pending.removeAll(keepingCapacity: true)
         order.wrote()
+        audioSamples += audio.pending.reduce(0) { $0 + $1.timeBase.rescale($1.duration, to: audio.timeBase) }
         audio.pending.removeAll(keepingCapacity: true)
     }
 
@@ -165,7 +173,7 @@ final class SegmentFile {
     /// What became of a file at its close.
     enum Closing: Equatable {
         /// It is a plain MP4 of `bytes`.
-        case finished(fileName: String, bytes: Int64)
+        case finished(SegmentRecord)
         /// Nothing was recorded in it; it is removed.
         case empty
     }
@@ -182,7 +190,14 @@ final class SegmentFile {
             return .empty
         }
         let size = try HybridFinish.complete(descriptor, layout, tables, mediaEnd: bytes, isDurable: isDurable)
-        return .finished(fileName: try HybridFinish.rename(name, in: directory), bytes: size)
+        return .finished(record(fileName: try HybridFinish.rename(name, in: directory), bytes: size))
+    }
+
+    private func record(fileName: String, bytes: Int64) -> SegmentRecord {
+        SegmentRecord(
+            fileName: fileName, channel: name.channel, sequence: name.sequence, start: settings.tags.start,
+            programStart: start, programEnd: recordedEnd, frames: frames,
+            audioSamples: max(0, audioSamples - hiddenSamples), bytes: bytes, ending: ending)
     }
 }
 
@@ -191,7 +206,7 @@ struct TrackWriter {
     /// The ticks at which the track's own timeline begins.
     var origin: Int64
     var pending: [EncodedPacket] = []
-    private let timeBase: TimeBase
+    let timeBase: TimeBase
 
     init(timescale: UInt32, origin: Int64) {
         timeBase = TimeBase(1, Int32(clamping: timescale))

@@ -96,12 +96,13 @@ import Testing
 
     @Test func `A close says how large the file is in the end; an empty file is no error`() throws {
         let directory = try TemporaryDirectory()
-        guard case .finished(let name, let bytes) = try file(1, in: directory).close() else {
+        guard case .finished(let record) = try file(1, in: directory).close() else {
             Issue.record("not finished")
             return
         }
+        let name = record.fileName
         let size = try FileManager.default.attributesOfItem(atPath: directory.path(name))[.size] as? Int64
-        #expect(bytes == size)
+        #expect(record.bytes == size)
         #expect(try file(2, in: directory, isEmpty: true).close() == .empty)
         #expect(directory.files == [name])
     }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Synchronization
+import Testing
+
+@testable import Segmenter
+
+/// Keeps what a recorder says.
+private final class Witness: RecordingObserver {
+    private let state = Mutex<(records: [SegmentRecord], gaps: [RecordingGap], starts: [UTCTime])>(([], [], []))
+    var records: [SegmentRecord] { state.withLock { $0.records }.sorted { $0.sequence < $1.sequence } }
+    var gaps: [RecordingGap] { state.withLock { $0.gaps } }
+    var gapStarts: [UTCTime] { state.withLock { $0.starts } }
+
+    func segmentFinished(_ record: SegmentRecord) { state.withLock { $0.records.append(record) } }
+    func segmentRecovered(fileName: String) {}
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {
+        state.withLock { state in
+            state.gaps.append(gap)
+            state.starts.append(start)
+        }
+    }
+}
+
+@Suite struct ObserverTests {
+    private static let rate = FrameRate(25)
+
+    @Test func `Finished files and gaps are told with their place in the program`() throws {
+        let directory = try TemporaryDirectory()
+        let witness = Witness()
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(2)), directory: directory, observers: [witness])
+        let packets = syntheticProgram(rate: Self.rate, frames: 225, isKeyframe: { $0 % 25 == 0 })
+        let cut = try #require(packets.firstIndex { $0.track == .video && $0.ptsNanoseconds >= 5_000_000_000 })
+        let back = try #require(packets.firstIndex { $0.track == .video && $0.ptsNanoseconds >= 6_000_000_000 })
+        recording.feed(packets[..<cut])
+        recording.recorder.suspend("no room")
+        recording.recorder.settle()
+        recording.feed(packets[cut..<back])
+        recording.recorder.settle()
+        recording.recorder.resume()
+        recording.feed(packets[back...])
+        recording.finish()
+        let gap = try #require(witness.gaps.first)
+        #expect(witness.gaps.count == 1 && gap.reason == "no room")
+        let records = witness.records
+        // Dates follow the wall clock, which this test runs ahead of: the gap's is that of the file behind it.
+        let behind = try #require(records.first { $0.programStart == gap.to })
+        let distance = behind.start.milliseconds - witness.gapStarts[0].milliseconds
+        #expect(abs(distance - (behind.programStart - gap.from) / 1_000_000) <= 1)
+        #expect(records.map(\.ending).filter { $0 == .disk }.count == 1)
+        #expect(records.last?.ending == .stop && records.first?.ending == .rotate)
+        #expect(records.reduce(0) { $0 + $1.frames } + gap.frames == 225)
+        for (before, after) in zip(records, records.dropFirst()) where before.ending == .rotate {
+            #expect(before.programEnd == after.programStart)
+        }
+        let whole = try #require(records.first)
+        #expect(whole.programEnd - whole.programStart == Int64(whole.frames) * 40_000_000)
+        // Two seconds of sound, to the packet.
+        #expect(abs(whole.audioSamples - Int64(whole.frames) * 1920) <= 1024)
+    }
+}
