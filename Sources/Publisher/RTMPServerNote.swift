@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+
+/// What a server says of the stream in an `onStatus` or `_error` command (Adobe RTMP 1.0, 7.2.2 and 7.2.1).
+struct RTMPServerNote: Equatable, CustomStringConvertible {
+    let isError: Bool
+    let code: String
+    let text: String
+    /// The `tcUrl` that comes with a wish to move, if one does.
+    let address: String?
+
+    /// The note in the AMF0 command `command`, if it is one.
+    init?(command: [UInt8]) {
+        let values = AMF0Reader.values(command)
+        guard let name = values.first?.text, ["onStatus", "_error", "close"].contains(name) else { return nil }
+        let information = values.last { if case .object = $0 { true } else { false } }
+        code = information?.text("code") ?? name
+        text = information?.text("description") ?? ""
+        address = information?.text("tcUrl")
+        // releaseStream and FCPublish (2, 3) are courtesies that servers may not know; librtmp numbers the
+        // rest 1 (connect), 4 (createStream) and 5 (publish).
+        let isOfConnect = values.count > 1 && values[1] == .number(1)
+        let isOfStream = values.count > 1 && (values[1] == .number(4) || values[1] == .number(5))
+        isError =
+            name == "close" || (name == "_error" && (isOfConnect || isOfStream))
+            || (name == "onStatus" && information?.text("level") == "error")
+    }
+
+    /// Whether the server asks to publish anew, and takes what is sent until then (Enhanced RTMP v2, "Reconnect
+    /// Request").
+    var isReconnectRequest: Bool { code == "NetConnection.Connect.ReconnectRequest" }
+
+    /// A login or permission that is missing will not appear by itself. `BadName` is what some servers say of a bad
+    /// key, but others say it as long as they hold our own last connection.
+    var failureKind: OutputFailure.Kind {
+        let words = "\(code) \(text)".lowercased()
+        let lasting = ["publish.denied", "authfail", "code=403", "needauth", "auth failed", "unauthorized"]
+        return lasting.contains { words.contains($0) } ? .refused : .rejected
+    }
+
+    var description: String {
+        // A server's words are data: one line, of a length that fits a log.
+        let line = text.isEmpty ? code : "\(code): \(text)"
+        return String(line.prefix(200).map { $0.isNewline || $0.asciiValue.map { $0 < 0x20 } == true ? " " : $0 })
+    }
+}
