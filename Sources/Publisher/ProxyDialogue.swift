@@ -77,9 +77,10 @@ struct HTTPProxyDialogue: ProxyDialogue {
                 throw proxy.failure(.rejected, "it sends data before the connection is used")
             }
             return .done
-        case 407 where proxy.user == nil: throw proxy.failure(.refused, "it wants a user and a password (407)")
-        case 407: throw proxy.failure(.refused, "it does not accept the user or the password (407)")
-        case 401, 403, 405: throw proxy.failure(.refused, "it does not allow \(host) port \(port) (\(status))")
+        case 401, 407:
+            let word = proxy.user == nil ? "wants a user and a password" : "does not accept the user or the password"
+            throw proxy.failure(.refused, "it \(word) (\(status))")
+        case 403, 405: throw proxy.failure(.refused, "it does not allow \(host) port \(port) (\(status))")
         default: throw proxy.failure(.unreachable, "it does not connect to \(host) port \(port) (\(status))")
         }
     }

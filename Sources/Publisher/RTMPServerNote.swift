@@ -31,12 +31,21 @@ struct RTMPServerNote: Equatable, CustomStringConvertible {
     /// Request").
     var isReconnectRequest: Bool { code == "NetConnection.Connect.ReconnectRequest" }
 
-    /// A login or permission that is missing will not appear by itself. `BadName` is what some servers say of a bad
-    /// key, but others say it as long as they hold our own last connection.
+    /// Whatever the code: the name is taken, as it is as long as the server holds our own last connection.
+    private static let busy = ["already", "in use"]
+    /// What servers say of a key, a login, a permission or an application that will not appear by itself.
+    private static let lasting = [
+        "publish.denied", "publish.unauthorized", "connect.invalidapp", "code=403", "needauth", "authfail",
+        "nosuchuser",
+        "auth failed", "authentication", "unauthorized", "not authorized", "forbidden", "not allowed", "permission",
+        "access denied", "stream key", "authorized key", "invalid key", "token",
+    ]
+
+    /// A bare `BadName` or `Rejected` may be either, and is tried again as if it were the former.
     var failureKind: OutputFailure.Kind {
         let words = "\(code) \(text)".lowercased()
-        let lasting = ["publish.denied", "authfail", "code=403", "needauth", "auth failed", "unauthorized"]
-        return lasting.contains { words.contains($0) } ? .refused : .rejected
+        if Self.busy.contains(where: { words.contains($0) }) { return .rejected }
+        return Self.lasting.contains { words.contains($0) } ? .refused : .rejected
     }
 
     var description: String {

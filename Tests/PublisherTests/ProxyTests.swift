@@ -61,6 +61,7 @@ import Testing
             ("HTTP/1.0 200 Connection established\r\nServer: x\r\n\r\n", nil),
             ("HTTP/1.1 200\r\n\r\n", nil),
             ("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", OutputFailure.Kind.refused),
+            ("HTTP/1.0 401 Unauthorized\r\n\r\n", .refused),
             ("HTTP/1.1 403 Forbidden\r\nA: b\r\n\r\n", .refused),
             ("HTTP/1.1 502 Bad Gateway\r\n\r\n", .unreachable),
             ("SSH-2.0-OpenSSH_9.2\r\n\r\n", .rejected),
