@@ -19,6 +19,9 @@ struct RunCommand: ParsableCommand {
     @Option(help: "More outputs beside them, to a server that accepts connections and never says a word.")
     var frozen = 0
 
+    @Option(help: "Writer queues.")
+    var writers = 2
+
     @Option(help: "The RTMP application of the sink.")
     var app = "live"
 
@@ -40,7 +43,7 @@ struct RunCommand: ParsableCommand {
         let before = ProcessUsage.residentMegabytes
         let silence = try SilentServer(backlog: frozen)
         let bench = Bench(clip: clip)
-        let pool = RTMPWriterPool()
+        let pool = RTMPWriterPool(count: writers)
         for index in 0..<frozen {
             try bench.add("rtmp://127.0.0.1:\(silence.port)/\(app)/frozen-\(index)", pool: pool, isHealthy: false)
         }

@@ -69,7 +69,9 @@ final class RTMPAttempt: OutputAttempt {
     }
 
     func wake() {
-        state.withLock { $0.wantsLive ? $0.connection : nil }?.wake()
+        state.withLock { state in
+            if state.wantsLive { state.connection?.wake() }
+        }
     }
 
     func drain(until deadline: Int64) {

@@ -18,6 +18,20 @@ struct RTMPChunkWriter {
 
     init(streamID: UInt32) { self.streamID = streamID }
 
+    /// Appends `message` in the chunks that other connections send, too: behind its first message, a connection's
+    /// chunks differ from another's by nothing that is its own.
+    mutating func append(_ message: RTMPMessage, sharing shared: inout RTMPSharedChunks, to buffer: inout OutboundBuffer) {
+        guard message.isOfStream, let previous = last[Int(message.chunkStream)],
+            (0..<Int64(Self.extended)).contains(message.timestamp - previous)
+        else { return append(message, to: &buffer) }
+        let bytes = shared.bytes(of: message, after: previous) { copy in
+            var writer = self
+            writer.append(message, to: &copy)
+        }
+        last[Int(message.chunkStream)] = message.timestamp
+        buffer.append(bytes, endsPicture: message.endsPicture)
+    }
+
     /// Appends `message`.
     mutating func append(_ message: RTMPMessage, to buffer: inout OutboundBuffer) {
         let stream = Int(message.chunkStream)

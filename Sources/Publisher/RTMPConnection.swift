@@ -108,16 +108,19 @@ extension RTMPConnection {
     private func service() {
         dispatchPrecondition(condition: .onQueue(writer.queue))
         guard phase != .closed, let socket else { return }
+        let now = SystemClock().now
+        if outbound.isEmpty { lastProgress = now }
         var (bytes, pictures) = (0, 0)
         defer { account(bytes: bytes, pictures: pictures) }
-        while true {
-            fill()
-            if outbound.isEmpty { break }
+        var isAll = false
+        while !isAll || !outbound.isEmpty {
+            isAll = fill()
+            if outbound.isEmpty { continue }
             switch socket.send(outbound) {
             case .bytes(let count):
                 bytes += count
                 pictures += outbound.consume(count)
-                lastProgress = SystemClock().now
+                lastProgress = now
             case .wouldBlock:
                 armWriteSource()
                 return
@@ -131,11 +134,23 @@ extension RTMPConnection {
         if phase == .draining { leave() }
     }
 
-    private func fill() {
-        guard phase == .live || phase == .draining else { return }
-        if outbound.isEmpty { lastProgress = SystemClock().now }
-        while outbound.pendingBytes < Self.lowWaterBytes, let packet = packets.pop() {
-            chunks.append(timeline.message(for: packet), to: &outbound)
+    /// Takes packets until there is enough to send. Returns whether those were all.
+    private func fill() -> Bool {
+        guard phase == .live || phase == .draining else { return true }
+        let room = Self.lowWaterBytes - outbound.pendingBytes
+        guard room > 0 else { return false }
+        return writer.shared.withLock { shared in
+            let isAll = packets.pop(upTo: room, into: &shared.batch)
+            for packet in shared.batch {
+                let message = timeline.message(for: packet)
+                if isAll {
+                    chunks.append(message, sharing: &shared.chunks, to: &outbound)
+                } else {
+                    chunks.append(message, to: &outbound)
+                }
+            }
+            shared.batch.removeAll(keepingCapacity: true)
+            return isAll
         }
     }
 

@@ -135,28 +135,33 @@ enum RTMPHeaders {
 /// The clock of one connection: milliseconds since its first packet.
 struct RTMPTimeline {
     private var origin: Int64?
-    private var last: [TrackKind: Int64] = [:]
+    private var lastVideo: Int64 = 0
+    private var lastAudio: Int64 = 0
 
     /// The message that carries `packet`.
     mutating func message(for packet: EncodedPacket) -> RTMPMessage {
-        let decoding = packet.timeBase.rescale(packet.dts, to: .milliseconds, rounding: .down)
-        let presentation = packet.timeBase.rescale(packet.pts, to: .milliseconds, rounding: .down)
+        let decoding = packet.dtsNanoseconds.milliseconds
         let start = origin ?? decoding
         origin = start
         // Receivers take a step back for a wrap of the 32-bit clock.
-        let timestamp = max(decoding - start, last[packet.track] ?? 0)
-        last[packet.track] = timestamp
         switch packet.track {
         case .audio:
+            lastAudio = max(decoding - start, lastAudio)
             return RTMPMessage(
-                kind: .audio, timestamp: timestamp, prefix: .audio(packetType: 1), payload: packet.payload)
+                kind: .audio, timestamp: lastAudio, prefix: .audio(packetType: 1), payload: packet.payload)
         case .video:
+            lastVideo = max(decoding - start, lastVideo)
             // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
             let prefix = RTMPMessage.Prefix.video(
                 isKeyframe: packet.isKeyframe, packetType: 1,
-                compositionTime: Int32(clamping: presentation - decoding))
+                compositionTime: Int32(clamping: packet.ptsNanoseconds.milliseconds - decoding))
             return RTMPMessage(
-                kind: .video, timestamp: timestamp, prefix: prefix, payload: packet.payload, endsPicture: true)
+                kind: .video, timestamp: lastVideo, prefix: prefix, payload: packet.payload, endsPicture: true)
         }
     }
+}
+
+extension Int64 {
+    /// Nanoseconds as milliseconds, rounded down; the same as rounding down from any finer clock at once.
+    fileprivate var milliseconds: Int64 { self >= 0 ? self / 1_000_000 : (self - 999_999) / 1_000_000 }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+internal import Media
 internal import Synchronization
 
 /// The few queues on which all RTMP outputs write.
@@ -25,12 +26,21 @@ public final class RTMPWriterPool: Sendable {
 
 /// One serial queue that serves the connections assigned to it.
 final class RTMPWriter: Sendable {
+    /// What the connections of a writer share while they take packets from their queues, one after the other.
+    struct Shared {
+        var chunks = RTMPSharedChunks()
+        /// The packets of one connection; kept for its memory.
+        var batch: [EncodedPacket] = []
+    }
+
     private struct State {
         var woken: [RTMPConnection] = []
         var isScheduled = false
     }
 
     let queue: DispatchQueue
+    /// What the connections share. Only the queue locks it.
+    let shared = Mutex(Shared())
     private let state = Mutex(State())
 
     init(index: Int) { queue = DispatchQueue(label: "relay.rtmp.writer.\(index)", qos: .userInitiated) }
@@ -48,7 +58,7 @@ final class RTMPWriter: Sendable {
     private func serve() {
         let woken = state.withLock { state in
             state.isScheduled = false
-            defer { state.woken = [] }
+            defer { state.woken.removeAll(keepingCapacity: true) }
             return state.woken
         }
         for connection in woken { connection.serveWake() }
