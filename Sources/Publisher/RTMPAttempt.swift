@@ -57,7 +57,7 @@ final class RTMPAttempt: OutputAttempt {
             }
         }
         let deadline = DispatchTime.now() + .seconds(Self.acceptSeconds)
-        DispatchQueue.global().asyncAfter(deadline: deadline) { [weak self] in self?.acceptanceIsDue() }
+        DispatchQueue.global().asyncAfter(deadline: deadline) { self.acceptanceIsDue() }
     }
 
     func goLive() {
@@ -84,6 +84,7 @@ final class RTMPAttempt: OutputAttempt {
 
     func abandon() {
         let (socket, connection) = state.withLock { state in
+            defer { state.connection = nil }  // the two hold each other
             state.isOver = true
             return (state.socket, state.connection)
         }
@@ -135,7 +136,7 @@ extension RTMPAttempt {
         let handover = session.handOver(from: socket)
         let connection = RTMPConnection(
             url: url, socket: handover.replacement ?? socket, handover: handover, writer: writer, packets: packets,
-            description: streams, report: { [weak self] event in self?.forward(event) })
+            description: streams, report: { event in self.forward(event) })
         let wants = state.withLock { state in
             guard !state.isOver else { return nil as State? }
             state.connection = connection

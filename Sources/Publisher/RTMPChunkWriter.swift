@@ -14,29 +14,30 @@ struct RTMPChunkWriter {
 
     /// The stream's number, as the server gave it in its answer to `createStream`.
     let streamID: UInt32
-    private var last: [Int64?] = Array(repeating: nil, count: 16)
+    private var lastVideo: Int64?
+    private var lastAudio: Int64?
+    private var lastData: Int64?
 
     init(streamID: UInt32) { self.streamID = streamID }
 
     /// Appends `message` in the chunks that other connections send, too: behind its first message, a connection's
     /// chunks differ from another's by nothing that is its own.
     mutating func append(_ message: RTMPMessage, sharing shared: inout RTMPSharedChunks, to buffer: inout OutboundBuffer) {
-        guard message.isOfStream, let previous = last[Int(message.chunkStream)],
+        guard let previous = previous(message.kind),
             (0..<Int64(Self.extended)).contains(message.timestamp - previous)
         else { return append(message, to: &buffer) }
         let bytes = shared.bytes(of: message, after: previous) { copy in
             var writer = self
             writer.append(message, to: &copy)
         }
-        last[Int(message.chunkStream)] = message.timestamp
+        note(message)
         buffer.append(bytes, endsPicture: message.endsPicture)
     }
 
     /// Appends `message`.
     mutating func append(_ message: RTMPMessage, to buffer: inout OutboundBuffer) {
-        let stream = Int(message.chunkStream)
-        let previous = message.isOfStream ? last[stream] : nil
-        last[stream] = message.timestamp
+        let previous = previous(message.kind)
+        note(message)
         let time = UInt32(truncatingIfNeeded: message.timestamp - (previous ?? 0))
         let isExtended = time >= Self.extended
         buffer.append(header(message, isFirst: previous == nil, time: time), endsPicture: false)
@@ -51,6 +52,25 @@ struct RTMPChunkWriter {
             room = Self.chunkBytes
         }
         buffer.append(payload, start..<payload.count, endsPicture: message.endsPicture)
+    }
+
+    /// The time of the last message of that kind, if there was one and the next one may refer to it.
+    private func previous(_ kind: RTMPMessage.Kind) -> Int64? {
+        switch kind {
+        case .video: lastVideo
+        case .audio: lastAudio
+        case .data: lastData
+        default: nil
+        }
+    }
+
+    private mutating func note(_ message: RTMPMessage) {
+        switch message.kind {
+        case .video: lastVideo = message.timestamp
+        case .audio: lastAudio = message.timestamp
+        case .data: lastData = message.timestamp
+        default: break
+        }
     }
 
     /// Basic and message header, extended timestamp and the body's own first bytes.
