@@ -68,11 +68,7 @@ final class RTMPAttempt: OutputAttempt {
         connection?.goLive()
     }
 
-    func wake() {
-        state.withLock { state in
-            if state.wantsLive { state.connection?.wake() }
-        }
-    }
+    func wake() { writer.wake() }
 
     func drain(until deadline: Int64) {
         let connection = state.withLock { state in

@@ -26,41 +26,40 @@ public final class RTMPWriterPool: Sendable {
 
 /// One serial queue that serves the connections assigned to it.
 final class RTMPWriter: Sendable {
-    /// What the connections of a writer share while they take packets from their queues, one after the other.
+    /// What the connections share while they are served, one after the other.
     struct Shared {
         var chunks = RTMPSharedChunks()
         /// The packets of one connection; kept for its memory.
         var batch: [EncodedPacket] = []
-    }
-
-    private struct State {
-        var woken: [RTMPConnection] = []
-        var isScheduled = false
+        /// What one connection sends, if it sends all of it.
+        var outbound = OutboundBuffer()
     }
 
     let queue: DispatchQueue
-    /// What the connections share. Only the queue locks it.
+    /// Only the queue locks it.
     let shared = Mutex(Shared())
-    private let state = Mutex(State())
+    /// On air, in the order in which they came. Only the queue locks it.
+    private let connections = Mutex<[RTMPConnection]>([])
+    private let isWoken = Atomic(false)
 
     init(index: Int) { queue = DispatchQueue(label: "relay.rtmp.writer.\(index)", qos: .userInitiated) }
 
-    /// Serves `connection` soon. Many calls in a row become one block on the queue.
-    func wake(_ connection: RTMPConnection) {
-        let schedules = state.withLock { state in
-            state.woken.append(connection)
-            defer { state.isScheduled = true }
-            return !state.isScheduled
-        }
-        if schedules { queue.async { self.serve() } }
+    /// Serves a connection from now on. On the queue.
+    func add(_ connection: RTMPConnection) { connections.withLock { $0.append(connection) } }
+
+    /// Forgets a connection. On the queue.
+    func remove(_ connection: RTMPConnection) { connections.withLock { $0.removeAll { $0 === connection } } }
+
+    /// Something is queued for one or more connections: serves them all soon. Any thread; the wakes of a picture, one from
+    /// each output, become one block on the queue, and all but the first cost one atomic exchange.
+    func wake() {
+        if !isWoken.exchange(true, ordering: .acquiringAndReleasing) { queue.async { self.serve() } }
     }
 
     private func serve() {
-        let woken = state.withLock { state in
-            state.isScheduled = false
-            defer { state.woken.removeAll(keepingCapacity: true) }
-            return state.woken
-        }
-        for connection in woken { connection.serveWake() }
+        // An exchange, not a store: what was queued before any wake that it takes back must be seen below.
+        _ = isWoken.exchange(false, ordering: .acquiringAndReleasing)
+        let now = SystemClock().now
+        for connection in connections.withLock({ $0 }) { connection.serve(now: now) }
     }
 }
