@@ -61,7 +61,7 @@ extension OutputSupervisor {
             self.receive(event, from: number)
         }
         state.withLock { lanes in
-            let lane = OutputLanes.Lane(number: number, target: target, attempt: attempt, packets: packets)
+            let lane = OutputLanes.Lane(attempt: attempt, number: number, target: target, packets: packets)
             if isCandidate { lanes.candidate = lane } else { lanes.current = lane }
         }
         attempt.start()

@@ -10,6 +10,9 @@ internal import Synchronization
 /// Its own serial queue runs the state machine and never blocks; whatever can block is the attempt's business. All calls
 /// may come from any thread.
 public final class OutputSupervisor: PacketConsumer {
+    let state: Mutex<OutputLanes>
+    private let isDropping = Atomic(false)
+
     /// The output's name, unique in its channel.
     public let name: String
 
@@ -21,8 +24,6 @@ public final class OutputSupervisor: PacketConsumer {
     let clock: any MonotonicClock
     let logger: Logger
     let queue: DispatchQueue
-    let state: Mutex<OutputLanes>
-    private let isDropping = Atomic(false)
 
     /// An output that is not started yet. `joinsRunningProgram` says that the program has begun: the output begins at a
     /// keyframe that comes anyway, and not with the program's first frame. A `backup` is used by the rules of `retry`.

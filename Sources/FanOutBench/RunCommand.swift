@@ -20,7 +20,7 @@ struct RunCommand: ParsableCommand {
     var frozen = 0
 
     @Option(help: "Writer queues.")
-    var writers = 2
+    var writers = 1
 
     @Option(help: "The RTMP application of the sink.")
     var app = "live"

@@ -25,9 +25,9 @@ final class RTMPAttempt: OutputAttempt {
     /// back is served at once.
     private static let acceptSeconds = 10
 
+    private let writer: RTMPWriter
     private let url: RTMPURL
     private let name: String
-    private let writer: RTMPWriter
     private let packets: PacketQueue
     private let streams: StreamDescription
     private let report: @Sendable (AttemptEvent) -> Void

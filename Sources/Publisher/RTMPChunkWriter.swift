@@ -20,24 +20,38 @@ struct RTMPChunkWriter {
 
     init(streamID: UInt32) { self.streamID = streamID }
 
-    /// Appends `message` in the chunks that other connections send, too: behind its first message, a connection's
-    /// chunks differ from another's by nothing that is its own.
-    mutating func append(_ message: RTMPMessage, sharing shared: inout RTMPSharedChunks, to buffer: inout OutboundBuffer) {
-        guard let previous = previous(message.kind),
-            (0..<Int64(Self.extended)).contains(message.timestamp - previous)
-        else { return append(message, to: &buffer) }
-        let bytes = shared.bytes(of: message, after: previous) { copy in
-            var writer = self
-            writer.append(message, to: &copy)
+    /// Appends the messages of a picture and of the sound in front of it, which `timeline` dates, in one piece that other
+    /// connections send, too. Does nothing and returns false unless they are just that, and unless their headers hold
+    /// nothing of this connection's own.
+    mutating func append(
+        _ packets: [EncodedPacket], on timeline: inout RTMPTimeline, sharing shared: inout RTMPWriter.Shared,
+        to buffer: inout OutboundBuffer
+    ) -> Bool {
+        guard packets.last?.track == .video, !packets.dropLast().contains(where: { $0.track == .video }) else {
+            return false
         }
-        note(message)
-        buffer.append(bytes, endsPicture: message.endsPicture)
+        var (next, times) = (timeline, self)
+        shared.steps.removeAll(keepingCapacity: true)
+        for packet in packets {
+            let kind: RTMPMessage.Kind = packet.track == .video ? .video : .audio
+            let timestamp = next.timestamp(of: packet)
+            guard let previous = times.previous(kind), timestamp - previous < Int64(Self.extended) else { return false }
+            shared.steps.append(timestamp - previous)
+            times.note(kind, timestamp)
+        }
+        let chunks = shared.bursts.chunks(of: packets, steps: shared.steps) { copy in
+            var (timeline, writer) = (timeline, self)
+            for packet in packets { writer.append(timeline.message(for: packet), to: &copy) }
+        }
+        (timeline, self) = (next, times)
+        buffer.append(chunks, endsPicture: true)
+        return true
     }
 
     /// Appends `message`.
     mutating func append(_ message: RTMPMessage, to buffer: inout OutboundBuffer) {
         let previous = previous(message.kind)
-        note(message)
+        note(message.kind, message.timestamp)
         let time = UInt32(truncatingIfNeeded: message.timestamp - (previous ?? 0))
         let isExtended = time >= Self.extended
         buffer.append(header(message, isFirst: previous == nil, time: time), endsPicture: false)
@@ -64,11 +78,11 @@ struct RTMPChunkWriter {
         }
     }
 
-    private mutating func note(_ message: RTMPMessage) {
-        switch message.kind {
-        case .video: lastVideo = message.timestamp
-        case .audio: lastAudio = message.timestamp
-        case .data: lastData = message.timestamp
+    private mutating func note(_ kind: RTMPMessage.Kind, _ timestamp: Int64) {
+        switch kind {
+        case .video: lastVideo = timestamp
+        case .audio: lastAudio = timestamp
+        case .data: lastData = timestamp
         default: break
         }
     }

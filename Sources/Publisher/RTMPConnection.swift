@@ -140,15 +140,9 @@ extension RTMPConnection {
         let room = Self.lowWaterBytes - outbound.pendingBytes
         guard room > 0 else { return false }
         let isAll = packets.pop(upTo: room, into: &shared.batch)
-        for packet in shared.batch {
-            let message = timeline.message(for: packet)
-            if isAll {
-                chunks.append(message, sharing: &shared.chunks, to: &outbound)
-            } else {
-                chunks.append(message, to: &outbound)
-            }
-        }
-        shared.batch.removeAll(keepingCapacity: true)
+        defer { shared.batch.removeAll(keepingCapacity: true) }
+        if isAll, chunks.append(shared.batch, on: &timeline, sharing: &shared, to: &outbound) { return true }
+        for packet in shared.batch { chunks.append(timeline.message(for: packet), to: &outbound) }
         return isAll
     }
 

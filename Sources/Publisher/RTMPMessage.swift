@@ -138,8 +138,8 @@ struct RTMPTimeline {
     private var lastVideo: Int64 = 0
     private var lastAudio: Int64 = 0
 
-    /// The message that carries `packet`.
-    mutating func message(for packet: EncodedPacket) -> RTMPMessage {
+    /// When `packet` is sent, in milliseconds; moves the clock there.
+    mutating func timestamp(of packet: EncodedPacket) -> Int64 {
         let decoding = packet.dtsNanoseconds.milliseconds
         let start = origin ?? decoding
         origin = start
@@ -147,16 +147,27 @@ struct RTMPTimeline {
         switch packet.track {
         case .audio:
             lastAudio = max(decoding - start, lastAudio)
-            return RTMPMessage(
-                kind: .audio, timestamp: lastAudio, prefix: .audio(packetType: 1), payload: packet.payload)
+            return lastAudio
         case .video:
             lastVideo = max(decoding - start, lastVideo)
-            // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
-            let prefix = RTMPMessage.Prefix.video(
-                isKeyframe: packet.isKeyframe, packetType: 1,
-                compositionTime: Int32(clamping: packet.ptsNanoseconds.milliseconds - decoding))
+            return lastVideo
+        }
+    }
+
+    /// The message that carries `packet`.
+    mutating func message(for packet: EncodedPacket) -> RTMPMessage {
+        let timestamp = timestamp(of: packet)
+        switch packet.track {
+        case .audio:
             return RTMPMessage(
-                kind: .video, timestamp: lastVideo, prefix: prefix, payload: packet.payload, endsPicture: true)
+                kind: .audio, timestamp: timestamp, prefix: .audio(packetType: 1), payload: packet.payload)
+        case .video:
+            // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
+            let offset = packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds
+            let prefix = RTMPMessage.Prefix.video(
+                isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: Int32(clamping: offset))
+            return RTMPMessage(
+                kind: .video, timestamp: timestamp, prefix: prefix, payload: packet.payload, endsPicture: true)
         }
     }
 }

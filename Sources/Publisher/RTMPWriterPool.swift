@@ -13,7 +13,7 @@ public final class RTMPWriterPool: Sendable {
     private let assigned = Atomic<Int>(0)
 
     /// A pool of `count` writer queues.
-    public init(count: Int = 2) {
+    public init(count: Int = 1) {
         writers = (0..<max(1, count)).map { RTMPWriter(index: $0) }
     }
 
@@ -28,9 +28,11 @@ public final class RTMPWriterPool: Sendable {
 final class RTMPWriter: Sendable {
     /// What the connections share while they are served, one after the other.
     struct Shared {
-        var chunks = RTMPSharedChunks()
+        var bursts = RTMPBursts()
         /// The packets of one connection; kept for its memory.
         var batch: [EncodedPacket] = []
+        /// Milliseconds between the messages of that batch; kept for its memory.
+        var steps: [Int64] = []
         /// What one connection sends, if it sends all of it.
         var outbound = OutboundBuffer()
     }
