@@ -12,6 +12,9 @@ internal import Synchronization
 public final class OutputSupervisor: PacketConsumer {
     let state: Mutex<OutputLanes>
     private let isDropping = Atomic(false)
+    /// Where all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once must not take a
+    /// thread each.
+    private static let shared = DispatchQueue(label: "relay.outputs")
 
     /// The output's name, unique in its channel.
     public let name: String
@@ -42,7 +45,7 @@ public final class OutputSupervisor: PacketConsumer {
         var logger = logger
         logger[metadataKey: "output"] = "\(name)"
         self.logger = logger
-        queue = DispatchQueue(label: "relay.output.\(name)")
+        queue = DispatchQueue(label: "relay.output.\(name)", target: Self.shared)
         var policy = retry
         policy.hasBackup = backup != nil
         state = Mutex(

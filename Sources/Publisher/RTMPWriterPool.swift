@@ -6,8 +6,9 @@ internal import Synchronization
 
 /// The few queues on which all RTMP outputs write.
 ///
-/// A queue per output costs a thread switch per output and picture; two queues that serve all of them without blocking
-/// cost a third of a bare `send` per message (measured with 100 outputs).
+/// A queue per output costs a thread switch per output and picture. One queue that serves all of them without blocking
+/// takes an eighth of a core for 400 outputs at 6 Mbit/s; a second one costs a tenth more, because the two pull the same
+/// memory from each other (both measured).
 public final class RTMPWriterPool: Sendable {
     private let writers: [RTMPWriter]
     private let assigned = Atomic<Int>(0)
