@@ -67,7 +67,8 @@ public struct UDPURL: Sendable, Equatable, CustomStringConvertible {
         case "buffer_size": bufferBytes = Int32(try Self.number(value, name, 1316...256 << 20))
         default:
             throw PublisherURLError(
-                "UDP has no option “\(name.prefix(40))”; there are ttl, pkt_size, localaddr, dscp, tos and buffer_size.")
+                "UDP has no option “\(name.prefix(40))”; there are ttl, pkt_size, localaddr, dscp, tos and buffer_size."
+            )
         }
     }
 
