@@ -36,6 +36,12 @@ final class HLSDirectory {
         return overflow ? .max : Int64(clamping: bytes)
     }
 
+    /// Bytes in the file; 0 if there is none.
+    func size(_ name: String) -> Int64 {
+        var info = stat()
+        return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_size) : 0
+    }
+
     /// The names of all entries.
     func names() throws(OutputFailure) -> [String] {
         guard let stream = opendir(path) else { throw Self.failure("open", "list", path, errno) }

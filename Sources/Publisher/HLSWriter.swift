@@ -25,7 +25,8 @@ final class HLSWriter {
     private var file: HLSFile?
     private var number: Int64 = 0
     private var isDiscontinuous: Bool
-    /// The shift that makes the first decoding time about 1 s, in hundredths of a second.
+    /// What turns a time of the program into one of the file, which is UTC, in hundredths of a second. So the times of a
+    /// later run are later, for players that do not start anew at a discontinuity.
     private var shift: Int64?
     /// Program time and UTC of the run's first picture, and program time of the segment's, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
@@ -88,15 +89,17 @@ final class HLSWriter {
         }
     }
 
-    /// A run that would fail at its first segment does not begin: each beginning asks for a keyframe.
+    /// A run that could not keep its segments does not begin, lest it begins again and again, each time with a keyframe.
     private func checkSpace(_ description: StreamDescription) throws(OutputFailure) {
         let bits = Int64(max(description.video.bitrate, 1_000_000) + description.audio.bitrate)
-        let needed = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
+        let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
+        // Those of the playlist, as many and one more for players that hold an older one, and the one being written.
+        let needed = segment * Int64(2 * options.listSize + 2) - playlist.names.reduce(0) { $0 + directory.size($1) }
         let free = try directory.freeBytes()
         guard free >= needed else {
             throw OutputFailure(
                 .unreachable, step: "open",
-                reason: "\(directory.path): \(free / 1000) kB are free and a segment takes about \(needed / 1000) kB")
+                reason: "\(directory.path): \(free / 1000) kB are free and the segments take \(needed / 1000) kB more")
         }
     }
 }
@@ -122,8 +125,9 @@ extension HLSWriter {
         let pts = packet.ptsNanoseconds
         if shift == nil {
             // Hundredths of a second are whole ticks of every clock in use, so sound and picture move by exactly the same.
-            shift = 100 - TimeBase.nanoseconds.rescale(packet.dtsNanoseconds, to: TimeBase(1, 100), rounding: .down)
-            origin = (pts, HLSDate.nowMicroseconds * 1000)
+            let utc = HLSDate.nowMicroseconds * 1000
+            shift = TimeBase.nanoseconds.rescale(utc - pts, to: TimeBase(1, 100), rounding: .down)
+            origin = (pts, utc)
             segmentStart = pts
         }
         switch cutter.picture(pts: pts, isKeyframe: packet.isKeyframe) {
