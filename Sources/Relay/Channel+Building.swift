@@ -86,13 +86,15 @@ extension Channel {
         let pool = RTMPWriterPool()
         var counts: [String: Int] = [:]
         return configuration.outputs.map { output in
-            let kind = if case .rtmp = output { "rtmp" } else { "srt" }
+            let kind = output.kind
             counts[kind, default: 0] += 1
             let name = "\(kind)-\(counts[kind] ?? 0)"
             let target: any OutputTarget =
                 switch output {
                 case .rtmp(let url): RTMPTarget(url: url, name: name, pool: pool)
                 case .srt(let url): SRTTarget(url: url, name: name)
+                case .udp(let url): UDPTarget(url: url, name: name)
+                case .hls(let location, let options): HLSTarget(location: location, options: options, name: name)
                 }
             return OutputSupervisor(
                 name: name, target: target, description: encoder.description, keyframes: encoder, clock: clock,

@@ -12,6 +12,18 @@ struct ChannelConfiguration {
     enum Output {
         case rtmp(RTMPURL)
         case srt(SRTURL)
+        case udp(UDPURL)
+        case hls(HLSLocation, HLSOptions)
+
+        /// The protocol in one word, from which the output's name is made.
+        var kind: String {
+            switch self {
+            case .rtmp: "rtmp"
+            case .srt: "srt"
+            case .udp: "udp"
+            case .hls: "hls"
+            }
+        }
     }
 
     /// What the recorder and its guard are to do.

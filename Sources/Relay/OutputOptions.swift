@@ -19,6 +19,13 @@ struct OutputOptions: ParsableArguments {
                 + "with mode=listener receivers call us.", valueName: "url"))
     var srt: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Send to an address of any kind. May be given again and again.",
+            discussion: "udp://host-or-group:port?ttl=1&localaddr=…, hls:directory#segment=4s,list=6",
+            valueName: "address"))
+    var output: [String] = []
+
     func apply(to configuration: inout ChannelConfiguration) throws {
         if Set(rtmp).count < rtmp.count || Set(srt).count < srt.count {
             throw ValidationError("The same output address is given twice; give each once.")
@@ -37,5 +44,23 @@ struct OutputOptions: ParsableArguments {
                 throw ValidationError("--srt number \(index + 1) is not usable: \(error)")
             }
         }
+        for (index, text) in output.enumerated() {
+            do {
+                configuration.outputs.append(try Self.output(text))
+            } catch {
+                throw ValidationError("--output number \(index + 1) is not usable: \(error)")
+            }
+        }
+    }
+
+    private static func output(_ text: String) throws(PublisherURLError) -> ChannelConfiguration.Output {
+        guard text.lowercased().hasPrefix("hls:") else { return .udp(try UDPURL(text)) }
+        let parts = text.split(separator: "#", maxSplits: 1).map(String.init)
+        var values: [String: String] = [:]
+        for pair in (parts.count > 1 ? parts[1] : "").split(separator: ",") {
+            let sides = pair.split(separator: "=", maxSplits: 1).map(String.init)
+            values[sides[0]] = sides.count > 1 ? sides[1] : ""
+        }
+        return .hls(try HLSLocation(parts[0]), try HLSOptions(values))
     }
 }
