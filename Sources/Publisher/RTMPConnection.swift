@@ -263,8 +263,8 @@ extension RTMPConnection {
 
     private func tell(_ note: RTMPServerNote) {
         switch notices.admit(at: SystemClock().now) {
-        case .passed: report(.notice(url.masking(note.description)))
-        case .last: report(.notice("further messages are left out"))
+        case .passed: report(.notice("the server says: \(url.masking(note.description))"))
+        case .last: report(.notice("the server says more; further messages are left out"))
         case .leftOut: break
         }
         if note.isReconnectRequest, !wasAskedToMove {

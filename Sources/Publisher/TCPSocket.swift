@@ -100,12 +100,12 @@ extension TCPSocket {
 final class AddressList {
     private let first: UnsafeMutablePointer<addrinfo>
 
-    /// Resolves `host`; blocks as long as the system's resolver does.
-    init(host: String?, port: UInt16, type: CInt, passive: Bool) throws(OutputFailure) {
+    /// Resolves `host`; blocks as long as the system's resolver does, which is not asked if `host` must be `numeric`.
+    init(host: String?, port: UInt16, type: CInt, passive: Bool, numeric: Bool = false) throws(OutputFailure) {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = type
-        hints.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0)
+        hints.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0) | (numeric ? AI_NUMERICHOST : 0)
         var result: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, String(port), &hints, &result)
         guard status == 0, let result else {
