@@ -125,7 +125,7 @@ extension RTMPConnection {
                 return
             case .closed: return
             case .failed(let code):
-                fail("sending to \(url): \(TCPSocket.message(code))")
+                fail("sending to \(url): \(socket.reason(code))")
                 return
             }
         }
@@ -236,7 +236,7 @@ extension RTMPConnection {
         case .closed where phase == .leaving: finished()
         case .closed: fail("\(url): \(socket.ending ?? "the server closed the connection")")
         case .failed where phase == .leaving: finished()
-        case .failed(let code): fail("\(url): \(TCPSocket.message(code))")
+        case .failed(let code): fail("\(url): \(socket.reason(code))")
         }
     }
 
