@@ -21,7 +21,10 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 let package = Package(
     name: "relay",
-    products: [.executable(name: "relay", targets: ["Relay"])],
+    products: [
+        .executable(name: "relay", targets: ["Relay"]),
+        .executable(name: "relay-fanout-bench", targets: ["FanOutBench"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
@@ -70,6 +73,14 @@ let package = Package(
             name: "Relay",
             dependencies: [
                 "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Publisher", "Segmenter",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
+            ],
+            swiftSettings: settings),
+        // Measures; `scripts/bench fanout` builds and runs it. Not installed.
+        .executableTarget(
+            name: "FanOutBench",
+            dependencies: [
+                "Media", "LibAV", "FanOut", "Publisher",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),

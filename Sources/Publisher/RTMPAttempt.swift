@@ -30,10 +30,10 @@ final class RTMPAttempt: OutputAttempt {
     /// back is served at once.
     private static let acceptSeconds = 10
 
+    private let writer: RTMPWriter
     private let url: RTMPURL
     private let transport: RTMPTransport
     private let name: String
-    private let writer: RTMPWriter
     private let packets: PacketQueue
     private let streams: StreamDescription
     private let report: @Sendable (AttemptEvent) -> Void
@@ -66,7 +66,7 @@ final class RTMPAttempt: OutputAttempt {
             }
         }
         let deadline = DispatchTime.now() + .seconds(Self.acceptSeconds)
-        DispatchQueue.global().asyncAfter(deadline: deadline) { [weak self] in self?.acceptanceIsDue() }
+        DispatchQueue.global().asyncAfter(deadline: deadline) { self.acceptanceIsDue() }
     }
 
     func goLive() {
@@ -77,9 +77,7 @@ final class RTMPAttempt: OutputAttempt {
         connection?.goLive()
     }
 
-    func wake() {
-        state.withLock { $0.wantsLive ? $0.connection : nil }?.wake()
-    }
+    func wake() { writer.wake() }
 
     func drain(until deadline: Int64) {
         let connection = state.withLock { state in
@@ -91,7 +89,8 @@ final class RTMPAttempt: OutputAttempt {
 
     func abandon() {
         let (sockets, connection) = state.withLock { state in
-            defer { state.sockets = [] }
+            // The attempt and its connection hold each other.
+            defer { (state.sockets, state.connection) = ([], nil) }
             state.isOver = true
             return (state.sockets, state.connection)
         }
@@ -173,7 +172,7 @@ extension RTMPAttempt {
     private func handOver(_ session: RTMPSession, _ socket: TCPSocket) {
         let connection = RTMPConnection(
             url: url, socket: socket, handover: session.handOver(), writer: writer, packets: packets,
-            description: streams, report: { [weak self] event in self?.forward(event) })
+            description: streams, report: { event in self.forward(event) })
         let wants = state.withLock { state in
             guard !state.isOver else { return nil as State? }
             state.connection = connection

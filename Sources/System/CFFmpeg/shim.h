@@ -45,6 +45,14 @@ static inline void relay_parameters_set_channels(AVCodecParameters *parameters, 
 #endif
 }
 
+static inline int relay_parameters_channels(const AVCodecParameters *parameters) {
+#if RELAY_HAS_CHANNEL_LAYOUT
+    return parameters->ch_layout.nb_channels;
+#else
+    return parameters->channels;
+#endif
+}
+
 static inline int relay_frame_channels(const AVFrame *frame) {
 #if RELAY_HAS_CHANNEL_LAYOUT
     return frame->ch_layout.nb_channels;
