@@ -41,8 +41,8 @@ final class RTMPConnection: @unchecked Sendable {
     private var writeSource: (any DispatchSourceWrite)?
     private var isWatching = false
     private var leftAt: Int64 = 0
-    private var notices = NoticeLimit()
-    private var wasAskedToMove = false
+    var notices = NoticeLimit()
+    var wasAskedToMove = false
 
     /// A connection over `socket` that has been handed over; it writes its headers when it goes live.
     init(
@@ -108,7 +108,7 @@ extension RTMPConnection {
         if outbound.isEmpty { lastProgress = now }
         switch writer.shared.withLock({ shared in pump(into: socket, &shared, now: now) }) {
         case .wouldBlock: armWriteSource()
-        case .failed(let code): fail("sending to \(url): \(TCPSocket.message(code))")
+        case .failed(let code): fail("sending to \(url): \(socket.reason(code))")
         case .closed: break
         case .bytes:
             disarmWriteSource()
@@ -244,7 +244,7 @@ extension RTMPConnection {
         case .closed where phase == .leaving: finished()
         case .closed: fail("\(url): \(socket.ending ?? "the server closed the connection")")
         case .failed where phase == .leaving: finished()
-        case .failed(let code): fail("\(url): \(TCPSocket.message(code))")
+        case .failed(let code): fail("\(url): \(socket.reason(code))")
         }
     }
 
@@ -259,18 +259,6 @@ extension RTMPConnection {
             tell(note)
         }
         if phase != .leaving { send(answer.replies) }
-    }
-
-    private func tell(_ note: RTMPServerNote) {
-        switch notices.admit(at: SystemClock().now) {
-        case .passed: report(.notice("the server says: \(url.masking(note.description))"))
-        case .last: report(.notice("the server says more; further messages are left out"))
-        case .leftOut: break
-        }
-        if note.isReconnectRequest, !wasAskedToMove {
-            wasAskedToMove = true
-            report(.reconnectRequested(address: note.address))
-        }
     }
 
     /// Everything went out: says goodbye, then half-closes.

@@ -73,6 +73,9 @@ final class TCPSocket: Sendable {
     /// What ended the connection, where the socket itself only sees its end.
     var ending: String? { tunnel?.ending }
 
+    /// Why the connection failed with `code` here.
+    func reason(_ code: CInt) -> String { ending ?? Self.message(code) }
+
     /// The kernel's words for an error number.
     static func message(_ code: CInt) -> String { String(cString: strerror(code)) }
 
