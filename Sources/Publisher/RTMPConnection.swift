@@ -41,6 +41,8 @@ final class RTMPConnection: @unchecked Sendable {
     private var writeSource: (any DispatchSourceWrite)?
     private var isWatching = false
     private var leftAt: Int64 = 0
+    private var notices = NoticeLimit()
+    private var wasAskedToMove = false
 
     /// A connection over `socket` that has been handed over; it writes its headers when it goes live.
     init(
@@ -240,7 +242,7 @@ extension RTMPConnection {
         case .bytes: take(bytes, isFirst: false)
         case .wouldBlock: break
         case .closed where phase == .leaving: finished()
-        case .closed: fail("\(url): the server closed the connection")
+        case .closed: fail("\(url): \(socket.ending ?? "the server closed the connection")")
         case .failed where phase == .leaving: finished()
         case .failed(let code): fail("\(url): \(TCPSocket.message(code))")
         }
@@ -254,9 +256,21 @@ extension RTMPConnection {
                 let kind = note.failureKind == .refused ? OutputFailure.Kind.refused : .lost
                 return fail("\(url): the server said \(note)", kind: kind)
             }
-            report(.notice(url.masking(note.description)))
+            tell(note)
         }
         if phase != .leaving { send(answer.replies) }
+    }
+
+    private func tell(_ note: RTMPServerNote) {
+        switch notices.admit(at: SystemClock().now) {
+        case .passed: report(.notice(url.masking(note.description)))
+        case .last: report(.notice("further messages are left out"))
+        case .leftOut: break
+        }
+        if note.isReconnectRequest, !wasAskedToMove {
+            wasAskedToMove = true
+            report(.reconnectRequested(address: note.address))
+        }
     }
 
     /// Everything went out: says goodbye, then half-closes.

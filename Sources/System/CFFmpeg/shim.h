@@ -9,6 +9,7 @@
 #include <libavutil/channel_layout.h>
 #include <libavutil/display.h>
 #include <libavutil/imgutils.h>
+#include <libavutil/md5.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
 #include <libswresample/swresample.h>
@@ -159,3 +160,6 @@ static const int relay_profile_aac_low = AV_PROFILE_AAC_LOW;
 #else
 static const int relay_profile_aac_low = FF_PROFILE_AAC_LOW;
 #endif
+
+// The length is an int before FFmpeg 5 and a size_t since.
+static inline void relay_md5(uint8_t *digest, const uint8_t *bytes, size_t count) { av_md5_sum(digest, bytes, count); }
