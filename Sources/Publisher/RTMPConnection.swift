@@ -122,7 +122,9 @@ extension RTMPConnection {
         if outbound.isEmpty { swap(&outbound, &shared.outbound) }
         defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
         var (bytes, pictures) = (0, 0)
-        defer { account(bytes: bytes, pictures: pictures) }
+        defer {
+            sent.withLock { ($0.bytes, $0.frames) = ($0.bytes + UInt64(bytes), $0.frames + UInt64(pictures)) }
+        }
         var isAll = false
         while !isAll || !outbound.isEmpty {
             isAll = fill(&shared)
@@ -146,14 +148,6 @@ extension RTMPConnection {
         if isAll, chunks.append(shared.batch, on: &timeline, sharing: &shared, to: &outbound) { return true }
         for packet in shared.batch { chunks.append(timeline.message(for: packet), to: &outbound) }
         return isAll
-    }
-
-    private func account(bytes: Int, pictures: Int) {
-        guard bytes > 0 else { return }
-        sent.withLock { progress in
-            progress.bytes += UInt64(bytes)
-            progress.frames += UInt64(pictures)
-        }
     }
 
     func send(_ messages: [RTMPMessage]) {
