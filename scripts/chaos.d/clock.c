@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Preloaded into one process, it moves that process's wall clock, and nothing else, by the seconds that the file
-// CHAOS_CLOCK holds (a 64-bit number, read at every look at the clock). What is waited for is not moved: a program that
-// computes deadlines from the wall clock waits for an hour, or not at all, and is found out.
+// CHAOS_CLOCK holds (a 64-bit number, read at every look at the clock). Semaphores are waited for by the moved clock, as
+// the kernel does it: a step back makes a wait that has begun so much longer. libdispatch's timed waits are of this kind.
 //
 // Not libfaketime: its constructor changes the environment, by which Swift's runtime finds a program's arguments, and
 // its clock_nanosleep() returns at once for deadlines of the monotonic clock.
 
 #define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,6 +22,7 @@
 #include <unistd.h>
 
 static const volatile int64_t *offset;
+static int (*wait_really)(sem_t *, const struct timespec *);
 
 __attribute__((constructor)) static void open_clock(void) {
     const char *path = getenv("CHAOS_CLOCK");
@@ -26,6 +30,7 @@ __attribute__((constructor)) static void open_clock(void) {
     void *memory = file < 0 ? MAP_FAILED : mmap(NULL, sizeof *offset, PROT_READ, MAP_SHARED, file, 0);
     if (file >= 0) close(file);
     if (memory == MAP_FAILED) abort();
+    wait_really = (int (*)(sem_t *, const struct timespec *))dlsym(RTLD_NEXT, "sem_timedwait");
     offset = memory;
 }
 
@@ -53,4 +58,25 @@ time_t time(time_t *result) {
 
 int timespec_get(struct timespec *now, int base) {
     return base == TIME_UTC && clock_gettime(CLOCK_REALTIME, now) == 0 ? base : 0;
+}
+
+static int is_before(const struct timespec *one, const struct timespec *other) {
+    return one->tv_sec < other->tv_sec || (one->tv_sec == other->tv_sec && one->tv_nsec < other->tv_nsec);
+}
+
+// In pieces of 50 ms at most, because the clock may be moved meanwhile.
+int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict deadline) {
+    for (;;) {
+        struct timespec now, piece, end = *deadline;
+        syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+        end.tv_sec -= *offset;
+        piece = now;
+        piece.tv_nsec += 50 * 1000 * 1000;
+        if (piece.tv_nsec >= 1000 * 1000 * 1000) {
+            piece.tv_sec += 1;
+            piece.tv_nsec -= 1000 * 1000 * 1000;
+        }
+        int result = wait_really(semaphore, is_before(&end, &piece) ? &end : &piece);
+        if (result == 0 || errno != ETIMEDOUT || !is_before(&now, &end)) return result;
+    }
 }
