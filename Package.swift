@@ -74,7 +74,7 @@ let package = Package(
         .testTarget(
             name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", logging], swiftSettings: settings
         ),
-        .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media"], swiftSettings: settings),
+        .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media", logging], swiftSettings: settings),
         .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         .testTarget(
@@ -88,6 +88,11 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
-        .testTarget(name: "EndToEnd", dependencies: ["Relay", "Ingest"], swiftSettings: settings),
+        .testTarget(
+            name: "EndToEnd",
+            dependencies: [
+                "Relay", "FanOut", "Ingest", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                logging,
+            ], swiftSettings: settings),
     ]
 )

@@ -46,15 +46,23 @@ public struct DropPolicy: Sendable {
     /// The bounds.
     public let limits: QueueLimits
     /// What the output is doing.
-    public private(set) var mode: Mode = .holdingStart
+    public private(set) var mode: Mode
     /// Whether video is refused until the next keyframe.
     public private(set) var awaitsKeyframe = true
+    /// Whether sound is refused until then, too: a stream that joins the program begins with a picture.
+    private var beginsAtKeyframe = false
 
     /// A policy for an output that is not connected yet.
-    public init(limits: QueueLimits) { self.limits = limits }
+    public init(limits: QueueLimits, mode: Mode = .holdingStart) {
+        self.limits = limits
+        self.mode = mode
+    }
 
     /// The output came on air with what is queued.
-    public mutating func connected() { mode = .catchingUp }
+    public mutating func connected() {
+        beginsAtKeyframe = mode == .holding && awaitsKeyframe
+        mode = .catchingUp
+    }
 
     /// The output lost its connection; the caller empties the queue to its newest keyframe.
     public mutating func disconnected() { mode = .holding }
@@ -72,11 +80,11 @@ public struct DropPolicy: Sendable {
             depth >= limits.maximumDuration.inNanoseconds || bytes + packet.payload.count > limits.maximumBytes
         if isOverBound, bytes > 0 { return .flush }
         guard packet.track == .video else {
-            return awaitsKeyframe && mode == .holding ? .refuse(.awaitingKeyframe) : .accept
+            return awaitsKeyframe && (mode == .holding || beginsAtKeyframe) ? .refuse(.awaitingKeyframe) : .accept
         }
         if packet.isKeyframe {
             if mode == .holding, bytes > 0 { return .flush }
-            awaitsKeyframe = false
+            (awaitsKeyframe, beginsAtKeyframe) = (false, false)
             return .accept
         }
         if awaitsKeyframe { return .refuse(.awaitingKeyframe) }

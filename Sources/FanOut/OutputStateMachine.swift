@@ -2,45 +2,16 @@
 
 internal import Media
 
-/// What an output is doing, in the words that status, metrics and log use.
-public enum OutputState: Sendable, Equatable {
-    /// Not started.
-    case idle
-    /// The `attempt`-th attempt is under way.
-    case connecting(attempt: Int)
-    /// On air since `since` (monotonic nanoseconds): the peer accepted.
-    case live(since: Int64)
-    /// The program is over; what is queued goes out until `deadline`.
-    case draining(deadline: Int64)
-    /// Waiting for the next attempt, due at `until`.
-    case backingOff(until: Int64, cause: OutputFailure)
-    /// The peer refused for good; tried again rarely, next at `until`.
-    case refused(until: Int64, cause: OutputFailure)
-    /// Over.
-    case stopped
-
-    /// One word, for metrics and the status line.
-    public var label: String {
-        switch self {
-        case .idle: "idle"
-        case .connecting: "connecting"
-        case .live: "live"
-        case .draining: "draining"
-        case .backingOff: "backing_off"
-        case .refused: "refused"
-        case .stopped: "stopped"
-        }
-    }
-}
-
 /// The life of one output: events in, actions out, no I/O and no clock of its own.
 ///
 /// An attempt is known by its number. What an old attempt or its timer says is ignored, so a late callback can do no
 /// harm.
 ///
 /// Transitions: `idle → connecting → live → draining → stopped`; a failure leads from `connecting` or `live` to
-/// `backingOff` or `refused` and from there, when the wait is over, back to `connecting`; `finish` leads to `draining`
-/// or `stopped`; `stop` leads to `stopped` from anywhere.
+/// `backingOff`, `refused` or `givenUp`, and the end of the wait, or an operator, back to `connecting`; `pause` leads to
+/// `paused` and `resume` from there to `connecting`; `finish` leads to `draining` or `stopped`; `stop` leads to `stopped`
+/// from anywhere. While an output is live, a second attempt may be under way at another address, the *candidate*: where
+/// the server asked it to go, or at the primary while the backup serves. It takes over at a keyframe, or is forgotten.
 public struct OutputStateMachine: Sendable {
     /// What happened. Times are monotonic nanoseconds.
     public enum Event: Sendable, Equatable {
@@ -52,6 +23,18 @@ public struct OutputStateMachine: Sendable {
         case failed(attempt: Int, OutputFailure, at: Int64)
         /// The wait before `attempt` is over.
         case retryDue(attempt: Int)
+        /// The server asks the output to publish anew, at an address that is of use.
+        case reconnectRequested(attempt: Int)
+        /// It is time to look whether the primary is back, if `attempts` is still the number of attempts made.
+        case primaryDue(attempts: Int)
+        /// The candidate is fed, from a keyframe on, and what was on air before is not any more.
+        case handedOver(attempt: Int, at: Int64)
+        /// An operator does not want to wait for the next attempt.
+        case retryNow
+        /// An operator takes the output off air.
+        case pause
+        /// An operator puts the output on air again.
+        case resume
         /// The program is over: end cleanly, by `deadline`.
         case finish(deadline: Int64)
         /// Everything queued went out and the session was closed.
@@ -64,136 +47,137 @@ public struct OutputStateMachine: Sendable {
 
     /// What to do about it.
     public enum Action: Sendable, Equatable {
-        /// Make an attempt and start it.
-        case begin(attempt: Int)
+        /// Make an attempt, at this address, and start it.
+        case begin(attempt: Int, at: OutputSite)
         /// Tell the queue that the output is on air.
         case goLive(attempt: Int)
         /// Tell the queue that the output is off air.
         case hold
+        /// Take packets no more, and forget those that wait.
+        case close
+        /// Take packets again.
+        case open
         /// Let the attempt send what is queued and close.
         case drain(attempt: Int, deadline: Int64)
+        /// Let the attempt send what is queued and close, beside whatever follows.
+        case retire(attempt: Int)
         /// End the attempt at once and forget it.
         case abandon(attempt: Int)
-        /// Send `retryDue(attempt)` at `at`.
+        /// Let this candidate be the output's one attempt.
+        case promote(attempt: Int)
+        /// From the next keyframe on feed this candidate and retire the attempt before it; at that moment, `handedOver`.
+        case handOver(to: Int)
+        /// Send `retryDue(attempt)` at `until`.
         case wait(until: Int64, attempt: Int)
+        /// Send `primaryDue(attempts)` after this time.
+        case look(after: Duration, attempts: Int)
         /// Send `deadlinePassed` at `at`.
         case watch(deadline: Int64)
         /// Nothing more will happen.
         case ended
     }
 
+    struct Connection {
+        let attempt: Int
+        let site: OutputSite
+        var liveSince: Int64?
+    }
+
     /// What the output is doing.
-    public private(set) var state: OutputState = .idle
+    public internal(set) var state: OutputState = .idle
     /// Attempts made.
-    public private(set) var attempts = 0
+    public internal(set) var attempts = 0
     /// Times the output came on air.
-    public private(set) var connections = 0
+    public internal(set) var connections = 0
     /// The last failure.
-    public private(set) var lastFailure: OutputFailure?
+    public internal(set) var lastFailure: OutputFailure?
 
-    private var failures = 0
-    private var isAttempting = false
-    private var liveSince: Int64?
-    private let backoff: Backoff
+    var record: FailureRecord
+    var current: Connection?
+    var candidate: Connection?
+    private var nextSite = OutputSite.primary
 
-    /// An idle output that waits by `backoff`.
-    public init(backoff: Backoff = Backoff()) { self.backoff = backoff }
+    /// An idle output that tries again by `policy`.
+    public init(policy: RetryPolicy = RetryPolicy()) { record = FailureRecord(policy: policy) }
+
+    /// Where the output is, or was last.
+    public var site: OutputSite { current?.site ?? nextSite }
 
     /// Takes in what happened and says what to do. `jitter` in 0..<1 spreads the wait that may follow.
     public mutating func handle(_ event: Event, jitter: Double = 0) -> [Action] {
         switch event {
-        case .start: return start()
-        case .accepted(let attempt, let at): return accepted(attempt, at: at)
-        case .failed(let attempt, let failure, let at): return failed(attempt, failure, at: at, jitter: jitter)
-        case .retryDue(let attempt): return retryDue(attempt)
-        case .finish(let deadline): return finish(deadline)
-        case .drained(let attempt): return drained(attempt)
-        case .deadlinePassed: return deadlinePassed()
-        case .stop: return stop()
+        case .start: state == .idle ? nextAttempt() : []
+        case .accepted(let attempt, let at): accepted(attempt, at: at)
+        case .failed(let attempt, let failure, let at): failed(attempt, failure, at: at, jitter: jitter)
+        case .retryDue(let attempt): retryDue(attempt)
+        case .reconnectRequested(let attempt): beginCandidate(besides: attempt, at: .redirected)
+        case .primaryDue(let made): made == attempts ? lookAtPrimary() : []
+        case .handedOver(let attempt, let at): handedOver(attempt, at: at)
+        case .retryNow: retryNow()
+        case .pause: pause()
+        case .resume: resume()
+        case .finish(let deadline): finish(deadline)
+        case .drained(let attempt): drained(attempt)
+        case .deadlinePassed: deadlinePassed()
+        case .stop: stop()
         }
     }
 
-    private mutating func start() -> [Action] {
-        guard state == .idle else { return [] }
-        return nextAttempt()
-    }
-
-    private mutating func nextAttempt() -> [Action] {
+    mutating func nextAttempt() -> [Action] {
         attempts += 1
-        isAttempting = true
+        current = Connection(attempt: attempts, site: nextSite)
         state = .connecting(attempt: attempts)
-        return [.begin(attempt: attempts)]
+        return [.begin(attempt: attempts, at: nextSite)]
     }
-
-    private func isCurrent(_ attempt: Int) -> Bool { isAttempting && attempt == attempts }
 
     private mutating func accepted(_ attempt: Int, at now: Int64) -> [Action] {
-        guard isCurrent(attempt), liveSince == nil else { return [] }
+        if candidate?.attempt == attempt { return candidateAccepted(at: now) }
+        guard let connection = current, connection.attempt == attempt, connection.liveSince == nil else { return [] }
         connections += 1
-        liveSince = now
+        current?.liveSince = now
         if case .draining(let deadline) = state {
             return [.goLive(attempt: attempt), .drain(attempt: attempt, deadline: deadline)]
         }
         state = .live(since: now)
-        return [.goLive(attempt: attempt)]
+        return [.goLive(attempt: attempt)] + looks(from: connection)
     }
 
     private mutating func failed(
         _ attempt: Int, _ failure: OutputFailure, at now: Int64, jitter: Double
     ) -> [Action] {
-        guard isCurrent(attempt) else { return [] }
-        isAttempting = false
+        if candidate?.attempt == attempt { return candidateFailed(failure) }
+        guard let connection = current, connection.attempt == attempt else { return [] }
+        current = nil
         lastFailure = failure
-        noteFailure(failure, liveFor: liveSince.map { now - $0 } ?? 0)
-        liveSince = nil
         if case .draining = state {
             state = .stopped
             return [.abandon(attempt: attempt), .ended]
         }
-        let delay = backoff.delay(afterFailure: max(1, failures), kind: failure.kind, jitter: jitter)
-        let due = now + delay.inNanoseconds
+        let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
+        let verdict = record.note(failure, at: connection.site, liveFor: liveFor, jitter: jitter)
+        nextSite = verdict.site
+        if let next = candidate { return promote(next, insteadOf: attempt) }
+        guard !verdict.isLast else {
+            state = .givenUp(cause: failure)
+            return [.abandon(attempt: attempt), .hold]
+        }
+        let due = now + verdict.delay.inNanoseconds
         state =
-            failure.kind == .refused
+            failure.kind == .refused && verdict.site == connection.site
             ? .refused(until: due, cause: failure) : .backingOff(until: due, cause: failure)
         return [.abandon(attempt: attempt), .hold, .wait(until: due, attempt: attempts + 1)]
     }
 
-    /// Counts the failures in a row of a peer that answers; one that does not answer has done nothing to be spared for.
-    private mutating func noteFailure(_ failure: OutputFailure, liveFor: Int64) {
-        let wasSettled = failure.kind == .lost && liveFor >= backoff.settledAfter.inNanoseconds
-        if failure.kind == .unreachable || wasSettled || liveFor >= backoff.resetAfter.inNanoseconds { failures = 0 }
-        if failure.kind != .unreachable { failures += 1 }
-    }
-
     private mutating func retryDue(_ attempt: Int) -> [Action] {
-        guard !isAttempting, attempt == attempts + 1 else { return [] }
+        guard current == nil, attempt == attempts + 1 else { return [] }
         switch state {
         case .backingOff, .refused: return nextAttempt()
         default: return []
         }
     }
 
-    /// A program that ends before the first connection stands still gives that attempt until the deadline; an output
-    /// that is off air after having been on has nothing worth waiting for.
-    private mutating func finish(_ deadline: Int64) -> [Action] {
-        switch state {
-        case .live:
-            state = .draining(deadline: deadline)
-            return [.drain(attempt: attempts, deadline: deadline), .watch(deadline: deadline)]
-        case .connecting where connections == 0:
-            state = .draining(deadline: deadline)
-            return [.watch(deadline: deadline)]
-        case .draining:
-            return []
-        case .stopped:
-            return [.ended]
-        default:
-            return stop()
-        }
-    }
-
     private mutating func drained(_ attempt: Int) -> [Action] {
-        guard isCurrent(attempt), case .draining = state else { return [] }
+        guard attempt == current?.attempt, case .draining = state else { return [] }
         return stop()
     }
 
@@ -202,11 +186,64 @@ public struct OutputStateMachine: Sendable {
         return stop()
     }
 
-    private mutating func stop() -> [Action] {
+    mutating func stop() -> [Action] {
         guard state != .stopped else { return [] }
-        let abandoned: [Action] = isAttempting ? [.abandon(attempt: attempts)] : []
-        isAttempting = false
+        let abandoned = [candidate, current].compactMap(\.self).map { Action.abandon(attempt: $0.attempt) }
+        (candidate, current) = (nil, nil)
         state = .stopped
         return abandoned + [.ended]
+    }
+}
+
+// MARK: What an operator asks for
+
+extension OutputStateMachine {
+    private mutating func retryNow() -> [Action] {
+        record.forgive()
+        switch state {
+        case .backingOff, .refused, .givenUp: return nextAttempt()
+        case .live: return lookAtPrimary()
+        default: return []
+        }
+    }
+
+    private mutating func pause() -> [Action] {
+        switch state {
+        case .paused, .draining, .stopped: return []
+        default: break
+        }
+        let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
+        let ended = current.map { connection -> [Action] in
+            let attempt = connection.attempt
+            return [connection.liveSince == nil ? .abandon(attempt: attempt) : .retire(attempt: attempt)]
+        }
+        (candidate, current) = (nil, nil)
+        state = .paused
+        return abandoned + (ended ?? []) + [.close]
+    }
+
+    private mutating func resume() -> [Action] {
+        guard state == .paused else { return [] }
+        record.forgive()
+        nextSite = .primary
+        return [.open] + nextAttempt()
+    }
+
+    /// A program that ends before the first connection stands still gives that attempt until the deadline; an output
+    /// that is off air after having been on has nothing worth waiting for.
+    private mutating func finish(_ deadline: Int64) -> [Action] {
+        let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
+        switch (state, current) {
+        case (.live, let connection?):
+            candidate = nil
+            state = .draining(deadline: deadline)
+            return abandoned + [.drain(attempt: connection.attempt, deadline: deadline), .watch(deadline: deadline)]
+        case (.connecting, _) where connections == 0:
+            state = .draining(deadline: deadline)
+            return [.watch(deadline: deadline)]
+        case (.draining, _): return []
+        case (.stopped, _): return [.ended]
+        default: return stop()
+        }
     }
 }

@@ -28,4 +28,6 @@ public struct OutputStatus: Sendable, Codable {
     public var details: [String: Double]
     /// Whether the output was ever on air.
     public var wasLive: Bool
+    /// Which of the output's addresses `address` is.
+    public var site: OutputSite
 }

@@ -29,6 +29,8 @@ public final class PacketQueue: Sendable {
         var policy: DropPolicy
         var drops: [DropCause: Int] = [:]
         var droppedFrames = 0
+        /// Whether the output has not joined the program yet, and so misses nothing.
+        var isJoining: Bool
     }
 
     /// What became of a pushed packet.
@@ -41,9 +43,11 @@ public final class PacketQueue: Sendable {
 
     private let state: Mutex<State>
 
-    /// An empty queue with these bounds.
-    public init(limits: QueueLimits) {
-        state = Mutex(State(policy: DropPolicy(limits: limits)))
+    /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which is
+    /// worth keeping for a target that is not connected yet.
+    public init(limits: QueueLimits, isFromStart: Bool = true) {
+        let policy = DropPolicy(limits: limits, mode: isFromStart ? .holdingStart : .holding)
+        state = Mutex(State(policy: policy, isJoining: !isFromStart))
     }
 
     /// Appends `packet` if the policy takes it.
@@ -65,8 +69,10 @@ public final class PacketQueue: Sendable {
     public func connected() -> Bool {
         state.withLock { state in
             let isFromStart = state.policy.mode == .holdingStart
+            let hasKeyframe = state.packets.contains { $0.track == .video && $0.isKeyframe }
             state.policy.connected()
-            return isFromStart || state.packets.contains { $0.track == .video && $0.isKeyframe }
+            if hasKeyframe { state.isJoining = false }
+            return isFromStart || hasKeyframe
         }
     }
 
@@ -109,6 +115,7 @@ extension PacketQueue.State {
             case .accept:
                 packets.append(packet)
                 bytes += packet.payload.count
+                if packet.track == .video, !policy.mode.isHolding { isJoining = false }
                 return .queued
             case .refuse(let cause):
                 count(packet, as: cause)
@@ -147,6 +154,7 @@ extension PacketQueue.State {
     }
 
     private mutating func count(_ packet: EncodedPacket, as cause: DropCause) {
+        guard !isJoining else { return }
         drops[cause, default: 0] += 1
         if packet.track == .video { droppedFrames += 1 }
     }

@@ -25,4 +25,13 @@ public struct QueueLimits: Sendable, Equatable {
     public static let live = QueueLimits(
         disposableThreshold: .milliseconds(700), videoThreshold: .milliseconds(900), maximumDuration: .seconds(3),
         maximumBytes: 8 << 20)
+
+    /// The same limits for a queue of at most `duration`: the thresholds are not above 70 % and 90 % of it.
+    public func scaled(to duration: Duration) -> QueueLimits {
+        var limits = self
+        limits.maximumDuration = duration
+        limits.disposableThreshold = min(disposableThreshold, duration * 0.7)
+        limits.videoThreshold = min(videoThreshold, duration * 0.9)
+        return limits
+    }
 }

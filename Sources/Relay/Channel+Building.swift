@@ -81,23 +81,19 @@ extension Channel {
     }
 
     static func makeOutputs(
-        _ configuration: ChannelConfiguration, encoder: EncoderSession, clock: any MonotonicClock, logger: Logger
-    ) -> [OutputSupervisor] {
-        let pool = RTMPWriterPool()
-        var counts: [String: Int] = [:]
-        return configuration.outputs.map { output in
-            let kind = if case .rtmp = output { "rtmp" } else { "srt" }
-            counts[kind, default: 0] += 1
-            let name = "\(kind)-\(counts[kind] ?? 0)"
-            let target: any OutputTarget =
-                switch output {
-                case .rtmp(let url): RTMPTarget(url: url, name: name, pool: pool)
-                case .srt(let url): SRTTarget(url: url, name: name)
-                }
-            return OutputSupervisor(
-                name: name, target: target, description: encoder.description, keyframes: encoder, clock: clock,
-                logger: logger)
+        _ configuration: ChannelConfiguration, pool: RTMPWriterPool, hub: FanOut, encoder: EncoderSession,
+        clock: any MonotonicClock, logger: Logger
+    ) throws -> OutputSet {
+        let outputs = OutputSet(
+            hub: hub, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
+        for (output, name) in zip(configuration.outputs, configuration.outputNames) {
+            do throws(OutputSetError) {
+                try outputs.add(output.definition(name: name, pool: pool))
+            } catch {
+                throw RelayFailure(.usage, "\(error)")
+            }
         }
+        return outputs
     }
 
     /// Makes the directory usable. A file system that does not answer is given up on: it must not keep the program from

@@ -34,7 +34,9 @@ final class Channel: Sendable {
     private let hub: FanOut
     private let encoder: EncoderSession
     private let program: Program
-    private let outputs: [OutputSupervisor]
+    /// The live outputs, which may be changed while the program runs.
+    let outputs: OutputSet
+    private let pool = RTMPWriterPool()
     private let recorder: Recorder?
     private let storage: StorageGuard?
     private let directory: RecordDirectory?
@@ -67,7 +69,8 @@ final class Channel: Sendable {
         }
         let encoder = try Self.openEncoder(configuration, format: format, sink: hub, clock: clock)
         self.encoder = encoder
-        outputs = Self.makeOutputs(configuration, encoder: encoder, clock: clock, logger: logger)
+        outputs = try Self.makeOutputs(
+            configuration, pool: pool, hub: hub, encoder: encoder, clock: clock, logger: logger)
         (recorder, storage) = try Self.makeRecorder(
             configuration, directory: directory, encoder: encoder, clock: clock, logger: logger)
         program = Program(
@@ -81,10 +84,7 @@ final class Channel: Sendable {
 
     /// Puts the program on air and returns how it ended, when all outputs have ended.
     func run() -> ExitStatus {
-        for output in outputs {
-            hub.add(output)
-            output.start()
-        }
+        outputs.start()
         if let recorder { hub.add(recorder) }
         storage?.start()
         let ending = DispatchGroup()
@@ -104,12 +104,20 @@ final class Channel: Sendable {
         for source in sources { source.stop() }
     }
 
+    /// Adds a live output, and returns its name. Throws ``OutputSetError`` where there is one of this name.
+    @discardableResult
+    func add(_ output: OutputSpecification) throws -> String {
+        let name = output.name ?? output.address.freeName(besides: outputs.statuses.map(\.name))
+        try outputs.add(output.definition(name: name, pool: pool))
+        return name
+    }
+
     /// A snapshot of everything.
     var status: ChannelStatus {
         ChannelStatus(
             sources: sources.map(\.status), feed: picture.status, soundFeed: sound?.status, program: program.status,
             encoder: encoder.status,
-            frameRate: encoder.description.video.format.frameRate, outputs: outputs.map(\.status),
+            frameRate: encoder.description.video.format.frameRate, outputs: outputs.statuses,
             recorder: recorder?.status, storage: storage?.status)
     }
 
@@ -152,10 +160,7 @@ final class Channel: Sendable {
         let deadline =
             endAskedAt.withLock { $0 }.map { $0 + Self.farewell.inNanoseconds }
             ?? now + Self.unhurriedFarewell.inNanoseconds
-        for output in outputs {
-            ending.enter()
-            output.finish(deadline: deadline) { ending.leave() }
-        }
+        outputs.finish(deadline: deadline, in: ending)
         if let recorder {
             ending.enter()
             recorder.finish(deadline: now + Self.recordingLimit.inNanoseconds) { ending.leave() }
@@ -171,7 +176,7 @@ final class Channel: Sendable {
 
     /// Whether anything was delivered at all.
     private var delivered: ExitStatus {
-        if outputs.contains(where: { $0.status.wasLive }) { return .done }
+        if outputs.statuses.contains(where: \.wasLive) { return .done }
         if let recorder, recorder.status.framesWritten > 0 { return .done }
         logger.error("no output ever came on air, and nothing was recorded")
         return .nothingDelivered

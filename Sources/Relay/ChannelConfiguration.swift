@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Encoder
+internal import FanOut
 internal import Ingest
 internal import Media
 internal import Publisher
@@ -8,12 +9,6 @@ internal import Segmenter
 
 /// What one channel is to do: read, checked, and free of contradictions.
 struct ChannelConfiguration {
-    /// One live output.
-    enum Output {
-        case rtmp(RTMPURL)
-        case srt(SRTURL)
-    }
-
     /// What the recorder and its guard are to do.
     struct Recording {
         var directory: String
@@ -33,6 +28,32 @@ struct ChannelConfiguration {
     var frameRate: FrameRate?
     var duration: Duration?
     var encoder = EncoderSettings()
-    var outputs: [Output] = []
+    var outputs: [OutputSpecification] = []
     var recording: Recording?
+}
+
+extension ChannelConfiguration {
+    /// The names of the outputs: the given ones, or the protocol and a number.
+    var outputNames: [String] {
+        outputs.reduce(into: []) { names, output in names.append(output.name ?? output.address.freeName(besides: names))
+        }
+    }
+}
+
+extension OutputAddress {
+    /// The protocol and the first number that makes a name that is not among `names`.
+    func freeName(besides names: [String]) -> String {
+        var number = 1
+        while names.contains("\(scheme)-\(number)") { number += 1 }
+        return "\(scheme)-\(number)"
+    }
+}
+
+extension OutputSpecification {
+    /// The output, under this name.
+    func definition(name: String, pool: RTMPWriterPool) -> OutputDefinition {
+        OutputDefinition(
+            name: name, target: address.target(name: name, pool: pool),
+            backup: backup?.target(name: name, pool: pool), limits: limits, retry: retry)
+    }
 }

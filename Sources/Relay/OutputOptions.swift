@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
-internal import Publisher
 
 /// The flags that name live outputs. Addresses are read here and not by the parser, whose messages would show them
 /// with their keys.
@@ -19,22 +18,36 @@ struct OutputOptions: ParsableArguments {
                 + "with mode=listener receivers call us.", valueName: "url"))
     var srt: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Send to any address, with options. May be given again and again.",
+            discussion: "An address as for --rtmp or --srt. Behind a #, here and there, options of this output: "
+                + "name=youtube, queue=2s (what may wait for a slow target), queue-bytes=8MB, retry=forever or a number, "
+                + "backup=address (used after backup-after=3 failures in a row; the first is looked at each "
+                + "primary-check=15s and gets the stream back when it answers). "
+                + "A comma in a value is written %2C.",
+            valueName: "address"))
+    var output: [String] = []
+
     func apply(to configuration: inout ChannelConfiguration) throws {
-        if Set(rtmp).count < rtmp.count || Set(srt).count < srt.count {
+        configuration.outputs =
+            try read(rtmp, of: "--rtmp", schemes: ["rtmp"]) + read(srt, of: "--srt", schemes: ["srt"])
+            + read(output, of: "--output", schemes: [])
+        if Set(configuration.outputs.map(\.text)).count < configuration.outputs.count {
             throw ValidationError("The same output address is given twice; give each once.")
         }
-        for (index, text) in rtmp.enumerated() {
-            do {
-                configuration.outputs.append(.rtmp(try RTMPURL(text)))
-            } catch {
-                throw ValidationError("--rtmp number \(index + 1) is not usable: \(error)")
-            }
+        let names = configuration.outputNames
+        if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
+            throw ValidationError("Two outputs have the name \(twice); give each its own by #name=.")
         }
-        for (index, text) in srt.enumerated() {
+    }
+
+    private func read(_ texts: [String], of flag: String, schemes: [String]) throws -> [OutputSpecification] {
+        try texts.enumerated().map { index, text in
             do {
-                configuration.outputs.append(.srt(try SRTURL(text)))
+                return try OutputSpecification(text, schemes: schemes)
             } catch {
-                throw ValidationError("--srt number \(index + 1) is not usable: \(error)")
+                throw ValidationError("\(flag) number \(index + 1) is not usable: \(error)")
             }
         }
     }

@@ -62,7 +62,7 @@ struct RelayCommand: ParsableCommand {
     func validate() throws { _ = try channelConfiguration() }
 
     func run() throws {
-        ArgumentMask.hideSecrets(followingAny: ["--rtmp", "--srt", "--input", "--audio-input"])
+        ArgumentMask.hideSecrets(followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input"])
         let configuration = try channelConfiguration()
         let terminal = Terminal(format: operation.logFormat, showsStatus: !operation.noStatus)
         let level = operation.verbose ? Logger.Level.debug : .info
@@ -82,7 +82,7 @@ struct RelayCommand: ParsableCommand {
         configuration.name = operation.channel
         configuration.duration = operation.duration
         guard !configuration.outputs.isEmpty || configuration.recording != nil else {
-            throw ValidationError("There is nothing to do: give at least one of --rtmp, --srt and --record.")
+            throw ValidationError("There is nothing to do: give at least one of --rtmp, --srt, --output and --record.")
         }
         if !configuration.outputs.isEmpty {
             if input.unpaced {

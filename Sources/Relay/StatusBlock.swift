@@ -71,6 +71,7 @@ struct StatusBlock {
             parts.append("queue \(output.queue.milliseconds) ms")
             if let rtt = output.details["rtt_ms"] { parts.append("rtt \(Self.decimal(rtt)) ms") }
         }
+        if output.site != .primary { parts.append("at \(output.site.rawValue)") }
         if output.queue.droppedFrames > 0 { parts.append("dropped \(output.queue.droppedFrames)") }
         if output.reconnects > 0 { parts.append("reconnects \(output.reconnects)") }
         if let detail = output.detail { parts.append(detail) }

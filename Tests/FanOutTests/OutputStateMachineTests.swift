@@ -20,7 +20,7 @@ struct OutputStateMachineTests {
     @Test("An output is live only after the peer accepted")
     func start() {
         var machine = OutputStateMachine()
-        #expect(machine.handle(.start) == [.begin(attempt: 1)])
+        #expect(machine.handle(.start) == [.begin(attempt: 1, at: .primary)])
         #expect(machine.state == .connecting(attempt: 1))
         #expect(machine.handle(.accepted(attempt: 1, at: 5)) == [.goLive(attempt: 1)])
         #expect(machine.state == .live(since: 5))
@@ -33,7 +33,7 @@ struct OutputStateMachineTests {
         let actions = machine.handle(.failed(attempt: 1, lost, at: 10 * second))
         #expect(actions == [.abandon(attempt: 1), .hold, .wait(until: 11 * second, attempt: 2)])
         #expect(machine.state == .backingOff(until: 11 * second, cause: lost))
-        #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2)])
+        #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
 
     @Test("What an old attempt or its timer says is ignored")
@@ -92,7 +92,7 @@ struct OutputStateMachineTests {
         let actions = machine.handle(.failed(attempt: 1, refused, at: 0))
         #expect(actions.last == .wait(until: 60 * second, attempt: 2))
         #expect(machine.state.label == "refused")
-        #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2)])
+        #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
 
     @Test("Half a minute on air makes the failures before forgotten")

@@ -138,4 +138,19 @@ struct PacketQueueTests {
         queue.push(Packets.video(120, key: true))
         #expect(!queue.needsKeyframe)
     }
+
+    @Test("A queue that joins a running program begins with a picture, and what was before is no drop")
+    func joining() {
+        let queue = PacketQueue(limits: .live, isFromStart: false)
+        for packet in Packets.video(10..<20) { queue.push(packet) }
+        #expect(!queue.connected())
+        for packet in [Packets.audio(40), Packets.video(20), Packets.video(60, key: true), Packets.audio(95)] {
+            queue.push(packet)
+        }
+        #expect(queue.drain().map(\.pts) == [60, 95 * 1024])
+        #expect(queue.status.drops.isEmpty)
+        queue.disconnected()
+        queue.push(Packets.video(61))
+        #expect(queue.status.droppedFrames == 1)
+    }
 }

@@ -33,3 +33,13 @@ extension PacketQueue {
         return packets
     }
 }
+
+extension StreamDescription {
+    /// What scripted attempts are told they send.
+    static let sample = StreamDescription(
+        video: .init(
+            format: VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30)),
+            decoderConfiguration: SharedBytes([1]), bitrate: 2_500_000, reorderDepth: 2, encoderSettings: ""),
+        audio: .init(
+            format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024))
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// The attempts of one output, each with the queue that it reads, and the state machine above them.
+///
+/// One lane is fed. A candidate has a queue of its own, empty until it takes over; what was on air before then sends the
+/// rest of its own queue and says goodbye, so that no picture is sent twice and none is lost.
+struct OutputLanes {
+    /// One attempt.
+    struct Lane {
+        let number: Int
+        let target: any OutputTarget
+        let attempt: any OutputAttempt
+        let packets: PacketQueue
+        var step: String?
+    }
+
+    /// A candidate took over.
+    struct Change {
+        let retired: Lane?
+        let next: Lane
+    }
+
+    var machine: OutputStateMachine
+    /// The queue that is fed.
+    var packets: PacketQueue
+    /// Whether nothing is fed: the output is paused.
+    var isClosed = false
+    var current: Lane?
+    var candidate: Lane?
+    /// Whether the candidate takes over at the next keyframe.
+    var isChanging = false
+    var retired: [Lane] = []
+    var redirection: (any OutputTarget)?
+    var isLive = false
+    /// Whether the output joins at a keyframe that comes anyway, without asking for one at once.
+    var isPlannedJoin: Bool
+    /// Until when (monotonic nanoseconds) no keyframe is asked for; 0 for no such time.
+    var patience: Int64 = 0
+    var hasAskedForKeyframe = false
+    var lastLogged: OutputFailure?
+    var repeats = 0
+    var completions: [@Sendable () -> Void] = []
+
+    private var past = AttemptProgress()
+    private var pastQueue = QueueStatus()
+
+    init(machine: OutputStateMachine, packets: PacketQueue, isPlannedJoin: Bool) {
+        self.machine = machine
+        self.packets = packets
+        self.isPlannedJoin = isPlannedJoin
+    }
+
+    /// Bytes sent over all attempts.
+    var bytes: UInt64 { lanes.reduce(past.bytes) { $0 + $1.attempt.progress.bytes } }
+
+    /// Pictures sent over all attempts.
+    var frames: UInt64 { lanes.reduce(past.frames) { $0 + $1.attempt.progress.frames } }
+
+    /// The queue that is fed, with the drops of all queues before it.
+    var queueStatus: QueueStatus {
+        var status = packets.status
+        status.drops.merge(pastQueue.drops, uniquingKeysWith: +)
+        status.droppedFrames += pastQueue.droppedFrames
+        return status
+    }
+
+    private var lanes: [Lane] { retired + [current, candidate].compactMap(\.self) }
+
+    /// At a keyframe, at `now`: lets the candidate take over, if it is ready to. In one step with the machine, so that no
+    /// other event can come between.
+    mutating func change(at now: Int64) -> Change? {
+        guard isChanging, let next = candidate, machine.candidate?.attempt == next.number else { return nil }
+        _ = machine.handle(.handedOver(attempt: next.number, at: now))
+        isChanging = false
+        let old = current
+        if let old { retired.append(old) }
+        (current, candidate) = (next, nil)
+        replaceQueue(by: next.packets)
+        isLive = true
+        return Change(retired: old, next: next)
+    }
+
+    /// Feeds another queue from now on.
+    mutating func replaceQueue(by next: PacketQueue) {
+        let status = packets.status
+        pastQueue.drops.merge(status.drops, uniquingKeysWith: +)
+        pastQueue.droppedFrames += status.droppedFrames
+        packets = next
+    }
+
+    /// Forgets the attempt `number`, wherever it stands, and keeps its count.
+    mutating func remove(_ number: Int) -> Lane? {
+        let removed: Lane?
+        if current?.number == number {
+            removed = current
+            current = nil
+            isLive = false
+        } else if candidate?.number == number {
+            removed = candidate
+            candidate = nil
+            isChanging = false
+        } else {
+            removed = retired.first { $0.number == number }
+            retired.removeAll { $0.number == number }
+        }
+        if let removed {
+            past.bytes += removed.attempt.progress.bytes
+            past.frames += removed.attempt.progress.frames
+        }
+        return removed
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Dispatch
+public import Logging
+public import Media
+internal import Synchronization
+
+/// One live output, as it is asked for.
+public struct OutputDefinition: Sendable {
+    /// The output's name, unique in its set.
+    public var name: String
+    /// Where it goes.
+    public var target: any OutputTarget
+    /// Where it goes when the target does not serve.
+    public var backup: (any OutputTarget)?
+    /// The bounds of its queue.
+    public var limits: QueueLimits
+    /// How long it goes on trying.
+    public var retry: RetryPolicy
+
+    /// An output of these values.
+    public init(
+        name: String, target: any OutputTarget, backup: (any OutputTarget)? = nil, limits: QueueLimits = .live,
+        retry: RetryPolicy = RetryPolicy()
+    ) {
+        self.name = name
+        self.target = target
+        self.backup = backup
+        self.limits = limits
+        self.retry = retry
+    }
+}
+
+/// Why a change of the set of outputs was not made.
+public enum OutputSetError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// There is an output of this name.
+    case nameTaken(String)
+    /// There is no output of this name.
+    case unknown(String)
+    /// The program is over.
+    case over
+
+    public var description: String {
+        switch self {
+        case .nameTaken(let name): "There is an output \(name) already; outputs have names of their own."
+        case .unknown(let name): "There is no output \(name)."
+        case .over: "The program is over."
+        }
+    }
+}
+
+/// The live outputs of a program: the one place where they are added, removed, paused and tried again while it runs.
+///
+/// No change is felt by another output: none waits for a lock while another connects or ends, and none gets another byte
+/// because of it. All calls may come from any thread and return at once.
+public final class OutputSet: Sendable {
+    private struct State {
+        var outputs: [OutputSupervisor] = []
+        /// Removed, and still saying goodbye.
+        var leaving: [OutputSupervisor] = []
+        var isRunning = false
+        var isOver = false
+    }
+
+    /// How long a removed output may take to send its rest.
+    private static let farewell = Duration.milliseconds(2600)
+
+    private let hub: FanOut
+    private let stream: StreamDescription
+    private let keyframes: any KeyframeRequester
+    private let clock: any MonotonicClock
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    /// An empty set whose outputs are fed by `hub`.
+    public init(
+        hub: FanOut, description: StreamDescription, keyframes: any KeyframeRequester,
+        clock: any MonotonicClock = SystemClock(), logger: Logger
+    ) {
+        self.hub = hub
+        stream = description
+        self.keyframes = keyframes
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// What an operator sees of each output, in the order in which they were added.
+    public var statuses: [OutputStatus] { state.withLock { $0.outputs }.map(\.status) }
+
+    /// Adds an output. Once the program runs, it begins to connect at once and joins at the next keyframe.
+    public func add(_ definition: OutputDefinition) throws(OutputSetError) {
+        try change { (state) throws(OutputSetError) in
+            guard !state.isOver else { throw .over }
+            guard !state.outputs.contains(where: { $0.name == definition.name }) else {
+                throw .nameTaken(definition.name)
+            }
+            let output = OutputSupervisor(
+                name: definition.name, target: definition.target, backup: definition.backup, description: stream,
+                limits: definition.limits, retry: definition.retry, joinsRunningProgram: state.isRunning,
+                keyframes: keyframes, clock: clock, logger: logger)
+            state.outputs.append(output)
+            if state.isRunning { begin(output) }
+        }
+    }
+
+    /// Removes an output. It sends the rest of what it has, within 2.6 s, and ends by the protocol's rules.
+    public func remove(_ name: String) throws(OutputSetError) {
+        let output = try change { (state) throws(OutputSetError) in
+            guard let index = state.outputs.firstIndex(where: { $0.name == name }) else { throw .unknown(name) }
+            let output = state.outputs.remove(at: index)
+            state.leaving.append(output)
+            return output
+        }
+        hub.remove(output)
+        output.finish(deadline: clock.now + Self.farewell.inNanoseconds) { [weak self] in
+            self?.state.withLock { state in state.leaving.removeAll { $0 === output } }
+        }
+    }
+
+    /// Takes an output off air until ``resume(_:)``.
+    public func pause(_ name: String) throws(OutputSetError) { try output(name).pause() }
+
+    /// Puts a paused output on air again, at the next keyframe.
+    public func resume(_ name: String) throws(OutputSetError) { try output(name).resume() }
+
+    /// Tries an output that waits, or gave up, at once.
+    public func retryNow(_ name: String) throws(OutputSetError) { try output(name).retryNow() }
+
+    /// The program begins: every output connects.
+    public func start() {
+        state.withLock { state in
+            state.isRunning = true
+            for output in state.outputs { begin(output) }
+        }
+    }
+
+    /// The program is over: every output ends by `deadline` (monotonic nanoseconds) and leaves `group` when it has.
+    public func finish(deadline: Int64, in group: DispatchGroup) {
+        let outputs = state.withLock { state in
+            state.isOver = true
+            return state.outputs + state.leaving
+        }
+        for output in outputs {
+            group.enter()
+            output.finish(deadline: deadline) { group.leave() }
+        }
+    }
+
+    private func begin(_ output: OutputSupervisor) {
+        hub.add(output)
+        output.start()
+    }
+
+    private func output(_ name: String) throws(OutputSetError) -> OutputSupervisor {
+        guard let output = state.withLock({ $0.outputs.first { $0.name == name } }) else { throw .unknown(name) }
+        return output
+    }
+
+    private func change<R: Sendable>(
+        _ body: (inout State) throws(OutputSetError) -> R
+    ) throws(OutputSetError) -> R {
+        try state.withLock { (state) throws(OutputSetError) in try body(&state) }
+    }
+}

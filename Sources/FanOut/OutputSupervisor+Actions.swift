@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Logging
+internal import Media
+internal import Synchronization
+
+// What the state machine asks for.
+extension OutputSupervisor {
+    /// How long an attempt that was replaced may take to send its rest.
+    private static let retirement = Duration.seconds(2)
+    /// How long an output that joins waits for a keyframe before it asks for one: an asked-for keyframe costs every other
+    /// output picture quality, and the usual GOP is 2 s.
+    private static let joiningPatience = Duration.milliseconds(2500)
+
+    func post(_ event: OutputStateMachine.Event) {
+        queue.async { self.handle(event) }
+    }
+
+    private func post(_ event: OutputStateMachine.Event, after wait: Duration) {
+        let nanoseconds = max(0, wait.inNanoseconds)
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(nanoseconds))) { [weak self] in self?.handle(event) }
+    }
+
+    private func handle(_ event: OutputStateMachine.Event) {
+        let jitter = Double.random(in: 0..<1)
+        let actions = state.withLock { $0.machine.handle(event, jitter: jitter) }
+        log(event, caused: actions)
+        for action in actions { perform(action) }
+    }
+
+    private func perform(_ action: OutputStateMachine.Action) {
+        switch action {
+        case .begin(let attempt, let site): begin(attempt, at: site)
+        case .goLive: goLive()
+        case .hold: hold()
+        case .close: state.withLock { $0.isClosed = true }
+        case .open: open()
+        case .drain(_, let deadline): state.withLock { $0.current?.attempt }?.drain(until: deadline)
+        case .retire(let attempt): retire(attempt)
+        case .abandon(let attempt): state.withLock { $0.remove(attempt) }?.attempt.abandon()
+        case .promote: promote()
+        case .handOver: state.withLock { $0.isChanging = $0.candidate != nil }
+        case .wait(let until, let attempt):
+            post(.retryDue(attempt: attempt), after: .nanoseconds(until - clock.now))
+        case .look(let wait, let attempts): post(.primaryDue(attempts: attempts), after: wait)
+        case .watch(let deadline): post(.deadlinePassed, after: .nanoseconds(deadline - clock.now))
+        case .ended: ended()
+        }
+    }
+
+    private func begin(_ number: Int, at site: OutputSite) {
+        let (target, packets, isCandidate) = state.withLock { lanes -> (any OutputTarget, PacketQueue, Bool) in
+            let isCandidate = lanes.machine.candidate?.attempt == number
+            let packets = isCandidate ? PacketQueue(limits: limits, isFromStart: false) : lanes.packets
+            return (self.target(at: site, lanes), packets, isCandidate)
+        }
+        let attempt = target.makeAttempt(queue: packets, description: description) { [weak self] event in
+            self?.receive(event, from: number)
+        }
+        state.withLock { lanes in
+            let lane = OutputLanes.Lane(number: number, target: target, attempt: attempt, packets: packets)
+            if isCandidate { lanes.candidate = lane } else { lanes.current = lane }
+        }
+        attempt.start()
+    }
+
+    private func goLive() {
+        let now = clock.now
+        let (attempt, asks) = state.withLock { lanes -> ((any OutputAttempt)?, Bool) in
+            let beginsWithKeyframe = lanes.packets.connected()
+            lanes.isLive = true
+            lanes.current?.step = nil
+            lanes.patience = lanes.isPlannedJoin ? now + Self.joiningPatience.inNanoseconds : 0
+            defer { lanes.isPlannedJoin = false }
+            return (lanes.current?.attempt, !beginsWithKeyframe && !lanes.isPlannedJoin)
+        }
+        if asks { keyframes.requestKeyframe(at: nil) }
+        attempt?.goLive()
+    }
+
+    private func hold() {
+        state.withLock { lanes in
+            lanes.isLive = false
+            lanes.packets.disconnected()
+        }
+    }
+
+    private func open() {
+        let packets = PacketQueue(limits: limits, isFromStart: false)
+        state.withLock { lanes in
+            lanes.replaceQueue(by: packets)
+            lanes.isClosed = false
+            lanes.isPlannedJoin = true
+        }
+    }
+
+    private func promote() {
+        state.withLock { lanes in
+            guard let next = lanes.candidate else { return }
+            (lanes.current, lanes.candidate) = (next, nil)
+            lanes.isChanging = false
+            lanes.isLive = false
+            lanes.replaceQueue(by: next.packets)
+        }
+    }
+
+    /// Called by the publishing thread, at the keyframe from which the new lane is fed.
+    func complete(_ change: OutputLanes.Change) {
+        _ = change.next.packets.connected()
+        change.next.attempt.goLive()
+        if let retired = change.retired { retire(retired) }
+        logger.notice("on air at \(change.next.target.displayAddress)", metadata: ["attempt": "\(change.next.number)"])
+    }
+
+    /// Lets the attempt on air end beside what follows.
+    private func retire(_ number: Int) {
+        let lane = state.withLock { lanes -> OutputLanes.Lane? in
+            guard let lane = lanes.current, lane.number == number else { return nil }
+            lanes.current = nil
+            lanes.isLive = false
+            lanes.retired.append(lane)
+            return lane
+        }
+        if let lane { retire(lane) }
+    }
+
+    private func retire(_ lane: OutputLanes.Lane) {
+        lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds)
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(Self.retirement.inNanoseconds))) { [weak self] in
+            self?.settle(lane.number)
+        }
+    }
+
+    /// Forgets a retired attempt. Returns whether there was one.
+    @discardableResult
+    private func settle(_ number: Int) -> Bool {
+        let lane = state.withLock { lanes -> OutputLanes.Lane? in
+            lanes.retired.contains { $0.number == number } ? lanes.remove(number) : nil
+        }
+        lane?.attempt.abandon()
+        return lane != nil
+    }
+
+    private func ended() {
+        let (completions, retired) = state.withLock { lanes -> ([@Sendable () -> Void], [Int]) in
+            defer { lanes.completions = [] }
+            return (lanes.completions, lanes.retired.map(\.number))
+        }
+        for number in retired { settle(number) }
+        for completion in completions { completion() }
+    }
+
+    private func receive(_ event: AttemptEvent, from number: Int) {
+        switch event {
+        case .step(let step):
+            state.withLock { lanes in
+                if lanes.current?.number == number { lanes.current?.step = step }
+            }
+        case .notice(let text): logger.info("server says: \(text)")
+        case .wantsKeyframe: keyframes.requestKeyframe(at: nil)
+        case .reconnectRequested(let address): redirect(to: address, from: number)
+        case .accepted: post(.accepted(attempt: number, at: clock.now))
+        case .failed(let failure):
+            let now = clock.now
+            queue.async {
+                if !self.settle(number) { self.handle(.failed(attempt: number, failure, at: now)) }
+            }
+        case .drained:
+            queue.async {
+                if !self.settle(number) { self.handle(.drained(attempt: number)) }
+            }
+        }
+    }
+
+    private func redirect(to address: String?, from number: Int) {
+        let target = state.withLock { lanes -> (any OutputTarget)? in
+            guard let lane = lanes.current, lane.number == number else { return nil }
+            guard let target = address.map({ lane.target.redirected(to: $0) }) ?? lane.target else { return nil }
+            lanes.redirection = target
+            return target
+        }
+        guard let target else {
+            logger.warning("the server asks to publish anew at an address that is no use; it is ignored")
+            return
+        }
+        logger.notice("the server asks to publish anew at \(target.displayAddress)")
+        post(.reconnectRequested(attempt: number))
+    }
+}
+
+// MARK: The log
+
+extension OutputSupervisor {
+    private func log(_ event: OutputStateMachine.Event, caused actions: [OutputStateMachine.Action]) {
+        guard !actions.isEmpty else { return }
+        switch event {
+        case .start: logger.info("connecting to \(primary.displayAddress)")
+        case .accepted(let attempt, _):
+            // A candidate's is named when it takes over.
+            guard let target = state.withLock({ $0.current?.number == attempt ? $0.current?.target : nil }) else {
+                return
+            }
+            logger.info("on air at \(target.displayAddress)", metadata: ["attempt": "\(attempt)"])
+        case .failed(let attempt, let failure, _): logFailure(failure, of: attempt, actions)
+        case .deadlinePassed: logger.warning("did not end cleanly in time")
+        case .pause: logger.notice("paused")
+        case .resume: logger.notice("resumed")
+        default: break
+        }
+    }
+
+    /// A target that stays away is named at its first failures and then ever more rarely, never once a second for weeks; a
+    /// loss of air and a failure of another sort always are.
+    private func logFailure(
+        _ failure: OutputFailure, of attempt: Int, _ actions: [OutputStateMachine.Action]
+    ) {
+        let (isNamed, state) = state.withLock { lanes -> (Bool, OutputState) in
+            let isSame = lanes.lastLogged.map { $0.kind == failure.kind && $0.step == failure.step } ?? false
+            lanes.repeats = isSame ? lanes.repeats + 1 : 1
+            lanes.lastLogged = failure
+            let isNamed = failure.kind == .lost || lanes.repeats < 4 || lanes.repeats.nonzeroBitCount == 1
+            return (isNamed, lanes.machine.state)
+        }
+        logger.log(
+            level: isNamed ? .warning : .debug, "\(failure)",
+            metadata: ["attempt": "\(attempt)", "cause": "\(failure.kind.rawValue)"])
+        if case .givenUp = state {
+            logger.error("given up after \(attempt) attempts; nothing is tried until asked for")
+        }
+    }
+}

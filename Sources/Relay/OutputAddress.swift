@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import Publisher
+
+/// Where a live output goes, with the options of its protocol.
+enum OutputAddress {
+    case rtmp(RTMPURL)
+    case srt(SRTURL)
+
+    /// The address in `text`. Each of `options` must be one of its protocol's.
+    init(_ text: String, options: [String: String]) throws(OutputSpecificationError) {
+        do {
+            switch Self.scheme(of: text) {
+            case "rtmp": self = .rtmp(try RTMPURL(text))
+            case "srt": self = .srt(try SRTURL(text))
+            default: throw OutputSpecificationError("Addresses begin with rtmp://, rtmps:// or srt://.")
+            }
+        } catch {
+            throw OutputSpecificationError("\(error)")
+        }
+        if let unknown = options.keys.min() {
+            throw OutputSpecificationError("There is no option \(unknown)= for an address of this kind.")
+        }
+    }
+
+    /// The protocol in one word, which is the address's scheme.
+    var scheme: String {
+        switch self {
+        case .rtmp: "rtmp"
+        case .srt: "srt"
+        }
+    }
+
+    /// The target at this address for the output `name`.
+    func target(name: String, pool: RTMPWriterPool) -> any OutputTarget {
+        switch self {
+        case .rtmp(let url): RTMPTarget(url: url, name: name, pool: pool)
+        case .srt(let url): SRTTarget(url: url, name: name)
+        }
+    }
+
+    /// The scheme of the address in `text`, which need not be one; RTMPS is RTMP.
+    static func scheme(of text: String) -> String {
+        let scheme = text.prefix { $0 != ":" && $0 != "/" }.lowercased()
+        return scheme == "rtmps" ? "rtmp" : scheme
+    }
+}

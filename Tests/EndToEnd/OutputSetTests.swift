@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FanOut
+import Foundation
+import Logging
+import Testing
+
+@testable import Relay
+
+extension Serial {
+    /// Outputs that come and go while the program runs, through the interface that a control surface calls.
+    @Suite("Outputs at run time")
+    struct OutputSetTests {
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        /// One hash for each coded picture and piece of sound of a received file, with its time.
+        private func packets(_ path: String) async throws -> [String] {
+            let hashes = directory.file("hashes")
+            try await run(
+                "ffmpeg", ["-v", "error", "-y", "-nostdin", "-i", path, "-c", "copy", "-f", "framemd5", hashes])
+            return try String(contentsOfFile: hashes, encoding: .utf8).split(separator: "\n").map(String.init)
+                .filter { !$0.hasPrefix("#") }
+        }
+
+        /// What a server receives of 8 s while `changes` happen to other outputs.
+        private func received(
+            _ changes: @escaping @Sendable (Channel) async throws -> Void
+        ) async throws -> [String] {
+            let server = try await RTMPServer.running()
+            let configuration = try RelayCommand.parse(Shape.small + ["--duration", "8s", "--rtmp", server.url()])
+                .channelConfiguration()
+            let channel = try Channel(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            async let status = withCheckedContinuation { continuation in
+                Thread { continuation.resume(returning: channel.run()) }.start()
+            }
+            try await server.hasReceived(within: .seconds(5))
+            try await changes(channel)
+            #expect(await status == .done)
+            return try await packets(try await server.recording())
+        }
+
+        @Test("Outputs are added, paused, resumed, tried again and removed without a byte of difference in another")
+        func changesAreNotFelt() async throws {
+            let guest = try await RTMPServer.running()
+            let undisturbed = try await received { _ in }
+            let disturbed = try await received { channel in
+                let name = try channel.add(OutputSpecification("\(guest.url())#name=guest"))
+                let dead = try channel.add(OutputSpecification("rtmp://127.0.0.1:\(try Ports.free())/live/dead"))
+                try await guest.hasReceived(within: .seconds(5))
+                try channel.outputs.pause(name)
+                try await eventually("the guest is off air", within: .seconds(3)) { guest.recordings.count == 1 }
+                try channel.outputs.resume(name)
+                try channel.outputs.retryNow(dead)
+                try await guest.hasReceived(recording: 2, within: .seconds(5))
+                try channel.outputs.remove(name)
+                try channel.outputs.remove(dead)
+                #expect(channel.outputs.statuses.map(\.name) == ["rtmp-1"])
+            }
+            #expect(undisturbed.count > 500)
+            #expect(disturbed == undisturbed)
+            for recording in try await guest.finishedRecordings() {
+                let frames = try await DecodedFrames(recording)
+                #expect(frames.breaksBeforeEnd.isEmpty && !frames.counters.isEmpty, "\(recording)")
+            }
+        }
+    }
+}

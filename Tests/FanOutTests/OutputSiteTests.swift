@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import FanOut
+
+@Suite("Backup, redirection, pause")
+struct OutputSiteTests {
+    private let second: Int64 = 1_000_000_000
+    private let lost = OutputFailure(.lost, step: "send", reason: "connection reset")
+    private let away = OutputFailure(.unreachable, step: "connect", reason: "connection refused")
+    private let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
+
+    /// A machine that is live at its backup as attempt 4, at 10 s.
+    private func machineAtBackup() -> OutputStateMachine {
+        var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
+        _ = machine.handle(.start)
+        for attempt in 1...3 {
+            _ = machine.handle(.failed(attempt: attempt, away, at: 0))
+            _ = machine.handle(.retryDue(attempt: attempt + 1))
+        }
+        _ = machine.handle(.accepted(attempt: 4, at: 10 * second))
+        return machine
+    }
+
+    private func liveMachine() -> OutputStateMachine {
+        var machine = OutputStateMachine()
+        _ = machine.handle(.start)
+        _ = machine.handle(.accepted(attempt: 1, at: 0))
+        return machine
+    }
+
+    @Test("After three failures in a row the backup is tried, then both in turn")
+    func alternates() {
+        var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
+        var begins = machine.handle(.start)
+        for attempt in 1...6 {
+            _ = machine.handle(.failed(attempt: attempt, away, at: 0))
+            begins += machine.handle(.retryDue(attempt: attempt + 1))
+        }
+        let sites = begins.map { if case .begin(_, let site) = $0 { site } else { OutputSite.redirected } }
+        #expect(sites == [.primary, .primary, .primary, .backup, .primary, .backup, .primary])
+    }
+
+    @Test("A refusal by the primary leads to the backup at once; a refusal by both is spared")
+    func refusal() {
+        var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
+        _ = machine.handle(.start)
+        #expect(machine.handle(.failed(attempt: 1, refused, at: 0)).last == .wait(until: second, attempt: 2))
+        #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .backup)])
+        #expect(machine.handle(.failed(attempt: 2, refused, at: 0)).last == .wait(until: 60 * second, attempt: 3))
+    }
+
+    @Test("On the backup the primary is looked at, and takes over at a keyframe when it answers")
+    func returns() {
+        var machine = machineAtBackup()
+        #expect(machine.site == .backup)
+        #expect(machine.handle(.primaryDue(attempts: 4)) == [.begin(attempt: 5, at: .primary)])
+        #expect(machine.handle(.accepted(attempt: 5, at: 30 * second)) == [.handOver(to: 5)])
+        #expect(machine.site == .backup)
+        #expect(machine.handle(.handedOver(attempt: 5, at: 31 * second)).isEmpty)
+        #expect(machine.site == .primary)
+        #expect(machine.state == .live(since: 31 * second))
+        #expect(machine.handle(.failed(attempt: 4, lost, at: 32 * second)).isEmpty)
+    }
+
+    @Test("A primary that is still away is looked at again, once for each look")
+    func looksAgain() {
+        var machine = machineAtBackup()
+        _ = machine.handle(.primaryDue(attempts: 4))
+        let actions = machine.handle(.failed(attempt: 5, away, at: 30 * second))
+        #expect(actions == [.abandon(attempt: 5), .look(after: .seconds(15), attempts: 5)])
+        #expect(machine.handle(.primaryDue(attempts: 4)).isEmpty)
+        #expect(machine.state == .live(since: 10 * second))
+        #expect(machine.handle(.primaryDue(attempts: 5)) == [.begin(attempt: 6, at: .primary)])
+    }
+
+    @Test("A primary that is lost soon after the return leads back to the backup, which is left more rarely")
+    func relapse() {
+        var machine = machineAtBackup()
+        _ = machine.handle(.primaryDue(attempts: 4))
+        _ = machine.handle(.accepted(attempt: 5, at: 30 * second))
+        _ = machine.handle(.handedOver(attempt: 5, at: 30 * second))
+        _ = machine.handle(.failed(attempt: 5, lost, at: 40 * second))
+        #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .backup)])
+        let actions = machine.handle(.accepted(attempt: 6, at: 41 * second))
+        #expect(actions == [.goLive(attempt: 6), .look(after: .seconds(30), attempts: 6)])
+    }
+
+    @Test("An operator's retry looks at the primary at once")
+    func retryOnBackup() {
+        var machine = machineAtBackup()
+        #expect(machine.handle(.retryNow) == [.begin(attempt: 5, at: .primary)])
+        #expect(machine.handle(.retryNow).isEmpty)
+    }
+
+    @Test("If the backup breaks while the primary is looked at, that attempt goes on as the only one")
+    func promotes() {
+        var machine = machineAtBackup()
+        _ = machine.handle(.primaryDue(attempts: 4))
+        #expect(
+            machine.handle(.failed(attempt: 4, lost, at: 20 * second)) == [.abandon(attempt: 4), .promote(attempt: 5)])
+        #expect(machine.state == .connecting(attempt: 5))
+        #expect(machine.handle(.accepted(attempt: 5, at: 21 * second)) == [.goLive(attempt: 5)])
+    }
+
+    @Test("If the backup breaks when the primary was accepted already, the primary is on air at once")
+    func promotesAccepted() {
+        var machine = machineAtBackup()
+        _ = machine.handle(.primaryDue(attempts: 4))
+        _ = machine.handle(.accepted(attempt: 5, at: 20 * second))
+        #expect(
+            machine.handle(.failed(attempt: 4, lost, at: 21 * second))
+                == [.abandon(attempt: 4), .promote(attempt: 5), .goLive(attempt: 5)])
+        #expect(machine.handle(.handedOver(attempt: 5, at: 22 * second)).isEmpty)
+        #expect(machine.state == .live(since: 20 * second))
+    }
+
+    @Test("A server's wish to move is met by a second attempt; if that fails the first goes on")
+    func redirection() {
+        var machine = liveMachine()
+        #expect(machine.handle(.reconnectRequested(attempt: 1)) == [.begin(attempt: 2, at: .redirected)])
+        #expect(machine.handle(.reconnectRequested(attempt: 1)).isEmpty)
+        #expect(machine.handle(.failed(attempt: 2, away, at: second)) == [.abandon(attempt: 2)])
+        #expect(machine.state == .live(since: 0))
+        _ = machine.handle(.reconnectRequested(attempt: 1))
+        _ = machine.handle(.accepted(attempt: 3, at: second))
+        _ = machine.handle(.handedOver(attempt: 3, at: 2 * second))
+        #expect(machine.site == .redirected)
+        _ = machine.handle(.failed(attempt: 3, lost, at: 90 * second))
+        #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
+    }
+
+    @Test("The end of the program forgets the candidate and drains what is on air")
+    func finishWithCandidate() {
+        var machine = machineAtBackup()
+        _ = machine.handle(.primaryDue(attempts: 4))
+        _ = machine.handle(.accepted(attempt: 5, at: 20 * second))
+        #expect(
+            machine.handle(.finish(deadline: 99))
+                == [.abandon(attempt: 5), .drain(attempt: 4, deadline: 99), .watch(deadline: 99)])
+    }
+
+    @Test("A pause ends the stream cleanly and lasts until somebody ends it")
+    func pause() {
+        var machine = liveMachine()
+        #expect(machine.handle(.pause) == [.retire(attempt: 1), .close])
+        #expect(machine.state.label == "paused")
+        #expect(machine.handle(.pause).isEmpty)
+        #expect(machine.handle(.retryNow).isEmpty)
+        #expect(machine.handle(.resume) == [.open, .begin(attempt: 2, at: .primary)])
+        #expect(machine.handle(.pause) == [.abandon(attempt: 2), .close])
+        #expect(machine.handle(.finish(deadline: 5)) == [.ended])
+    }
+
+    @Test("A pause while waiting makes the timer mean nothing")
+    func pauseWhileWaiting() {
+        var machine = liveMachine()
+        _ = machine.handle(.failed(attempt: 1, lost, at: 0))
+        #expect(machine.handle(.pause) == [.close])
+        #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
+    }
+
+    @Test("An output with a limit gives up, until somebody asks for another try")
+    func givesUp() {
+        var machine = OutputStateMachine(policy: RetryPolicy(attemptLimit: 2))
+        _ = machine.handle(.start)
+        for attempt in 1...2 {
+            #expect(machine.handle(.failed(attempt: attempt, away, at: 0)).count == 3)
+            _ = machine.handle(.retryDue(attempt: attempt + 1))
+        }
+        #expect(machine.handle(.failed(attempt: 3, away, at: 0)) == [.abandon(attempt: 3), .hold])
+        #expect(machine.state == .givenUp(cause: away))
+        #expect(machine.handle(.retryNow) == [.begin(attempt: 4, at: .primary)])
+        #expect(machine.handle(.failed(attempt: 4, away, at: 0)).count == 3)
+    }
+
+    @Test("Retry now ends the wait after a refusal")
+    func retryNow() {
+        var machine = liveMachine()
+        _ = machine.handle(.failed(attempt: 1, refused, at: 0))
+        #expect(machine.handle(.retryNow) == [.begin(attempt: 2, at: .primary)])
+        #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Media
+import Synchronization
+
+/// A target whose attempts do what a test says and keep what they were given to send.
+final class ScriptedTarget: OutputTarget {
+    let kind = "scripted"
+    let displayAddress: String
+    private let made = Mutex<[ScriptedAttempt]>([])
+    private let destination: ScriptedTarget?
+
+    /// `destination` is where a server's wish to move leads.
+    init(_ address: String = "scripted://a", destination: ScriptedTarget? = nil) {
+        displayAddress = address
+        self.destination = destination
+    }
+
+    var attempts: [ScriptedAttempt] { made.withLock { $0 } }
+
+    func redirected(to address: String) -> (any OutputTarget)? { destination }
+
+    func makeAttempt(
+        queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
+    ) -> any OutputAttempt {
+        let attempt = ScriptedAttempt(queue: queue, report: report)
+        made.withLock { $0.append(attempt) }
+        return attempt
+    }
+}
+
+final class ScriptedAttempt: OutputAttempt {
+    private struct State {
+        var isLive = false
+        var isDraining = false
+        var isAbandoned = false
+        var sent: [Int64] = []
+    }
+
+    private let queue: PacketQueue
+    private let state = Mutex(State())
+    let report: @Sendable (AttemptEvent) -> Void
+
+    init(queue: PacketQueue, report: @escaping @Sendable (AttemptEvent) -> Void) {
+        self.queue = queue
+        self.report = report
+    }
+
+    /// The pictures sent, by number.
+    var sent: [Int64] { state.withLock { $0.sent } }
+    var isLive: Bool { state.withLock { $0.isLive } }
+    var isDraining: Bool { state.withLock { $0.isDraining } }
+    var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
+    var progress: AttemptProgress {
+        var progress = AttemptProgress()
+        progress.frames = UInt64(sent.count)
+        return progress
+    }
+
+    func start() { report(.step("connect")) }
+
+    func goLive() {
+        state.withLock { $0.isLive = true }
+        wake()
+    }
+
+    func wake() {
+        state.withLock { state in
+            guard state.isLive else { return }
+            while let packet = queue.pop() {
+                if packet.track == .video { state.sent.append(packet.pts) }
+            }
+        }
+    }
+
+    func drain(until deadline: Int64) {
+        wake()
+        state.withLock { $0.isDraining = true }
+        report(.drained)
+    }
+
+    func abandon() { state.withLock { $0.isAbandoned = true } }
+}
+
+/// Counts what is asked for.
+final class KeyframeCounter: KeyframeRequester {
+    private let state = Mutex(0)
+    var count: Int { state.withLock { $0 } }
+    func requestKeyframe(at programTime: Int64?) { state.withLock { $0 += 1 } }
+}
+
+/// Waits until `condition` holds; a test that waits for long fails.
+func eventually(_ condition: () -> Bool) async -> Bool {
+    for _ in 0..<2000 {
+        if condition() { return true }
+        try? await Task.sleep(for: .milliseconds(2))
+    }
+    return condition()
+}
