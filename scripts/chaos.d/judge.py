@@ -106,10 +106,14 @@ def largest_gap(output: list[Frame], after: float, until: float) -> tuple[float,
     return max((later - earlier, later) for earlier, later in zip(times, times[1:]))
 
 
-def keyframes(program: Program, output: list[Frame], after: float) -> int:
-    """Most keyframes in any 2 s of the program."""
-    times = sorted(program.place[frame.identity] for frame in output if frame.is_key and frame.arrived >= after)
-    return max((sum(start <= time < start + KEY_WINDOW - FRAME / 2 for time in times) for start in times), default=0)
+def forced_keyframes(program: Program, output: list[Frame], after: float) -> int:
+    """Most keyframes in any 2 s that neither the length of a group nor the cut of a segment explains."""
+    start = min(program.place.values(), default=0.0)
+    keys = sorted((program.place[frame.identity] - start, frame.arrived) for frame in output if frame.is_key)
+    forced = [time for (before, _), (time, arrived) in zip(keys, keys[1:])
+              if arrived >= after and time - before < contestants.GOP_SECONDS - 1.5 * FRAME
+              and abs(time - round(time / contestants.SEGMENT_SECONDS) * contestants.SEGMENT_SECONDS) > FRAME / 2]
+    return max((sum(start <= time < start + KEY_WINDOW - FRAME / 2 for time in forced) for start in forced), default=0)
 
 
 def victim(run: Run, timeline: Timeline, program: Program) -> dict:
@@ -177,7 +181,7 @@ def measure(run: Run, timeline: Timeline) -> dict:
         healthy["nginx"] = run.nginx.frames
     victims = [target.log.frames for target in run.victims]
     program = Program([*healthy.values()])
-    late = EventLog(run.metronome).update().others
+    busy = EventLog(run.metronome).update().others
     result: dict = {"outputs": {name: program.missing(output) for name, output in healthy.items()}}
     result["unreadable"] = sum(program.unreadable(output) for name, output in healthy.items() if name != "recording")
     result["continuity"] = sum(int(fields[2]) for fields in run.srt.log.others if fields[0] == "continuity")
@@ -187,12 +191,12 @@ def measure(run: Run, timeline: Timeline) -> dict:
         # From the first second on; the program's last pictures may come after the interruption.
         after = max(output[0].arrived if output else 0, timeline.started) + 1
         gap, at = largest_gap(output, after, max(timeline.interrupted, after))
-        machine = max((float(fields[2]) for fields in late if abs(float(fields[1]) - at) < 0.15), default=0.0)
+        machine = sum(float(fields[2]) for fields in busy if at - gap - 0.02 < float(fields[1]) < at + 0.03)
         result["gaps"][name] = {"gap": gap, "at": at - timeline.began, "machine": machine}
     if any(victims) or run.victims:
         result["victim"] = victim(run, timeline, program)
     result["words"] = words(run, timeline) if run.contestant == "relay" else {}
-    result["keyframes"] = keyframes(program, healthy["rtmp"], timeline.began)
+    result["forced"] = forced_keyframes(program, healthy["rtmp"], timeline.began)
     result["resources"] = resources(run, timeline)
     result["end"] = {"died": timeline.died - timeline.began if timeline.died else None, "status": timeline.status,
                      "shutdown": timeline.shutdown, "on_air": timeline.all_on_air}

@@ -24,7 +24,7 @@ NAMESPACES = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-u
               "--fork", "--kill-child", "--mount-proc"]
 SETUP = 20
 """Seconds of a run beside the fault itself, about."""
-TRIES = 3
+TRIES = 2
 
 
 def works(*words: str) -> bool:

@@ -16,17 +16,18 @@ import verdict
 
 HEADER = [
     "fault", "tool", "RTMP", "SRT", "recording", "nginx", "longest gap RTMP, SRT, ms", "detected, s", "back, s",
-    "key first", "unreadable", "keys in 2 s", "memory, MiB", "threads", "descriptors", "end"]
+    "key first", "unreadable", "forced keys in 2 s", "memory, MiB", "threads", "descriptors", "end"]
 LEGEND = """\
 What the columns say. **RTMP, SRT, recording, nginx**: pictures missing at the healthy outputs and in the recording;
 each picture is told by a hash of its slices, and all outputs are compared with each other and with a gapless timeline.
 nginx is a real server beside our own measuring one. **Longest gap**: between two pictures as they arrived there, a
-frame being {frame:.1f} ms and the bound {bound:.1f} ms; in brackets how late an idle process of this machine was woken at that
-moment, if it was. **Detected**: until relay said that the target was lost. **Back**: from the end of the fault until the
+frame being {frame:.1f} ms and the bound {bound:.1f} ms; in brackets for how long of that somebody on this machine waited
+for a core. **Detected**: until relay said that the target was lost. **Back**: from the end of the fault until the
 victim gets pictures that are at most 1.5 s behind the healthy outputs. **Key first**: whether each of its connections
-began with a keyframe. **Unreadable**: pictures at the victim whose reference it did not get. **Keys in 2 s**: most
-keyframes in any 2 s of the program; with a group of 2 s there is one, and at most one more may be asked for. **Memory,
-threads, descriptors**: of the tool, before the fault, at its end and, for memory, the most. `–` says that it does not apply.
+began with a keyframe. **Unreadable**: pictures at the victim whose reference it did not get. **Forced keys in
+2 s**: most keyframes in any 2 s of the program that neither the length of a group nor the cut of a segment explains; at
+most one is allowed. **Memory, threads, descriptors**: of the tool, before the fault, at its end and, for memory, the
+most. `–` says that it does not apply.
 """
 
 
@@ -52,7 +53,8 @@ class Entry:
         if "not_run" in self.result:
             return f"not run: {self.result['not_run']}"
         if self.contestant == "relay":
-            return "holds" if not self.broken else "**broken**: " + "; ".join(self.broken)
+            held = "holds, as far as a busy machine shows" if verdict.disturbed(self.result) and not self.short else "holds"
+            return held if not self.broken else "**broken**: " + "; ".join(self.broken)
         end = self.result["end"]
         if end["died"] is not None:
             return f"ended by itself {end['died']:.0f} s after the fault began"
@@ -75,7 +77,7 @@ class Entry:
         detected = self.result["words"].get("detected")
         cells.append(f"{detected:.1f}" if detected is not None and not self.row.at_start and not self.row.whole else "–")
         cells += victim_cells(victim, self.row, self.short) if victim else ["–"] * 3
-        cells.append(str(self.result["keyframes"]))
+        cells.append(str(self.result["forced"]))
         used = self.result["resources"]
         mebibytes = [value / 1024 for value in used.get("rss", [0, 0, 0])]
         cells.append("{:.0f} → {:.0f} (≤ {:.0f})".format(*mebibytes))
