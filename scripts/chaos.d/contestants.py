@@ -44,8 +44,8 @@ def ffmpeg_tee(job: Job, options: str) -> list[str]:
                   f"{job.recording}/%05d.mp4")
     return ["ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "warning", "-re", "-i", str(job.clip), "-map", "0:v",
             "-map", "0:a", "-c:v", "libx264", "-preset", "superfast", "-b:v", f"{KILOBITS}k", "-maxrate",
-            f"{KILOBITS}k", "-bufsize", f"{2 * KILOBITS}k", "-g", str(gop), "-bf", "2", "-c:a", "aac", "-b:a", f"{AUDIO_KILOBITS}k",
-            "-flags", "+global_header", "-f", "tee", "|".join(slaves)]
+            f"{KILOBITS}k", "-bufsize", f"{2 * KILOBITS}k", "-g", str(gop), "-bf", "2", "-c:a", "aac", "-b:a",
+            f"{AUDIO_KILOBITS}k", "-flags", "+global_header", "-f", "tee", "|".join(slaves)]
 
 
 def ffmpeg(job: Job) -> list[str]:
@@ -68,7 +68,8 @@ def gst(job: Job) -> list[str]:
         f"filesrc location={job.clip} ! qtdemux name=d d.video_0 ! queue ! h264parse ! avdec_h264 ! clocksync ! "
         f"x264enc speed-preset=superfast bitrate={KILOBITS} key-int-max={RATE * GOP_SECONDS} bframes=2 ! "
         "video/x-h264,profile=high ! h264parse ! video/x-h264,stream-format=avc,alignment=au ! tee name=v",
-        f"d.audio_0 ! queue ! aacparse ! avdec_aac ! audioconvert ! clocksync ! avenc_aac bitrate={AUDIO_KILOBITS}000 ! aacparse ! "
+        "d.audio_0 ! queue ! aacparse ! avdec_aac ! audioconvert ! clocksync ! "
+        f"avenc_aac bitrate={AUDIO_KILOBITS}000 ! aacparse ! "
         "tee name=a",
         "flvmux name=f streamable=true ! tee name=t v. ! queue ! f.video a. ! queue ! f.audio"]
     parts += [f"t. ! {leaky} ! rtmp2sink sync=false async=false location={url}" for url in job.rtmp]

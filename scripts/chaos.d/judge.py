@@ -165,7 +165,8 @@ def resources(run: Run, timeline: Timeline) -> dict:
     result = {name: [before[index], samples[-1][index], max(sample[index] for sample in samples)]
               for index, name in enumerate(("time", "rss", "threads", "descriptors")) if index}
     # What grows shows from the first tenth of the fault to its end; before that, queues are filled for the first time.
-    result["grown"] = at(timeline.ended, samples)[1] - at(timeline.began + (timeline.ended - timeline.began) / 10, samples)[1]
+    tenth = timeline.began + (timeline.ended - timeline.began) / 10
+    result["grown"] = at(timeline.ended, samples)[1] - at(tenth, samples)[1]
     return result
 
 

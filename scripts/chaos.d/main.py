@@ -29,7 +29,8 @@ TRIES = 2
 
 def works(*words: str) -> bool:
     try:
-        return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=20).returncode == 0
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=20)
+        return done.returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
 
@@ -50,13 +51,15 @@ class Machine:
         path = "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && "
         self.clock = make_clock(work)
         help_text = subprocess.run([relay, "--help"], capture_output=True, text=True, check=False).stdout
-        private = "no network namespaces here (they need root or user namespaces)"
+        private = "" if self.isolated else "no network namespaces here (they need root or user namespaces)"
+        lossy = "iptables -A INPUT -p udp -m statistic --mode random --probability 0.1 -j DROP"
+        firewall = works(*inside, path + lossy)
+        shaper = works(*inside, path + "tc qdisc add dev lo root tbf rate 1mbit burst 16kb latency 50ms")
+        resolver = works(*inside, "mount --bind /dev/null /etc/resolv.conf")
         self.obstacles = {
-            rows.FIREWALL: "" if works(*inside, path + "iptables -A INPUT -p udp -m statistic --mode random "
-                                       "--probability 0.1 -j DROP") else "no iptables here" if self.isolated else private,
-            rows.SHAPER: "" if works(*inside, path + "tc qdisc add dev lo root tbf rate 1mbit burst 16kb latency 50ms")
-            else "no tc tbf here" if self.isolated else private,
-            rows.RESOLVER: "" if works(*inside, "mount --bind /dev/null /etc/resolv.conf") else private,
+            rows.FIREWALL: private or ("" if firewall else "no iptables here"),
+            rows.SHAPER: private or ("" if shaper else "no tc tbf here"),
+            rows.RESOLVER: private or ("" if resolver else "no private mounts here"),
             rows.CLOCK: "" if self.clock else "no C compiler here",
             rows.TLS: "" if "rtmps://" in help_text and "--tls-ca" in help_text else "this relay has no rtmps",
         }
@@ -96,7 +99,8 @@ class Matrix:
             "certificate": str(self.options.work / "certificate.pem"), "key": str(self.options.work / "key.pem"),
             "short": self.options.short, "isolated": self.machine.isolated, "clock": self.machine.clock,
             "nginx": nginx.find() is not None and not self.options.short}
-        words = [*(NAMESPACES if self.machine.isolated else []), sys.executable, str(HERE / "run.py"), json.dumps(options)]
+        words = [*(NAMESPACES if self.machine.isolated else []), sys.executable, str(HERE / "run.py"),
+                 json.dumps(options)]
         with work.with_suffix(".log").open("wb") as log, self.lock:
             if self.stopping:
                 return {"not_run": "interrupted"}
@@ -142,7 +146,8 @@ class Matrix:
                 self.stop()
                 pool.shutdown(cancel_futures=True)
                 raise
-        return sorted(entries, key=lambda entry: (rows.ALL.index(entry.row), self.options.peers.index(entry.contestant)))
+        peers = self.options.peers
+        return sorted(entries, key=lambda entry: (rows.ALL.index(entry.row), peers.index(entry.contestant)))
 
 
 def make_inputs(work: Path, seconds: float) -> None:
@@ -195,7 +200,7 @@ def main() -> int:
     lengths = [seconds_of(row, options.short) for row in options.rows if not machine.obstacle(row)]
     total = sum(lengths) * len(options.peers) / options.jobs
     print(f"{len(lengths)} faults, {', '.join(options.peers)}: about {total / 60:.0f} min", file=sys.stderr, flush=True)
-    make_inputs(options.work, max(lengths, default=0) + 120)
+    make_inputs(options.work, max(lengths, default=0) + 60)
     entries = Matrix(options, machine).all()
     text = report.scorecard(entries, options.relay, options.short)
     if options.output:

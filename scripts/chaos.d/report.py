@@ -16,18 +16,19 @@ import verdict
 
 HEADER = [
     "fault", "tool", "RTMP", "SRT", "recording", "nginx", "longest gap RTMP, SRT, ms", "detected, s", "back, s",
-    "key first", "unreadable", "forced keys in 2 s", "memory, MiB", "threads", "descriptors", "end"]
+    "key first", "behind, s", "unreadable", "forced keys in 2 s", "memory, MiB", "threads", "descriptors", "end"]
 LEGEND = """\
 What the columns say. **RTMP, SRT, recording, nginx**: pictures missing at the healthy outputs and in the recording;
-each picture is told by a hash of its slices, and all outputs are compared with each other and with a gapless timeline.
-nginx is a real server beside our own measuring one. **Longest gap**: between two pictures as they arrived there, a
-frame being {frame:.1f} ms and the bound {bound:.1f} ms; in brackets for how long of that somebody on this machine waited
-for a core. **Detected**: until relay said that the target was lost. **Back**: from the end of the fault until the
-victim gets pictures that are at most 1.5 s behind the healthy outputs. **Key first**: whether each of its connections
-began with a keyframe. **Unreadable**: pictures at the victim whose reference it did not get. **Forced keys in
-2 s**: most keyframes in any 2 s of the program that neither the length of a group nor the cut of a segment explains; at
-most one is allowed. **Memory, threads, descriptors**: of the tool, before the fault, at its end and, for memory, the
-most. `–` says that it does not apply.
+each picture is told by a hash of its slices, and all outputs are compared with each other and with a gapless
+timeline. nginx is a real server beside our own measuring one. **Longest gap**: between two pictures as they arrived
+there, a frame being {frame:.1f} ms and the bound {bound:.1f} ms; in brackets for how long of that somebody on this
+machine waited for a core. **Detected**: until relay said that the target was lost. **Back**: from the end of the
+fault until the victim gets pictures that are at most 1.5 s behind the healthy outputs. **Key first**: whether each of
+its connections began with a keyframe. **Behind**: how late the victim's latest picture was, beside the healthy
+output. **Unreadable**: pictures at the victim whose reference it did not get. **Forced keys in 2 s**: most keyframes
+in any 2 s of the program that neither the length of a group nor the cut of a segment explains; at most one is
+allowed. **Memory, threads, descriptors**: of the tool, before the fault, at its end and, for memory, the most. `–`
+says that it does not apply.
 """
 
 
@@ -53,8 +54,9 @@ class Entry:
         if "not_run" in self.result:
             return f"not run: {self.result['not_run']}"
         if self.contestant == "relay":
-            held = "holds, as far as a busy machine shows" if verdict.disturbed(self.result) and not self.short else "holds"
-            return held if not self.broken else "**broken**: " + "; ".join(self.broken)
+            if not self.broken and not self.short and verdict.disturbed(self.result):
+                return "holds, as far as a busy machine shows"
+            return "holds" if not self.broken else "**broken**: " + "; ".join(self.broken)
         end = self.result["end"]
         if end["died"] is not None:
             return f"ended by itself {end['died']:.0f} s after the fault began"
@@ -75,8 +77,9 @@ class Entry:
         cells.append(", ".join(gap_text(gap) for gap in self.result["gaps"].values()))
         victim = self.result.get("victim")
         detected = self.result["words"].get("detected")
-        cells.append(f"{detected:.1f}" if detected is not None and not self.row.at_start and not self.row.whole else "–")
-        cells += victim_cells(victim, self.row, self.short) if victim else ["–"] * 3
+        hides = detected is None or self.row.at_start or self.row.whole
+        cells.append("–" if hides else f"{detected:.1f}")
+        cells += victim_cells(victim, self.row, self.short) if victim else ["–"] * 4
         cells.append(str(self.result["forced"]))
         used = self.result["resources"]
         mebibytes = [value / 1024 for value in used.get("rss", [0, 0, 0])]
@@ -102,7 +105,7 @@ def victim_cells(victim: dict, row: rows.Row, short: bool) -> list[str]:
     unreadable = str(victim["unreadable"])
     if row.whole:
         back, unreadable = "–", f"{unreadable} ({victim['continuity']} continuity errors)"
-    return [back, "yes" if victim["key"] else "**no**", unreadable]
+    return [back, "yes" if victim["key"] else "**no**", f"{victim['lag']:.1f}", unreadable]
 
 
 def version(*words: str) -> str:
@@ -130,11 +133,11 @@ def scorecard(entries: list[Entry], relay: Path, short: bool) -> str:
     limit = verdict.limits(short)["gap"] * 1000
     lines = [
         "# Chaos scorecard", "",
-        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, written by `scripts/chaos{' --short' if short else ''}`; "
-        "do not edit.", "", machine(relay) + ".", "",
+        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, written by `scripts/chaos{' --short' * short}`; do "
+        "not edit.", "", machine(relay) + ".", "",
         f"Each fault was played for real: 640x360 at {contestants.RATE} frames a second, x264 superfast at "
-        f"{contestants.KILOBITS} kbit/s, to two RTMP targets and one SRT receiver while recording. One target, the victim, "
-        "gets the fault. Each tool got the same file, the same settings and, one after the other, the same faults.", "",
+        f"{contestants.KILOBITS} kbit/s, to two RTMP targets and one SRT receiver while recording. One target, "
+        "the victim, gets the fault. Each tool got the same file, the same settings and the same faults.", "",
         LEGEND.format(frame=1000 / contestants.RATE, bound=limit)]
     for group, title in rows.GROUPS.items():
         chosen = [entry for entry in entries if entry.row.group == group]

@@ -84,9 +84,9 @@ class Run:
         for target in [self.healthy, self.srt, *self.victims, *([self.nginx] if self.nginx else [])]:
             target.start()
         if rows.RESOLVER in self.row.needs:
-            configuration = self.work / "resolv.conf"
-            configuration.write_text("nameserver 127.0.0.1\n")
-            self.command("mount", "--bind", str(configuration), "/etc/resolv.conf")
+            for name, text in (("resolv.conf", "nameserver 127.0.0.1\n"), ("nsswitch.conf", "hosts: files dns\n")):
+                (self.work / name).write_text(text)
+                self.command("mount", "--bind", str(self.work / name), f"/etc/{name}")
             self.resolver = python("resolver.py", "never" if self.row.at_start else "0", stdin=subprocess.PIPE,
                                    text=True)
         if rows.CLOCK in self.row.needs:
@@ -100,17 +100,17 @@ class Run:
         scheme, relay_options = "rtmp", []
         if self.row.victim == "rtmps":
             scheme, host, relay_options = "rtmps", "localhost", ["--tls-ca", self.options["certificate"]]
-        targets = [(scheme, FAR if self.row.victim == "far" else host, victim.port) for victim in self.victims if isinstance(victim, RTMPTarget)]
-        targets.append(("rtmp", "127.0.0.1", self.healthy.port))
-        if self.row.victim == "none":
-            targets = targets[-1:]
+        if self.row.victim == "far":
+            host = FAR
+        rtmp = [f"{scheme}://{host}:{victim.port}" for victim in self.victims if isinstance(victim, RTMPTarget)]
+        rtmp.append(f"rtmp://127.0.0.1:{self.healthy.port}")
         if self.nginx:
-            targets.append(("rtmp", "127.0.0.1", self.nginx.port))
+            rtmp.append(f"rtmp://127.0.0.1:{self.nginx.port}")
         srt = [(self.srt.port, self.srt.latency)]
         srt += [(victim.port, victim.latency) for victim in self.victims if isinstance(victim, SRTTarget)]
         return contestants.Job(
-            Path(self.options["clip"]), recording, [f"{scheme}://{host}:{port}/live/key" for scheme, host, port in targets],
-            srt, Path(self.options["relay"]), relay_options)
+            Path(self.options["clip"]), recording, [f"{url}/live/key" for url in rtmp], srt,
+            Path(self.options["relay"]), relay_options)
 
     @property
     def victim_output(self) -> str:

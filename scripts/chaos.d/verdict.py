@@ -39,6 +39,8 @@ def counts(row: rows.Row, result: dict) -> list[str]:
             broken.append("the victim's stream begins without a keyframe")
         if victim["unreadable"]:
             broken.append(f"the victim got {victim['unreadable']} unreadable frames")
+        if row.behind and victim["lag"] > row.behind:
+            broken.append(f"the victim is {victim['lag']:.1f} s behind")
         if row.whole and victim["continuity"]:
             broken.append(f"the victim saw {victim['continuity']} continuity errors")
     return broken + grown(row, result["resources"])
