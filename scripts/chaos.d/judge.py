@@ -151,7 +151,8 @@ def words(run: Run, timeline: Timeline) -> dict:
     bad = [(at, entry["message"]) for at, entry in said if "cause" in entry]
     during = [message for at, message in bad if at <= timeline.ended + 0.5]
     matching = [message for message in during if re.search(run.row.says, message)] if run.row.says else during
-    return {"detected": bad[0][0] - timeline.began if bad else None, "says": matching[-1] if matching else "",
+    lost = [at for at, entry in said if "cause" in entry and "attempt" in entry]
+    return {"detected": lost[0] - timeline.began if lost else None, "says": matching[0] if matching else "",
             "attempts": sum("connecting to" in entry["message"] for _, entry in said)}
 
 
