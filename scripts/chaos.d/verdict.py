@@ -14,7 +14,7 @@ THREADS = 3
 def limits(short: bool) -> dict[str, float]:
     """The bounds of time in seconds. The short version runs beside other work, and only looks for what hangs."""
     frame = 1 / contestants.RATE
-    return {"gap": 0.5 if short else frame + 0.020, "end": 8 if short else 3, "more": 6 if short else 0}
+    return {"gap": 2.0 if short else frame + 0.020, "end": 8 if short else 3, "more": 6 if short else 0}
 
 
 def counts(row: rows.Row, result: dict) -> list[str]:
