@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 RATE = 30
@@ -23,16 +23,20 @@ class Job:
     srt: list[tuple[int, int]]
     """Ports, each with its latency in milliseconds."""
     relay: Path
-    relay_options: list[str] = field(default_factory=list)
+    authority: str
+    """The certificate that an rtmps target is to be trusted by."""
 
 
 def relay(job: Job) -> list[str]:
-    outputs = [word for url in job.rtmp for word in ("--output" if "#" in url else "--rtmp", url)]
+    outputs = []
+    for url in job.rtmp:
+        is_secure = url.startswith("rtmps:")
+        outputs += ["--output", f"{url}#name=secure,tls-ca={job.authority}"] if is_secure else ["--rtmp", url]
     outputs += [word for port, latency in job.srt for word in ("--srt", f"srt://127.0.0.1:{port}?latency={latency}")]
     return [str(job.relay), "--input", str(job.clip), "--preset", "superfast", "--video-bitrate", f"{KILOBITS}k",
             "--gop", f"{GOP_SECONDS}s", "--audio-bitrate", f"{AUDIO_KILOBITS}k", "--record", str(job.recording),
             "--segment", f"{SEGMENT_SECONDS}s", "--disk-reserve", "50MB", "--expect", "60s", "--no-status",
-            "--log-format", "json", *job.relay_options, *outputs]
+            "--log-format", "json", *outputs]
 
 
 def ffmpeg_tee(job: Job, options: str) -> list[str]:

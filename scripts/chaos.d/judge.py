@@ -162,12 +162,13 @@ def resources(run: Run, timeline: Timeline) -> dict:
     if not samples:
         return {}
     # A fault that is there from the start: what comes in the first seconds is the encoder's and the outputs' own.
-    before = at(timeline.began + (8 if run.row.at_start else 0), samples)
+    settled = timeline.began + (8 if run.row.at_start else 0)
+    before = at(settled, samples)
     result = {name: [before[index], samples[-1][index], max(sample[index] for sample in samples)]
               for index, name in enumerate(("time", "rss", "threads", "descriptors")) if index}
     # What grows shows from the first tenth of the fault to its end; before that, queues are filled for the first time.
     tenth = timeline.began + (timeline.ended - timeline.began) / 10
-    result["grown"] = at(timeline.ended, samples)[1] - at(tenth, samples)[1]
+    result["grown"] = at(timeline.ended, samples)[1] - at(max(tenth, settled), samples)[1]
     return result
 
 

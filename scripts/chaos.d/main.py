@@ -42,6 +42,12 @@ def make_clock(work: Path) -> str:
                  if works(compiler, "-shared", "-fPIC", "-O1", "-o", library, str(HERE / "clock.c"))), "")
 
 
+def has_tls(relay: Path) -> bool:
+    """Whether relay takes the address, which nobody answers: else that is a wrong flag."""
+    words = [relay, "--output", "rtmps://127.0.0.1:1/live/key#tls=insecure", "--duration", "1s", "--no-status"]
+    return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode != 64
+
+
 class Machine:
     """What this machine lets us do."""
 
@@ -50,7 +56,6 @@ class Machine:
         inside = [*NAMESPACES, "sh", "-c"]
         path = "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && "
         self.clock = make_clock(work)
-        help_text = subprocess.run([relay, "--help"], capture_output=True, text=True, check=False).stdout
         private = "" if self.isolated else "no network namespaces here (they need root or user namespaces)"
         lossy = "iptables -A INPUT -p udp -m statistic --mode random --probability 0.1 -j DROP"
         firewall = works(*inside, path + lossy)
@@ -61,7 +66,7 @@ class Machine:
             rows.SHAPER: private or ("" if shaper else "no tc tbf here"),
             rows.RESOLVER: private or ("" if resolver else "no private mounts here"),
             rows.CLOCK: "" if self.clock else "no C compiler here",
-            rows.TLS: "" if "rtmps://" in help_text and "--tls-ca" in help_text else "this relay has no rtmps",
+            rows.TLS: "" if has_tls(relay) else "this relay has no rtmps",
         }
 
     def obstacle(self, row: rows.Row) -> str:

@@ -55,7 +55,7 @@ class Entry:
             return f"not run: {self.result['not_run']}"
         if self.contestant == "relay":
             if not self.broken and not self.short and verdict.disturbed(self.result):
-                return "holds, as far as a busy machine shows"
+                return "holds, but for the gap: the machine was busy"
             return "holds" if not self.broken else "**broken**: " + "; ".join(self.broken)
         end = self.result["end"]
         if end["died"] is not None:
@@ -137,7 +137,8 @@ def scorecard(entries: list[Entry], relay: Path, short: bool) -> str:
         "not edit.", "", machine(relay) + ".", "",
         f"Each fault was played for real: 640x360 at {contestants.RATE} frames a second, x264 superfast at "
         f"{contestants.KILOBITS} kbit/s, to two RTMP targets and one SRT receiver while recording. One target, "
-        "the victim, gets the fault. Each tool got the same file, the same settings and the same faults.", "",
+        "the victim, gets the fault. Each tool got the same file, the same settings and the same faults, "
+        "at a raised priority where it may.", "",
         LEGEND.format(frame=1000 / contestants.RATE, bound=limit)]
     for group, title in rows.GROUPS.items():
         chosen = [entry for entry in entries if entry.row.group == group]

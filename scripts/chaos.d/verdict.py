@@ -83,5 +83,5 @@ def disturbed(result: dict) -> bool:
 
 
 def is_machines(gap: dict[str, float]) -> bool:
-    """Whether what a gap has beyond the bound is the machine's doing. It excuses a tenth of a second at most."""
-    return min(gap["machine"], 0.1) >= gap["gap"] - limits(short=False)["gap"]
+    """Whether somebody waited for a core for as long as a gap is too long. It then shows nothing of the contestant."""
+    return gap["machine"] >= gap["gap"] - limits(short=False)["gap"]
