@@ -182,7 +182,6 @@ def measure(run: Run, timeline: Timeline) -> dict:
     healthy = {"rtmp": run.healthy.log.frames, "srt": run.srt.log.frames, "recording": recording}
     if run.nginx:
         healthy["nginx"] = run.nginx.frames
-    victims = [target.log.frames for target in run.victims]
     program = Program([*healthy.values()])
     busy = EventLog(run.metronome).update().others
     result: dict = {"outputs": {name: program.missing(output) for name, output in healthy.items()}}
@@ -196,7 +195,7 @@ def measure(run: Run, timeline: Timeline) -> dict:
         gap, at = largest_gap(output, after, max(timeline.interrupted, after))
         machine = sum(float(fields[2]) for fields in busy if at - gap - 0.02 < float(fields[1]) < at + 0.03)
         result["gaps"][name] = {"gap": gap, "at": at - timeline.began, "machine": machine}
-    if any(victims) or run.victims:
+    if run.victims:
         result["victim"] = victim(run, timeline, program)
     result["words"] = words(run, timeline) if run.contestant == "relay" else {}
     result["forced"] = forced_keyframes(program, healthy["rtmp"], timeline.began)

@@ -41,7 +41,7 @@ class Run:
         self.victim = self.victims[0] if self.victims else None
         self.metronome = work / "metronome.events"
 
-    def _make_victims(self) -> list:
+    def _make_victims(self) -> list[RTMPTarget] | list[SRTTarget]:
         kind, mode = self.row.victim, ["--mode", self.row.at_start or "ok"]
         if kind == "srt":
             return [SRTTarget(self.work, "victim", 400)]
@@ -124,7 +124,7 @@ class Run:
         waiting = [self.healthy, self.srt] + ([] if self.row.at_start else self.victims)
         return all(target.log.update().frames for target in waiting)
 
-    def is_back(self, victim) -> bool:
+    def is_back(self, victim: RTMPTarget | SRTTarget) -> bool:
         seen = {frame.identity: frame.arrived for frame in self.healthy.log.update().frames[-300:]}
         return any(frame.arrived >= self.ended and frame.arrived - seen.get(frame.identity, 0) < FRESH
                    for frame in victim.log.update().frames[-300:])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from frames import Frame
@@ -52,7 +53,7 @@ def free_port(kind: int = socket.SOCK_STREAM) -> int:
         return int(probe.getsockname()[1])
 
 
-def until(limit: float, condition, what: str = "") -> bool:
+def until(limit: float, condition: Callable[[], bool], what: str = "") -> bool:
     """Waits for the condition; False (or an error, if it has a name) after `limit` seconds."""
     end = time.monotonic() + limit
     while not condition():
