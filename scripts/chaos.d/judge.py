@@ -106,6 +106,13 @@ def largest_gap(output: list[Frame], after: float, until: float) -> tuple[float,
     return max((later - earlier, later) for earlier, later in zip(times, times[1:]))
 
 
+def slip(output: list[Frame]) -> float:
+    """How far the output fell behind real time from its first picture to its last, in seconds."""
+    if not output:
+        return 0.0
+    return output[-1].arrived - output[0].arrived - (output[-1].decode_time - output[0].decode_time)
+
+
 def forced_keyframes(program: Program, output: list[Frame], after: float) -> int:
     """Most keyframes in any 2 s that neither the length of a group nor the cut of a segment explains."""
     start = min(program.place.values(), default=0.0)
@@ -198,6 +205,7 @@ def measure(run: Run, timeline: Timeline) -> dict:
     if run.victims:
         result["victim"] = victim(run, timeline, program)
     result["words"] = words(run, timeline) if run.contestant == "relay" else {}
+    result["slip"] = slip(healthy["rtmp"])
     result["forced"] = forced_keyframes(program, healthy["rtmp"], timeline.began)
     result["resources"] = resources(run, timeline)
     result["end"] = {"died": timeline.died - timeline.began if timeline.died else None, "status": timeline.status,

@@ -83,6 +83,12 @@ class ProgramTests(unittest.TestCase):
         self.assertAlmostEqual(at, whole[40].arrived)
         self.assertAlmostEqual(judge.largest_gap(whole, 100, 110)[0], 110 - whole[-1].arrived)
 
+    def test_slip(self) -> None:
+        whole = program(90)
+        self.assertAlmostEqual(judge.slip(whole), 0)
+        self.assertAlmostEqual(judge.slip([replace(frame, decode_time=frame.decode_time / 2) for frame in whole]),
+                               89 * judge.FRAME / 2)
+
     def test_forced_keyframes(self) -> None:
         for keys, expected in (
                 ([0, 60, 120, 180], 0), ([0, 60, 70, 130, 190], 1), ([0, 60, 70, 130, 140, 200], 1),
@@ -121,6 +127,7 @@ class VerdictTests(unittest.TestCase):
         output = {"frames": 90, "missing": 0, "late": 0, "repeated": 0}
         result = {
             "outputs": {"rtmp": output, "recording": output}, "unreadable": 0, "continuity": 0, "forced": 1,
+            "slip": 0.0,
             "gaps": {"rtmp": {"gap": 0.04, "machine": 0.0}}, "words": {"says": "handshake: no answer", "detected": 3.0},
             "end": {"died": None, "status": 0, "shutdown": 0.3},
             "victim": {"key": True, "unreadable": 0, "continuity": 0, "back": 1.0, "lag": 1.0},
@@ -136,7 +143,8 @@ class VerdictTests(unittest.TestCase):
                         {"victim": {**worse.victim, "key": False}}, {"victim": {**worse.victim, "unreadable": 1}},
                         {"resources": {**worse.resources, "descriptors": [9, 20, 20]}}):
             self.assertEqual(len(verdict.counts(row, self.result(**changes))), 1, changes)
-        for changes in ({"gaps": {"rtmp": {"gap": 0.06, "machine": 0.0}}}, {"end": {**worse.end, "shutdown": 4.0}},
+        for changes in ({"gaps": {"rtmp": {"gap": 0.06, "machine": 0.0}}}, {"slip": 0.3},
+                        {"end": {**worse.end, "shutdown": 4.0}},
                         {"victim": {**worse.victim, "back": None}}):
             self.assertEqual(len(verdict.times(row, self.result(**changes), False)), 1, changes)
 

@@ -14,7 +14,8 @@ THREADS = 3
 def limits(short: bool) -> dict[str, float]:
     """The bounds of time in seconds. The short version runs beside other work, and only looks for what hangs."""
     frame = 1 / contestants.RATE
-    return {"gap": 2.0 if short else frame + 0.020, "end": 8 if short else 3, "more": 6 if short else 0}
+    return {"gap": 2.0 if short else frame + 0.020,
+            "slip": 2.0 if short else 0.2, "end": 8 if short else 3, "more": 6 if short else 0}
 
 
 def counts(row: rows.Row, result: dict) -> list[str]:
@@ -63,6 +64,8 @@ def times(row: rows.Row, result: dict, short: bool) -> list[str]:
     for name, gap in result["gaps"].items():
         if gap["gap"] > limit["gap"] and not is_machines(gap):
             broken.append(f"{name}: gap of {gap['gap'] * 1000:.0f} ms")
+    if result["slip"] > limit["slip"]:
+        broken.append(f"{result['slip']:.1f} s behind real time")
     if row.detected and (result["words"]["detected"] or 1e9) > row.detected + limit["more"]:
         broken.append("not detected in time")
     victim = result.get("victim")
