@@ -86,5 +86,7 @@ def disturbed(result: dict) -> bool:
 
 
 def is_machines(gap: dict[str, float]) -> bool:
-    """Whether somebody waited for a core for as long as a gap is too long. It then shows nothing of the contestant."""
-    return gap["machine"] >= gap["gap"] - limits(short=False)["gap"]
+    """Whether somebody waited for a core half the time that a gap is too long. It then shows nothing of the contestant:
+    on a machine that has nothing else to do, nobody waits while a tool is frozen.
+    """
+    return gap["machine"] >= (gap["gap"] - limits(short=False)["gap"]) / 2
