@@ -21,15 +21,16 @@ HEADER = [
 LEGEND = """\
 What the columns say. **RTMP, SRT, recording, nginx**: pictures missing at the healthy outputs and in the recording;
 each picture is told by a hash of its slices, and all outputs are compared with each other and with a gapless
-timeline. nginx is a real server beside our own measuring one. **Longest gap**: between two pictures as they arrived
-there, a frame being {frame:.1f} ms and the bound {bound:.1f} ms; in brackets for how long of that somebody on this
-machine waited for a core. **Slowed by**: how far the healthy RTMP output fell behind real time. **Detected**: until
-relay said that the target was lost. **Back**: from the end of the fault until the victim gets pictures that are at
-most 1.5 s behind the healthy outputs. **Key first**: whether each of its connections began with a keyframe.
-**Behind**: how late the victim's latest picture was, beside the healthy output. **Unreadable**: pictures at the
-victim whose reference it did not get. **Forced keys in 2 s**: most keyframes in any 2 s of the program that neither
-the length of a group nor the cut of a segment explains; at most one is allowed. **Memory, threads, descriptors**: of
-the tool, before the fault, at its end and, for memory, the most. `–` says that it does not apply.
+timeline. What a tool leaves undelivered at its end is missing, too. nginx is a real server beside our own measuring
+one. **Longest gap**: between two pictures as they arrived there, a frame being {frame:.1f} ms and the bound
+{bound:.1f} ms; in brackets for how long of that somebody on this machine waited for a core. **Slowed by**: how far
+the healthy RTMP output fell behind real time. **Detected**: until relay said that the target was lost. **Back**: from
+the end of the fault until the victim gets pictures that are at most 1.5 s behind the healthy outputs. **Key first**:
+whether each of its connections began with a keyframe. **Behind**: how late the victim's latest picture was, beside
+the healthy output. **Unreadable**: pictures at the victim whose reference it did not get. **Forced keys in 2 s**:
+most keyframes in any 2 s of the program that neither the length of a group nor the cut of a segment explains; at most
+one is allowed. **Memory, threads, descriptors**: of the tool, before the fault, at its end and, for memory, the most.
+`–` says that it does not apply.
 """
 
 

@@ -151,6 +151,7 @@ class VerdictTests(unittest.TestCase):
     def test_a_busy_machine(self) -> None:
         self.assertTrue(verdict.is_machines({"gap": 0.08, "machine": 0.03}))
         self.assertFalse(verdict.is_machines({"gap": 0.28, "machine": 0.05}))
+        self.assertFalse(verdict.is_machines({"gap": 2.5, "machine": 2.5}))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import rows
 
 FORCED_KEYFRAMES = 1
 FLAT_MIB = 8
+FROZEN = 2.0
+"""Seconds without a picture that no other work on the machine excuses."""
 DESCRIPTORS = 3
 THREADS = 3
 
@@ -14,7 +16,7 @@ THREADS = 3
 def limits(short: bool) -> dict[str, float]:
     """The bounds of time in seconds. The short version runs beside other work, and only looks for what hangs."""
     frame = 1 / contestants.RATE
-    return {"gap": 2.0 if short else frame + 0.020,
+    return {"gap": FROZEN if short else frame + 0.020,
             "slip": 2.0 if short else 0.2, "end": 8 if short else 3, "more": 6 if short else 0}
 
 
@@ -89,4 +91,4 @@ def is_machines(gap: dict[str, float]) -> bool:
     """Whether somebody waited for a core half the time that a gap is too long. It then shows nothing of the contestant:
     on a machine that has nothing else to do, nobody waits while a tool is frozen.
     """
-    return gap["machine"] >= (gap["gap"] - limits(short=False)["gap"]) / 2
+    return gap["gap"] < FROZEN and gap["machine"] >= (gap["gap"] - limits(short=False)["gap"]) / 2
