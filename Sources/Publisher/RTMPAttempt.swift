@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// One attempt to publish on an RTMP server.
 ///
-/// What blocks (names, connecting, librtmp's part) runs on a queue of the attempt's own; it may be blocked for good,
+/// What blocks (names, connecting, librtmp's part) runs on a thread of the attempt's own; it may be blocked for good,
 /// because a deadline reports for it and nobody waits for it.
 final class RTMPAttempt: OutputAttempt {
     private struct State {
@@ -26,7 +26,7 @@ final class RTMPAttempt: OutputAttempt {
     private static let acceptSeconds = 10
 
     private let url: RTMPURL
-    private let queue: DispatchQueue
+    private let name: String
     private let writer: RTMPWriter
     private let packets: PacketQueue
     private let streams: StreamDescription
@@ -42,14 +42,20 @@ final class RTMPAttempt: OutputAttempt {
         self.packets = packets
         self.report = report
         streams = description
-        queue = DispatchQueue(label: "relay.rtmp.\(name)")
+        self.name = name
     }
 
     var progress: AttemptProgress { state.withLock { $0.connection }?.progress ?? AttemptProgress() }
 
     func start() {
         _ = TCPSocket.ignoresBrokenPipes
-        queue.async { self.connect() }
+        report(.step("resolve"))
+        HostResolver.shared.resolve(url.host, port: url.port) { answer in
+            switch answer {
+            case .success(let addresses): self.begin(addresses)
+            case .failure(let failure): self.finish(.failed(failure))
+            }
+        }
         let deadline = DispatchTime.now() + .seconds(Self.acceptSeconds)
         DispatchQueue.global().asyncAfter(deadline: deadline) { [weak self] in self?.acceptanceIsDue() }
     }
@@ -89,12 +95,18 @@ final class RTMPAttempt: OutputAttempt {
 }
 
 extension RTMPAttempt {
-    private func connect() {
+    private func begin(_ addresses: [HostAddress]) {
+        let code = BlockingWork.start(name) { self.connect(addresses) }
+        guard code != 0 else { return }
+        let reason = "no thread to connect on: \(TCPSocket.message(code))"
+        finish(.failed(OutputFailure(.unreachable, step: "connect", reason: reason)))
+    }
+
+    private func connect(_ addresses: [HostAddress]) {
         do throws(OutputFailure) {
-            try enter("resolve")
+            try enter("connect")
             let socket = try TCPSocket.connect(
-                host: url.host, port: url.port, milliseconds: Self.connectMilliseconds
-            ) { try? enter("connect") }
+                to: addresses, name: "\(url.host) port \(url.port)", milliseconds: Self.connectMilliseconds)
             let isWanted = state.withLock { state in
                 state.socket = socket
                 return !state.isOver

@@ -85,9 +85,9 @@ extension TCPSocket {
     }
 
     /// A socket on its way to `address`.
-    fileprivate convenience init(connectingTo address: addrinfo) throws(OutputFailure) {
+    fileprivate convenience init(connectingTo address: HostAddress) throws(OutputFailure) {
         let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
-        let descriptor = socket(address.ai_family, type, 0)
+        let descriptor = socket(address.family, type, 0)
         guard descriptor >= 0 else {
             throw OutputFailure(.unreachable, step: "connect", reason: "socket: \(Self.message(errno))")
         }
@@ -101,7 +101,7 @@ extension TCPSocket {
         setOption(SOL_SOCKET, SO_KEEPALIVE, CInt(1))
         setOption(tcp, TCP_KEEPIDLE, CInt(10))
         setOption(tcp, TCP_KEEPINTVL, CInt(5))
-        guard Glibc.connect(descriptor, address.ai_addr, address.ai_addrlen) == 0 || errno == EINPROGRESS else {
+        guard address.withSockaddr({ Glibc.connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS else {
             throw OutputFailure(.unreachable, step: "connect", reason: Self.message(errno))
         }
     }
@@ -124,17 +124,14 @@ extension TCPSocket {
         guard code == 0 else { throw OutputFailure(.unreachable, step: "connect", reason: Self.message(code)) }
     }
 
-    /// A connection to `host`: its addresses of both families one after the other, all within `milliseconds` (name
-    /// resolution not counted, which has bounds of its own). Blocks. `began` says when the name is resolved.
+    /// A connection to one of `addresses`, one after the other, all within `milliseconds`. Blocks.
     static func connect(
-        host: String, port: UInt16, milliseconds: Int64, began: () -> Void
+        to addresses: [HostAddress], name: String, milliseconds: Int64
     ) throws(OutputFailure) -> TCPSocket {
-        let list = try AddressList(host: host, port: port, type: CInt(SOCK_STREAM.rawValue), passive: false)
-        began()
         let deadline = SystemClock().now + milliseconds * 1_000_000
         var failure = OutputFailure(.unreachable, step: "connect", reason: "the name has no address")
-        var untried = list.entries.count
-        for address in list.entries {
+        var untried = addresses.count
+        for address in addresses {
             let left = max(1, (deadline - SystemClock().now) / 1_000_000)
             do throws(OutputFailure) {
                 let socket = try TCPSocket(connectingTo: address)
@@ -145,7 +142,7 @@ extension TCPSocket {
             }
             untried -= 1
         }
-        throw OutputFailure(failure.kind, step: failure.step, reason: "\(host) port \(port): \(failure.reason)")
+        throw OutputFailure(failure.kind, step: failure.step, reason: "\(name): \(failure.reason)")
     }
 }
 
