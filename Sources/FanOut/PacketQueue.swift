@@ -84,6 +84,17 @@ public final class PacketQueue: Sendable {
         }
     }
 
+    /// The target took nothing for so long that what is queued is stale: it is cut to its newest keyframe; without one,
+    /// video waits for the next.
+    public func skip() {
+        state.withLock { state in
+            if !state.packets.isEmpty { state.flush(incoming: nil, cause: .overflow) }
+        }
+    }
+
+    /// The bounds.
+    public var limits: QueueLimits { state.withLock { $0.policy.limits } }
+
     /// Whether the output has room again but must wait for a keyframe: the moment to ask for one.
     public var needsKeyframe: Bool {
         state.withLock { state in
