@@ -61,13 +61,14 @@ final class SRTAdmission: Sendable {
     }
 
     /// What the library calls: `srt_listen_callback_fn`.
-    static let callback: @convention(c) (
-        UnsafeMutableRawPointer?, SRTSOCKET, CInt, UnsafePointer<sockaddr>?, UnsafePointer<CChar>?
-    ) -> CInt = { opaque, socket, _, _, streamID in
-        guard let opaque else { return 0 }
-        let admission = Unmanaged<SRTAdmission>.fromOpaque(opaque).takeUnretainedValue()
-        guard let rejection = admission.judge(streamID.map { String(cString: $0) } ?? "") else { return 0 }
-        srt_setrejectreason(socket, rejection.rawValue)
-        return -1
-    }
+    static let callback:
+        @convention(c) (
+            UnsafeMutableRawPointer?, SRTSOCKET, CInt, UnsafePointer<sockaddr>?, UnsafePointer<CChar>?
+        ) -> CInt = { opaque, socket, _, _, streamID in
+            guard let opaque else { return 0 }
+            let admission = Unmanaged<SRTAdmission>.fromOpaque(opaque).takeUnretainedValue()
+            guard let rejection = admission.judge(streamID.map { String(cString: $0) } ?? "") else { return 0 }
+            srt_setrejectreason(socket, rejection.rawValue)
+            return -1
+        }
 }

@@ -5,7 +5,10 @@ internal import Media
 /// What libsrt has to know of a stream's rate: how fast it may send, and how much it may hold. Pure.
 ///
 /// The library's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a rate that varies, so it is told: the nominal
-/// rate of the transport stream, or the measured one where that is higher. What goes beyond it is for retransmissions.
+/// rate of the transport stream, or the measured one where that is higher. It is measured over a time as long as the
+/// latency: a large picture has to be out before the receiver plays it. What goes beyond is for retransmissions.
+///
+/// Times are microseconds.
 struct SRTBandwidth {
     /// What libsrt uses if it is told nothing: `SRTO_FC` in packets, and `SRTO_SNDBUF` in bytes.
     static let usual = (flowWindow: 25_600, sendBuffer: 12_058_624)
@@ -13,8 +16,8 @@ struct SRTBandwidth {
     private static let payload = 1316
     /// The longest round trip that the buffers are reckoned for, in milliseconds.
     private static let roundTrip: Int64 = 1000
-    /// Seconds over which the rate is measured.
-    private static let window = 4
+    /// How many seconds a measured rate is remembered: longer than a usual GOP.
+    private static let memory = 10
 
     /// Whether the rates below are to be set, because the address gives none of `maxbw`, `inputbw` and `oheadbw`.
     let isAutomatic: Bool
@@ -28,12 +31,16 @@ struct SRTBandwidth {
     let sendBuffer: Int64?
 
     private let nominal: Int64
+    private let window: Int64
+    private var (windowStart, windowBytes): (Int64, Int64) = (0, 0)
+    private var peak: Int64 = 0
     private var recent: [Int64] = []
 
     /// The rates for the streams of `description`, sent to `url`.
     init(_ description: StreamDescription, url: SRTURL) {
         nominal = Self.nominal(description)
         input = nominal
+        window = min(max(url.latencyMilliseconds, 100), 1000) * 1000
         isAutomatic = [SRTOption.maxbw, .inputbw, .oheadbw].allSatisfy { url.options[$0] == nil }
         overhead = CInt(min(100, 25 + Self.redundancy(url.packetFilter)))
         let held = (nominal + nominal / 4) * (Self.roundTrip + url.latencyMilliseconds) / 1000
@@ -69,12 +76,21 @@ struct SRTBandwidth {
         return 100 / columns + (rows > 1 ? 100 / rows : 0)
     }
 
-    /// Takes in what was sent in the last second and returns the rate that the library has to be told, if it changed by
-    /// more than a tenth. It is never below the nominal rate: a still picture is followed by others.
-    mutating func note(bytes: Int64) -> Int64? {
-        recent = recent.suffix(Self.window - 1) + [bytes]
-        let measured = recent.reduce(0, +) / Int64(recent.count)
-        let wanted = max(nominal, measured)
+    /// Takes in what a picture that is in time has added at `now`.
+    mutating func count(bytes: Int, at now: Int64) {
+        if now - windowStart >= window {
+            peak = max(peak, windowBytes * 1_000_000 / window)
+            (windowStart, windowBytes) = (now, 0)
+        }
+        windowBytes += Int64(bytes)
+    }
+
+    /// Called each second: returns the rate that the library has to be told, if it changed by more than a tenth. It is
+    /// never below the nominal rate: a still picture is followed by others.
+    mutating func update() -> Int64? {
+        recent = recent.suffix(Self.memory - 1) + [peak]
+        peak = 0
+        let wanted = max(nominal, recent.max() ?? 0)
         guard isAutomatic, (wanted - input).magnitude > UInt64(input / 10) else { return nil }
         input = wanted
         return wanted

@@ -57,7 +57,9 @@ extension SRTSession {
         if isAll { stream.flush() }
         // More than one picture is a backlog, which goes out as fast as it can.
         let isInTime = isAll && pictures <= 1 && !isCatchingUp
-        pace.begin(at: SRTSocket.now, spread: isInTime ? frameInterval * Self.spreadPercent / 100 : 0)
+        let now = SRTSocket.now
+        pace.begin(at: now, spread: isInTime ? frameInterval * Self.spreadPercent / 100 : 0)
+        if isInTime { bandwidth.count(bytes: stream.bytes, at: now) }
         return true
     }
 
@@ -128,16 +130,17 @@ extension SRTSession {
         }
         guard flush() else { return }
         phase = .lingering
-        awaitReceipt()
+        awaitReceipt(until: SRTSocket.now + (latency + 1000) * 1000)
     }
 
     /// A receiver drops at the close what it has not played out yet, so the close waits until everything is
-    /// acknowledged and then for the receiver's latency.
-    private func awaitReceipt() {
+    /// acknowledged and then for the receiver's latency. What is not acknowledged long after that it does not want any
+    /// more: with a packet filter, loss at the very end is never reported.
+    private func awaitReceipt(until limit: Int64) {
         guard phase == .lingering else { return }
-        if socket.condition == .broken { return end(.drained) }
+        if socket.condition == .broken || SRTSocket.now > limit { return end(.drained) }
         if socket.sendBuffer.bytes > 0 {
-            after(Self.pollMilliseconds) { self.awaitReceipt() }
+            after(Self.pollMilliseconds) { self.awaitReceipt(until: limit) }
         } else {
             after(Int(latency) + 50) { self.end(.drained) }
         }

@@ -51,8 +51,8 @@ final class SRTSession: @unchecked Sendable {
     var isRetrying = false
     /// Pictures whose last message is not with the library yet.
     var unsentPictures = 0
-    /// What went out when the numbers were taken last.
-    private var inspected = AttemptProgress()
+    /// What the library had dropped when the numbers were taken last, in bytes.
+    private var droppedBytes = 0.0
     private var timer: (any DispatchSourceTimer)?
 
     /// A session that sends `packets` to the receiver behind `socket`, on `queue`. `onNotice` and `onEnd` are called there.
@@ -152,24 +152,22 @@ final class SRTSession: @unchecked Sendable {
         guard phase == .live || phase == .draining else { return }
         guard socket.condition != .broken else { return fail(gone) }
         inspect()
-        let sent = progress.bytes
-        if let rate = bandwidth.note(bytes: Int64(sent - inspected.bytes)) { socket.setInputRate(rate) }
-        inspected.bytes = sent
+        if let rate = bandwidth.update() { socket.setInputRate(rate) }
     }
 
     private func inspect() {
         var details = socket.statistics()
         roundTrip = details["rtt_ms"] ?? roundTrip
         if bandwidth.isAutomatic { details["input_bw_mbps"] = Double(bandwidth.input) * 8 / 1e6 }
-        let (dropped, before) = (details["dropped_bytes_total"] ?? 0, inspected.details["dropped_bytes_total"] ?? 0)
+        let dropped = details["dropped_bytes_total"] ?? 0
         let sent = progress
         let picture = sent.frames > 0 ? Double(sent.bytes) / Double(sent.frames) : 0
         details["dropped_pictures_total"] = picture > 0 ? (dropped / picture).rounded(.up) : 0
-        if dropped > before {
-            onNotice(.notice("libsrt dropped \(Int64(dropped - before)) bytes that were too late to send"))
+        if dropped > droppedBytes {
+            onNotice(.notice("libsrt dropped \(Int64(dropped - droppedBytes)) bytes that were too late to send"))
             onNotice(.wantsKeyframe)
+            droppedBytes = dropped
         }
-        inspected.details = details
         shared.withLock { $0.details = details }
     }
 }

@@ -166,7 +166,8 @@ extension SRTURL {
         func local(for mode: Mode, port: UInt16) throws(PublisherURLError) -> HostAddress? {
             guard localAddress != nil || localPort != nil else { return nil }
             guard mode != .listener else {
-                throw PublisherURLError("A listener's own address is the address itself: leave localaddr and localport out.")
+                throw PublisherURLError(
+                    "A listener's own address is the address itself: leave localaddr and localport out.")
             }
             let port = localPort ?? (mode == .rendezvous ? port : 0)
             guard let address = HostAddress(literal: localAddress ?? "0.0.0.0", port: port) else {
