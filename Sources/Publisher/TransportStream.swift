@@ -20,8 +20,8 @@ final class TransportStream {
     private static let clockPID: UInt16 = 0x100
     /// The longest time between two PCRs (ETSI TR 101 290, 3.1: 40 ms), in 90 kHz ticks.
     private static let clockInterval: Int64 = 3600
-    /// libavformat's `max_delay`. A PCR is twice that before the DTS at its side, which is time enough to receive a large
-    /// picture.
+    /// libavformat's `max_delay`: it adds twice that to all times and once that to a PCR, so that a PCR is that much before
+    /// the DTS at its side. It is the time that a decoder has to receive a picture.
     private static let delay = Duration.milliseconds(50)
 
     private let outbox = Outbox()
@@ -110,9 +110,8 @@ final class TransportStream {
     private func insertClock(at index: Int, time: Int64) {
         let before = outbox.messages[..<index].reversed().lazy
             .compactMap { ClockReference.continuity(of: Self.clockPID, in: $0) }.first
-        let lead = 2 * TimeBase.mpegTS.ticks(Self.delay)
         let packet = ClockReference.packet(
-            pid: Self.clockPID, continuity: before ?? continuity, time: time - lead)
+            pid: Self.clockPID, continuity: before ?? continuity, time: time + TimeBase.mpegTS.ticks(Self.delay))
         outbox.messages.insert(packet, at: index)
     }
 

@@ -138,21 +138,26 @@ struct SRTTests {
     func measuredRate() throws {
         var bandwidth = SRTBandwidth(Samples.description, url: try Self.url("latency=200"))
         let nominal = bandwidth.input
-        #expect(bandwidth.update() == nil)
+        let update1 = bandwidth.update()
+        #expect(update1 == nil)
         func feed(_ bytesInWindow: Int64, from start: Int64) {
             for tick in 0..<5 { bandwidth.count(bytes: Int(bytesInWindow), at: start + Int64(tick) * 200_000) }
         }
         feed(nominal / 10, from: 1_000_000)
-        #expect(bandwidth.update() == nil)
+        let update2 = bandwidth.update()
+        #expect(update2 == nil)
         feed(nominal / 5 * 2, from: 2_000_000)
-        let doubled = try #require(bandwidth.update())
+        let told = bandwidth.update()
+        let doubled = try #require(told)
         #expect((doubled - 2 * nominal).magnitude < 10)
         for second in 0..<9 {
             feed(0, from: Int64(3 + second) * 1_000_000)
-            #expect(bandwidth.update() == nil)
+            let change = bandwidth.update()
+            #expect(change == nil)
         }
         feed(0, from: 12_000_000)
-        #expect(bandwidth.update() == nominal)
+        let update3 = bandwidth.update()
+        #expect(update3 == nominal)
     }
 
     @Test("Rates that the address gives stay", arguments: ["maxbw=5000000", "inputbw=1", "oheadbw=30"])
@@ -161,7 +166,8 @@ struct SRTTests {
         #expect(!bandwidth.isAutomatic)
         bandwidth.count(bytes: 100_000_000, at: 1_000_000)
         bandwidth.count(bytes: 100_000_000, at: 2_000_000)
-        #expect(bandwidth.update() == nil)
+        let update4 = bandwidth.update()
+        #expect(update4 == nil)
     }
 
     @Test("A packet filter has room beside retransmissions")
@@ -194,7 +200,7 @@ struct SRTTests {
     }
 
     @Test("A backlog is not spread, and no time goes back")
-    func backlog() throws {
+    func backlog() {
         var pace = SRTPace()
         pace.begin(at: 1000, spread: 20_000)
         let first = (0..<10).map { pace.next(at: 1000, remaining: 10 - $0) }
@@ -205,7 +211,7 @@ struct SRTTests {
         let all = first + second + third
         #expect(zip(all, all.dropFirst()).allSatisfy { $0 <= $1 })
         #expect(Set(second).count == 1)
-        #expect(try #require(third.last) <= 26_000)
+        #expect((third.last ?? .max) <= 26_000)
     }
 
     // MARK: Numbers
