@@ -19,8 +19,12 @@ struct SRTBandwidth {
     /// How many seconds a measured rate is remembered: longer than a usual GOP.
     private static let memory = 10
 
-    /// Whether the rates below are to be set, because the address gives none of `maxbw`, `inputbw` and `oheadbw`.
-    let isAutomatic: Bool
+    /// Whether the library's rate is to follow from the stream's, because the address gives no `maxbw`.
+    let isLimited: Bool
+    /// Whether it is told the stream's rate, because the address gives no `inputbw` either.
+    let adaptsInput: Bool
+    /// Whether what may be added is ours to say, because the address gives no `oheadbw` either.
+    let adaptsOverhead: Bool
     /// The stream's rate, as the library was last told: `SRTO_INPUTBW`, in bytes a second.
     private(set) var input: Int64
     /// `SRTO_OHEADBW`: what retransmissions and the packet filter may add, in percent of the stream's rate.
@@ -41,7 +45,9 @@ struct SRTBandwidth {
         nominal = Self.nominal(description)
         input = nominal
         window = min(max(url.latencyMilliseconds, 100), 1000) * 1000
-        isAutomatic = [SRTOption.maxbw, .inputbw, .oheadbw].allSatisfy { url.options[$0] == nil }
+        isLimited = url.options[.maxbw] == nil
+        adaptsInput = isLimited && url.options[.inputbw] == nil
+        adaptsOverhead = isLimited && url.options[.oheadbw] == nil
         overhead = CInt(min(100, 25 + Self.redundancy(url.packetFilter)))
         let held = (nominal + nominal / 4) * (Self.roundTrip + url.latencyMilliseconds) / 1000
         let packets = held / Int64(Self.payload)
@@ -91,7 +97,7 @@ struct SRTBandwidth {
         recent = recent.suffix(Self.memory - 1) + [peak]
         peak = 0
         let wanted = max(nominal, recent.max() ?? 0)
-        guard isAutomatic, (wanted - input).magnitude > UInt64(input / 10) else { return nil }
+        guard adaptsInput, (wanted - input).magnitude > UInt64(input / 10) else { return nil }
         input = wanted
         return wanted
     }

@@ -110,7 +110,7 @@ extension SRTSession {
     private func caughtUp() {
         guard isCatchingUp, phase == .live else { return }
         isCatchingUp = false
-        if bandwidth.isAutomatic { socket.setOverhead(bandwidth.overhead) }
+        if bandwidth.adaptsOverhead { socket.setOverhead(bandwidth.overhead) }
     }
 
     private func retryLater() {

@@ -90,7 +90,7 @@ final class SRTSession: @unchecked Sendable {
         phase = .live
         inspect()
         startTimer()
-        if bandwidth.isAutomatic { socket.setOverhead(100) }
+        if bandwidth.adaptsOverhead { socket.setOverhead(100) }
         service()
     }
 
@@ -98,7 +98,7 @@ final class SRTSession: @unchecked Sendable {
     func drain() {
         guard phase == .live else { return }
         phase = .draining
-        if bandwidth.isAutomatic { socket.setOverhead(100) }
+        if bandwidth.adaptsOverhead { socket.setOverhead(100) }
         service()
     }
 
@@ -158,7 +158,7 @@ final class SRTSession: @unchecked Sendable {
     private func inspect() {
         var details = socket.statistics()
         roundTrip = details["rtt_ms"] ?? roundTrip
-        if bandwidth.isAutomatic { details["input_bw_mbps"] = Double(bandwidth.input) * 8 / 1e6 }
+        if bandwidth.adaptsInput { details["input_bw_mbps"] = Double(bandwidth.input) * 8 / 1e6 }
         let dropped = details["dropped_bytes_total"] ?? 0
         let sent = progress
         let picture = sent.frames > 0 ? Double(sent.bytes) / Double(sent.frames) : 0

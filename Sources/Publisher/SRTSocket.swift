@@ -55,7 +55,7 @@ final class SRTSocket: Sendable {
         set(SRTO_RENDEZVOUS, url.mode == .rendezvous)
         if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
         if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
-        if bandwidth.isAutomatic {
+        if bandwidth.isLimited {  // what the address gives of these overrides it below
             set(SRTO_MAXBW, Int64(0))
             set(SRTO_INPUTBW, bandwidth.input)
             set(SRTO_OHEADBW, bandwidth.overhead)

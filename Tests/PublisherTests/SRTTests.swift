@@ -150,24 +150,30 @@ struct SRTTests {
         let told = bandwidth.update()
         let doubled = try #require(told)
         #expect((doubled - 2 * nominal).magnitude < 10)
-        for second in 0..<9 {
+        for second in 0..<10 {
             feed(0, from: Int64(3 + second) * 1_000_000)
             let change = bandwidth.update()
             #expect(change == nil)
         }
-        feed(0, from: 12_000_000)
+        feed(0, from: 13_000_000)
         let update3 = bandwidth.update()
         #expect(update3 == nominal)
     }
 
-    @Test("Rates that the address gives stay", arguments: ["maxbw=5000000", "inputbw=1", "oheadbw=30"])
+    @Test("Rates that the address gives stay", arguments: ["maxbw=5000000", "maxbw=0&oheadbw=9", "inputbw=1"])
     func givenRate(query: String) throws {
         var bandwidth = SRTBandwidth(Samples.description, url: try Self.url(query))
-        #expect(!bandwidth.isAutomatic)
+        #expect(!bandwidth.adaptsInput)
         bandwidth.count(bytes: 100_000_000, at: 1_000_000)
         bandwidth.count(bytes: 100_000_000, at: 2_000_000)
         let update4 = bandwidth.update()
         #expect(update4 == nil)
+    }
+
+    @Test("A given overhead stays, beside a rate that is measured")
+    func givenOverhead() throws {
+        let bandwidth = SRTBandwidth(Samples.description, url: try Self.url("oheadbw=30"))
+        #expect(bandwidth.isLimited && bandwidth.adaptsInput && !bandwidth.adaptsOverhead)
     }
 
     @Test("A packet filter has room beside retransmissions")
