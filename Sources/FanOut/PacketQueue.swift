@@ -61,6 +61,19 @@ public final class PacketQueue: Sendable {
         state.withLock { state in state.pop() }
     }
 
+    /// Takes the oldest packets into `batch` until they hold `bytes` of payload, the last one included. Returns whether
+    /// that was all that waited.
+    public func pop(upTo bytes: Int, into batch: inout [EncodedPacket]) -> Bool {
+        state.withLock { state in
+            var taken = 0
+            while taken < bytes, let packet = state.pop() {
+                taken += packet.payload.count
+                batch.append(packet)
+            }
+            return state.packets.isEmpty
+        }
+    }
+
     /// Whether anything waits.
     public var isEmpty: Bool { state.withLock { $0.packets.isEmpty } }
 
@@ -97,10 +110,7 @@ public final class PacketQueue: Sendable {
 
     /// Whether the output has room again but must wait for a keyframe: the moment to ask for one.
     public var needsKeyframe: Bool {
-        state.withLock { state in
-            !state.policy.mode.isHolding && state.policy.awaitsKeyframe
-                && state.depth(with: nil) < state.policy.limits.disposableThreshold.inNanoseconds
-        }
+        state.withLock { state in state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
 
     /// A snapshot for status and metrics.

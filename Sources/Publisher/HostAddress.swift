@@ -45,6 +45,9 @@ struct HostAddress: Sendable, Equatable, CustomStringConvertible {
             .compactMap { $0.flatMap { HostAddress($0.pointee) } }
     }
 
+    /// The address alone, in network order: 4 or 16 bytes.
+    var networkBytes: [UInt8] { Array(family == AF_INET ? bytes[4..<8] : bytes[8..<24]) }
+
     /// The same address with another port.
     func with(port: UInt16) -> HostAddress {
         // Both families have the port behind the family, in network order (ip(7), ipv6(7)).

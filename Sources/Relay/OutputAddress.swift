@@ -5,14 +5,17 @@ internal import Publisher
 
 /// Where a live output goes, with the options of its protocol.
 enum OutputAddress {
-    case rtmp(RTMPURL)
+    case rtmp(RTMPURL, RTMPTransport)
     case srt(SRTURL)
 
     /// The address in `text`. Each of `options` must be one of its protocol's.
     init(_ text: String, options: [String: String]) throws(OutputSpecificationError) {
+        var options = options
         do {
             switch Self.scheme(of: text) {
-            case "rtmp": self = .rtmp(try RTMPURL(text))
+            case "rtmp":
+                let url = try RTMPURL(text)
+                self = .rtmp(url, try RTMPTransport(taking: &options, isSecure: url.isSecure))
             case "srt": self = .srt(try SRTURL(text))
             default: throw OutputSpecificationError("Addresses begin with rtmp://, rtmps:// or srt://.")
             }
@@ -35,7 +38,7 @@ enum OutputAddress {
     /// The target at this address for the output `name`.
     func target(name: String, pool: RTMPWriterPool) -> any OutputTarget {
         switch self {
-        case .rtmp(let url): RTMPTarget(url: url, name: name, pool: pool)
+        case .rtmp(let url, let transport): RTMPTarget(url: url, name: name, pool: pool, transport: transport)
         case .srt(let url): SRTTarget(url: url, name: name)
         }
     }

@@ -23,7 +23,8 @@ struct OutputOptions: ParsableArguments {
             "Send to any address, with options. May be given again and again.",
             discussion: "An address as for --rtmp or --srt. Behind a #, here and there, options of this output: "
                 + "name=youtube, queue=2s (what may wait for a slow target), queue-bytes=8MB, retry=forever or a number, "
-                + "backup=address (used after backup-after=3 failures, left again when the first answers). "
+                + "backup=address (used after backup-after=3 failures in a row; the first is looked at each "
+                + "primary-check=15s and gets the stream back when it answers). "
                 + "A comma in a value is written %2C.",
             valueName: "address"))
     var output: [String] = []

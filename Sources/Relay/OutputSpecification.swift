@@ -38,9 +38,15 @@ struct OutputSpecification {
         if let bytes = options.removeValue(forKey: "queue-bytes") { limits.maximumBytes = try Self.bytes(bytes) }
         if let retry = options.removeValue(forKey: "retry") { self.retry.attemptLimit = try Self.attempts(retry) }
         let backup = options.removeValue(forKey: "backup")
+        for option in ["backup-after", "primary-check"] where backup == nil && options[option] != nil {
+            throw OutputSpecificationError("\(option)= needs backup= beside it.")
+        }
         if let count = options.removeValue(forKey: "backup-after") {
-            guard backup != nil else { throw OutputSpecificationError("backup-after= needs backup= beside it.") }
             self.retry.backupAfter = try Self.number(count, of: "backup-after", in: 1...1000)
+        }
+        if let interval = options.removeValue(forKey: "primary-check") {
+            self.retry.primaryInterval = try Self.duration(
+                interval, of: "primary-check", in: .seconds(1)...(.seconds(3600)))
         }
         address = try OutputAddress(text, options: options)
         if !schemes.isEmpty, !schemes.contains(address.scheme) {

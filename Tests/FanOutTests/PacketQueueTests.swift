@@ -28,6 +28,20 @@ struct PacketQueueTests {
         #expect(queue.status.drops.isEmpty)
     }
 
+    @Test("Taken in batches, packets come in order up to the bytes asked for, and the last batch says so")
+    func batches() {
+        let queue = connectedQueue()
+        for packet in Packets.video(1..<8) { queue.push(packet) }
+        var batch: [EncodedPacket] = []
+        #expect(!queue.pop(upTo: 250, into: &batch))
+        #expect(batch.map(\.pts) == [1, 2, 3])
+        #expect(!queue.pop(upTo: 0, into: &batch))
+        #expect(queue.pop(upTo: 1_000_000, into: &batch))
+        #expect(batch.map(\.pts) == Array(1..<8))
+        #expect(queue.status.bytes == 0)
+        #expect(queue.pop(upTo: 1, into: &batch))
+    }
+
     @Test("An output that connects late begins at the newest keyframe")
     func trimsToTheNewestKeyframe() {
         let queue = PacketQueue(limits: .live)

@@ -26,12 +26,14 @@ struct OutputSpecificationTests {
     @Test("Options stand behind the address")
     func options() throws {
         let output = try OutputSpecification(
-            "rtmp://host/live/key#name=main.1,queue=2s,queue-bytes=4MB,retry=5,backup=srt://b:9000?streamid=a%2Cb,backup-after=2"
+            "rtmp://host/live/key#name=main.1,queue=2s,queue-bytes=4MB,retry=5,backup=srt://b:9000?streamid=a%2Cb"
+                + ",backup-after=2,primary-check=5s"
         )
         #expect(output.name == "main.1" && output.text == "rtmp://host/live/key")
         #expect(output.limits.maximumDuration == .seconds(2) && output.limits.maximumBytes == 4_000_000)
         #expect(output.limits.videoThreshold == .milliseconds(900))
         #expect(output.retry.attemptLimit == 5 && output.retry.backupAfter == 2)
+        #expect(output.retry.primaryInterval == .seconds(5))
         #expect(output.backup?.scheme == "srt")
     }
 
@@ -63,7 +65,8 @@ struct OutputSpecificationTests {
             ("rtmp://host/live/key#secret", "no value"), ("rtmp://host/live/key#name=a,name=b", "twice"),
             ("rtmp://host/live/key#backup=rtmp://secret", "backup="),
             ("rtmp://host/live/key#backup-after=2", "backup="),
-            ("rtmp://host/live/key#queue-bytes=1", "queue-bytes="), ("gopher://host/secret", "rtmp://"),
+            ("rtmp://host/live/key#queue-bytes=1", "queue-bytes="), ("srt://h:1#primary-check=5s", "backup="),
+            ("gopher://host/secret", "rtmp://"),
             ("", "rtmp://"),
             ("rtmp://host/live/key#backup=rtmp://a/b/c,backup-after=0", "backup-after="),
         ])
