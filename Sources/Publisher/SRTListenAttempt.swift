@@ -146,7 +146,8 @@ extension SRTListenAttempt {
             defer { shared.rejected = count }
             return shared.rejected
         }
-        guard count > known, let last, known < 4 || count.nonzeroBitCount < known.nonzeroBitCount else { return }
+        let hasDoubled = count.leadingZeroBitCount < known.leadingZeroBitCount
+        guard count > known, let last, known < 4 || hasDoubled else { return }
         report.tell(.notice("a receiver was sent away with code \(last.rawValue), \(last) (\(count) so far)"))
     }
 
@@ -183,17 +184,20 @@ extension SRTListenAttempt {
 
     private func left(_ number: Int, _ ending: SRTSession.Ending) {
         guard let caller = callers.removeValue(forKey: number) else { return }
-        shared.withLock { $0.past += caller.session.progress.bytes }
-        updateCallers()
+        updateCallers(past: caller.session.progress.bytes)
         if case .failed(let failure) = ending {
             report.tell(.notice("receiver \(number) left (\(failure)); \(callers.count) on air"))
         }
         endIfDrained()
     }
 
-    private func updateCallers() {
+    /// Tells everybody who is on air; `past` is what a caller that left had sent.
+    private func updateCallers(past: UInt64 = 0) {
         let sessions = callers.values.map(\.session)
-        shared.withLock { $0.sessions = sessions }
+        shared.withLock { shared in
+            shared.sessions = sessions
+            shared.past += past
+        }
         admission.setCallers(callers.count)
     }
 }

@@ -52,6 +52,7 @@ final class SRTSocket: Sendable {
         set(SRTO_RCVSYN, false)
         set(SRTO_SENDER, CInt(1))
         set(SRTO_LATENCY, CInt(200))
+        set(SRTO_IPV6ONLY, CInt(0))  // without it the library does not bind to `::`
         set(SRTO_RENDEZVOUS, url.mode == .rendezvous)
         if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
         if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
