@@ -41,11 +41,14 @@ public final class PacketQueue: Sendable {
         case dropped(DropCause)
     }
 
+    /// The bounds.
+    public let limits: QueueLimits
     private let state: Mutex<State>
 
     /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which is
     /// worth keeping for a target that is not connected yet.
     public init(limits: QueueLimits, isFromStart: Bool = true) {
+        self.limits = limits
         let policy = DropPolicy(limits: limits, mode: isFromStart ? .holdingStart : .holding)
         state = Mutex(State(policy: policy, isJoining: !isFromStart))
     }
@@ -104,9 +107,6 @@ public final class PacketQueue: Sendable {
             if !state.packets.isEmpty { state.flush(incoming: nil, cause: .overflow) }
         }
     }
-
-    /// The bounds.
-    public var limits: QueueLimits { state.withLock { $0.policy.limits } }
 
     /// Whether the output has room again but must wait for a keyframe: the moment to ask for one.
     public var needsKeyframe: Bool {
