@@ -41,11 +41,14 @@ public final class PacketQueue: Sendable {
         case dropped(DropCause)
     }
 
+    /// The bounds.
+    public let limits: QueueLimits
     private let state: Mutex<State>
 
     /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which is
     /// worth keeping for a target that is not connected yet.
     public init(limits: QueueLimits, isFromStart: Bool = true) {
+        self.limits = limits
         let policy = DropPolicy(limits: limits, mode: isFromStart ? .holdingStart : .holding)
         state = Mutex(State(policy: policy, isJoining: !isFromStart))
     }
@@ -94,6 +97,14 @@ public final class PacketQueue: Sendable {
         state.withLock { state in
             state.policy.disconnected()
             state.flush(incoming: nil, cause: .notConnected)
+        }
+    }
+
+    /// The target took nothing for so long that what is queued is stale: it is cut to its newest keyframe; without one,
+    /// video waits for the next.
+    public func skip() {
+        state.withLock { state in
+            if !state.packets.isEmpty { state.flush(incoming: nil, cause: .overflow) }
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CSRT  // brings netdb.h and its addrinfo, which the Glibc module lacks
 internal import FanOut
 internal import Glibc
 

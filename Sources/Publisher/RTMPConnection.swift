@@ -19,7 +19,8 @@ final class RTMPConnection: @unchecked Sendable {
     /// Pending bytes below which the next packet is taken: above it, what waits belongs in the queue, where the policy
     /// sees it.
     private static let lowWaterBytes = 64 << 10
-    static let stallNanoseconds: Int64 = 15_000_000_000
+    /// With the second or two that buffers take to fill, a peer that is gone is noticed within 15 s.
+    static let stallNanoseconds: Int64 = 13_000_000_000
 
     // What each picture needs comes first: with hundreds of connections the time goes into fetching memory.
     private var phase = Phase.attached
@@ -216,7 +217,7 @@ extension RTMPConnection {
         isWatching = false
         guard !outbound.isEmpty else { return }
         if SystemClock().now - lastProgress >= Self.stallNanoseconds {
-            fail("\(url): the peer stopped reading for 15 s")
+            fail("\(url): the peer stopped reading for 13 s")
         } else {
             watchForStall()
         }

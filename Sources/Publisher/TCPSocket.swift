@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CSRT  // brings netdb.h and its addrinfo, which the Glibc module lacks
+internal import CSRT  // brings netdb.h with `linger`, which the Glibc module lacks
 internal import FanOut
 internal import Glibc
 internal import Media
@@ -96,32 +96,5 @@ extension TCPSocket {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
         setOption(SOL_SOCKET, SO_RCVTIMEO, timeval(tv_sec: timeoutSeconds, tv_usec: 0))
         setOption(SOL_SOCKET, SO_SNDTIMEO, timeval(tv_sec: timeoutSeconds, tv_usec: 0))
-    }
-}
-
-/// The owner of what `getaddrinfo` returns.
-final class AddressList {
-    private let first: UnsafeMutablePointer<addrinfo>
-
-    /// Resolves `host`; blocks as long as the system's resolver does, which is not asked if `host` must be `numeric`.
-    init(host: String?, port: UInt16, type: CInt, passive: Bool, numeric: Bool = false) throws(OutputFailure) {
-        var hints = addrinfo()
-        hints.ai_family = AF_UNSPEC
-        hints.ai_socktype = type
-        hints.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0) | (numeric ? AI_NUMERICHOST : 0)
-        var result: UnsafeMutablePointer<addrinfo>?
-        let status = getaddrinfo(host, String(port), &hints, &result)
-        guard status == 0, let result else {
-            throw OutputFailure(
-                .unreachable, step: "resolve", reason: "\(host ?? "*"): \(String(cString: gai_strerror(status)))")
-        }
-        first = result
-    }
-
-    deinit { freeaddrinfo(first) }
-
-    /// The addresses in the system's order of preference; they point into this object.
-    var entries: [addrinfo] {
-        sequence(first: first.pointee) { $0.ai_next?.pointee }.map { $0 }
     }
 }

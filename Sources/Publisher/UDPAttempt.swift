@@ -17,14 +17,10 @@ internal import Synchronization
 final class UDPAttempt: OutputAttempt, @unchecked Sendable {
     struct Shared {
         var isOver = false
-        var isAccepted = false
         var progress = AttemptProgress()
     }
 
     enum Phase { case idle, connected, live, draining, closed }
-
-    /// From the start until there is a socket; what takes long is the resolver.
-    private static let acceptSeconds = 10
 
     let url: UDPURL
     let packets: PacketQueue
@@ -61,12 +57,7 @@ final class UDPAttempt: OutputAttempt, @unchecked Sendable {
 
     var progress: AttemptProgress { shared.withLock { $0.progress } }
 
-    func start() {
-        queue.async { self.begin() }
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.acceptSeconds)) { [weak self] in
-            self?.acceptanceIsDue()
-        }
-    }
+    func start() { queue.async { self.begin() } }
 
     func goLive() {
         queue.async {
@@ -101,16 +92,20 @@ final class UDPAttempt: OutputAttempt, @unchecked Sendable {
 extension UDPAttempt {
     private func begin() {
         guard phase == .idle, !isOver else { return }
+        tell(.step("resolve"))
+        HostResolver.shared.resolve(url.host, port: url.port) { answer in
+            self.queue.async { self.resolved(answer) }
+        }
+    }
+
+    private func resolved(_ answer: HostResolver.Answer) {
+        guard phase == .idle, !isOver else { return }
         do throws(OutputFailure) {
-            tell(.step("resolve"))
-            let list = try AddressList(
-                host: url.host, port: url.port, type: CInt(SOCK_DGRAM.rawValue), passive: false)
-            guard !isOver else { return }
+            let addresses = try answer.get()
             tell(.step("connect"))
-            socket = try UDPSocket.open(url, list)
+            socket = try UDPSocket.open(url, addresses)
             stream = try makeStream()
             phase = .connected
-            shared.withLock { $0.isAccepted = true }
             tell(.accepted)
         } catch {
             fail(error)
@@ -123,13 +118,6 @@ extension UDPAttempt {
         } catch {
             throw OutputFailure(.rejected, step: "publish", reason: "\(error)")
         }
-    }
-
-    private func acceptanceIsDue() {
-        let isWaiting = shared.withLock { !$0.isOver && !$0.isAccepted }
-        guard isWaiting else { return }
-        let reason = "\(url): the name is not resolved within \(Self.acceptSeconds) s"
-        end(.failed(OutputFailure(.unreachable, step: "resolve", reason: reason)))
     }
 
     func fail(_ failure: OutputFailure) {

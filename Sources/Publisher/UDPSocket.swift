@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CSRT  // brings netdb.h and its addrinfo, which the Glibc module lacks
 internal import FanOut
 internal import Glibc
 
@@ -19,21 +18,21 @@ final class UDPSocket {
 
     private let descriptor: CInt
 
-    /// A socket that sends to the first address of `list` that it can.
-    static func open(_ url: UDPURL, _ list: AddressList) throws(OutputFailure) -> UDPSocket {
+    /// A socket that sends to the first of `addresses` that it can.
+    static func open(_ url: UDPURL, _ addresses: [HostAddress]) throws(OutputFailure) -> UDPSocket {
         var failure = OutputFailure(.unreachable, step: "connect", reason: "\(url): the name has no address")
-        for address in list.entries {
+        for address in addresses {
             do throws(OutputFailure) { return try UDPSocket(url, address) } catch { failure = error }
         }
         throw failure
     }
 
-    private init(_ url: UDPURL, _ address: addrinfo) throws(OutputFailure) {
+    private init(_ url: UDPURL, _ address: HostAddress) throws(OutputFailure) {
         let type = CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
-        descriptor = socket(address.ai_family, type, 0)
+        descriptor = socket(address.family, type, 0)
         guard descriptor >= 0 else { throw Self.failure(url, "socket", errno) }
         try configure(url, address)
-        guard connect(descriptor, address.ai_addr, address.ai_addrlen) == 0 else {
+        guard address.withSockaddr({ connect(descriptor, $0, $1) }) == 0 else {
             throw Self.failure(url, "connect", errno)
         }
     }
@@ -61,9 +60,9 @@ extension UDPSocket {
         OutputFailure(.unreachable, step: "connect", reason: "\(url): \(what): \(TCPSocket.message(code))")
     }
 
-    private func configure(_ url: UDPURL, _ address: addrinfo) throws(OutputFailure) {
+    private func configure(_ url: UDPURL, _ address: HostAddress) throws(OutputFailure) {
         let isGroup = Self.isGroup(address)
-        let isIPv6 = address.ai_family == AF_INET6
+        let isIPv6 = address.family == AF_INET6
         let level = CInt(isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
         if let bytes = url.bufferBytes { try set(SOL_SOCKET, SO_SNDBUF, bytes, "buffer_size", url) }
         if let trafficClass = url.trafficClass {
@@ -75,32 +74,26 @@ extension UDPSocket {
         } else if let timeToLive = url.timeToLive {
             try set(level, isIPv6 ? IPV6_UNICAST_HOPS : IP_TTL, timeToLive, "ttl", url)
         }
-        if let local = url.localAddress { try leave(by: local, isGroup: isGroup, family: address.ai_family, url) }
+        if let local = url.localAddress { try leave(by: local, isGroup: isGroup, family: address.family, url) }
     }
 
     private func leave(by local: String, isGroup: Bool, family: CInt, _ url: UDPURL) throws(OutputFailure) {
-        let list = try AddressList(host: local, port: 0, type: CInt(SOCK_DGRAM.rawValue), passive: true, numeric: true)
-        guard let entry = list.entries.first(where: { $0.ai_family == family }) else {
+        guard let address = HostAddress(literal: local, port: 0), address.family == family else {
             throw OutputFailure(
                 .unreachable, step: "connect", reason: "\(url): localaddr is of another address family than the host")
         }
-        guard bind(descriptor, entry.ai_addr, entry.ai_addrlen) == 0 else {
+        guard address.withSockaddr({ bind(descriptor, $0, $1) }) == 0 else {
             throw Self.failure(url, "localaddr", errno)
         }
         guard isGroup, family == AF_INET else { return }
-        let address = entry.ai_addr.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee.sin_addr }
-        try set(CInt(IPPROTO_IP), IP_MULTICAST_IF, address, "localaddr", url)
+        let bytes = address.networkBytes
+        try set(CInt(IPPROTO_IP), IP_MULTICAST_IF, (bytes[0], bytes[1], bytes[2], bytes[3]), "localaddr", url)
     }
 
-    private static func isGroup(_ address: addrinfo) -> Bool {
-        if address.ai_family == AF_INET6 {
-            return address.ai_addr.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { pointer in
-                withUnsafeBytes(of: pointer.pointee.sin6_addr) { $0[0] == 0xFF }
-            }
-        }
-        return address.ai_addr.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { pointer in
-            UInt32(bigEndian: pointer.pointee.sin_addr.s_addr) >> 28 == 0xE
-        }
+    /// Multicast: 224.0.0.0/4 (RFC 5771) and ff00::/8 (RFC 4291, 2.7).
+    private static func isGroup(_ address: HostAddress) -> Bool {
+        let first = address.networkBytes.first ?? 0
+        return address.family == AF_INET6 ? first == 0xFF : first >> 4 == 0xE
     }
 
     private func set<Value>(

@@ -167,4 +167,21 @@ struct PacketQueueTests {
         queue.push(Packets.video(61))
         #expect(queue.status.droppedFrames == 1)
     }
+
+    @Test("After a stall the stream goes on at the newest keyframe, and sound goes on without one")
+    func skipping() {
+        let queue = connectedQueue()
+        for packet in [Packets.video(1), Packets.audio(2), Packets.video(4, key: true), Packets.video(5)] {
+            queue.push(packet)
+        }
+        queue.skip()
+        #expect(queue.drain().map(\.pts) == [4, 5])
+        #expect(queue.status.drops == [.overflow: 2])
+        queue.push(Packets.video(6))
+        queue.skip()
+        for packet in [Packets.video(7), Packets.audio(12), Packets.video(8, key: true)] { queue.push(packet) }
+        #expect(queue.drain().map(\.pts) == [12 * 1024, 8])
+        queue.skip()
+        #expect(!queue.needsKeyframe)
+    }
 }
