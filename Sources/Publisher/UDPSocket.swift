@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CSRT  // brings sys/socket.h whole, which the Glibc module lacks in part
 internal import FanOut
 internal import Glibc
 
