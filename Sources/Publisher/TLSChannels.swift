@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CSRT  // shares sys/socket.h with the Glibc module, which then lacks parts of it
 internal import FanOut
 internal import Glibc
 internal import NIOCore

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CSRT  // brings sys/socket.h whole, which the Glibc module lacks in part
+internal import CSRT  // shares sys/socket.h with the Glibc module, which then lacks parts of it
 internal import FanOut
 internal import Glibc
 
