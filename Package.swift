@@ -21,11 +21,16 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 let package = Package(
     name: "relay",
-    products: [.executable(name: "relay", targets: ["Relay"])],
+    products: [
+        .executable(name: "relay", targets: ["Relay"]),
+        .executable(name: "relay-fanout-bench", targets: ["FanOutBench"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
     ],
     targets: [
         .systemLibrary(
@@ -56,6 +61,8 @@ let package = Package(
             dependencies: [
                 "Media", "FanOut", "LibAV", "CRTMP", "CSRT",
                 .product(name: "DequeModule", package: "swift-collections"), logging,
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: settings),
         .target(
@@ -66,6 +73,14 @@ let package = Package(
             name: "Relay",
             dependencies: [
                 "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Publisher", "Segmenter",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
+            ],
+            swiftSettings: settings),
+        // Measures; `scripts/bench fanout` builds and runs it. Not installed.
+        .executableTarget(
+            name: "FanOutBench",
+            dependencies: [
+                "Media", "LibAV", "FanOut", "Publisher",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),

@@ -64,6 +64,10 @@ build_packages=(
 )
 # shellcheck disable=SC2034
 run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2)
+# What the end-to-end tests need beyond that: TLS in front of nginx, certificates, an HTTP and a SOCKS proxy (without a
+# service each), an RTMP server that asks for a login, for which Debian has none but a script, and loss of packets.
+# shellcheck disable=SC2034
+test_packages=(libnginx-mod-stream openssl tinyproxy-bin microsocks python3 iptables)
 
 is_installed() {
     [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
@@ -76,7 +80,9 @@ missing_packages() {
         is_installed "$package" && continue
         [[ "$package" == nginx ]] && [[ -x /usr/sbin/nginx ]] && continue
         [[ "$package" == ffmpeg ]] && command -v ffmpeg ffprobe >/dev/null && continue
+        [[ "$package" == python3 ]] && command -v python3 >/dev/null && continue
         [[ "$package" == pkg-config ]] && command -v pkg-config >/dev/null && continue
+        [[ "$package" == python3 ]] && command -v python3 >/dev/null && continue
         printf '%s\n' "$package"
     done
 }

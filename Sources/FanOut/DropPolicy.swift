@@ -43,8 +43,10 @@ public struct DropPolicy: Sendable {
         case live
     }
 
-    /// The bounds.
-    public let limits: QueueLimits
+    private let maximumBytes: Int
+    private let disposableDepth: Int64
+    private let videoDepth: Int64
+    private let maximumDepth: Int64
     /// What the output is doing.
     public private(set) var mode: Mode
     /// Whether video is refused until the next keyframe.
@@ -54,7 +56,10 @@ public struct DropPolicy: Sendable {
 
     /// A policy for an output that is not connected yet.
     public init(limits: QueueLimits, mode: Mode = .holdingStart) {
-        self.limits = limits
+        maximumBytes = limits.maximumBytes
+        disposableDepth = limits.disposableThreshold.inNanoseconds
+        videoDepth = limits.videoThreshold.inNanoseconds
+        maximumDepth = limits.maximumDuration.inNanoseconds
         self.mode = mode
     }
 
@@ -73,11 +78,15 @@ public struct DropPolicy: Sendable {
         if mode == .holdingStart { mode = .holding }
     }
 
+    /// Whether an output on air must wait for a keyframe although a queue of `depth` (nanoseconds) has room.
+    public func needsKeyframe(depth: Int64) -> Bool {
+        !mode.isHolding && awaitsKeyframe && depth < disposableDepth
+    }
+
     /// Decides on `packet` while the queue holds `depth` of media time (nanoseconds, the packet included) and `bytes`.
     public mutating func decide(_ packet: EncodedPacket, depth: Int64, bytes: Int) -> Decision {
-        if mode == .catchingUp, depth < limits.disposableThreshold.inNanoseconds { mode = .live }
-        let isOverBound =
-            depth >= limits.maximumDuration.inNanoseconds || bytes + packet.payload.count > limits.maximumBytes
+        if mode == .catchingUp, depth < disposableDepth { mode = .live }
+        let isOverBound = depth >= maximumDepth || bytes + packet.payload.count > maximumBytes
         if isOverBound, bytes > 0 { return .flush }
         guard packet.track == .video else {
             return awaitsKeyframe && (mode == .holding || beginsAtKeyframe) ? .refuse(.awaitingKeyframe) : .accept
@@ -89,11 +98,11 @@ public struct DropPolicy: Sendable {
         }
         if awaitsKeyframe { return .refuse(.awaitingKeyframe) }
         guard mode == .live else { return .accept }
-        if depth >= limits.videoThreshold.inNanoseconds {
+        if depth >= videoDepth {
             awaitsKeyframe = true
             return .refuse(.congestion)
         }
-        if packet.isDisposable, depth >= limits.disposableThreshold.inNanoseconds { return .refuse(.disposable) }
+        if packet.isDisposable, depth >= disposableDepth { return .refuse(.disposable) }
         return .accept
     }
 }

@@ -9,9 +9,11 @@ internal import Synchronization
 /// `publish` is called by one thread, the program's. Consumers may be added and removed at any time on any thread; a
 /// change takes effect between two packets and is not felt by the other consumers.
 public final class FanOut: PacketSink {
-    private struct State {
+    fileprivate struct State {
         var consumers: [any PacketConsumer] = []
         var interleaver = Interleaver()
+        /// Sound in front of the next picture.
+        var waiting: [EncodedPacket] = []
     }
 
     private let state = Mutex(State())
@@ -30,21 +32,34 @@ public final class FanOut: PacketSink {
     }
 
     public func publish(_ packet: EncodedPacket) {
-        deliver { $0.push(packet) }
+        let (packets, consumers) = state.withLock { state in
+            state.waiting += state.interleaver.push(packet)
+            // Sound waits for the picture behind it, at most a frame, so that both are queued, and leave, together.
+            return state.waiting.contains { $0.track == .video } ? state.takeWaiting() : ([], [])
+        }
+        deliver(packets, to: consumers)
     }
 
     public func finish() {
-        deliver { $0.end(.audio) + $0.end(.video) }
-        for consumer in state.withLock({ $0.consumers }) { consumer.wake() }
+        let (packets, consumers) = state.withLock { state in
+            state.waiting += state.interleaver.end(.audio) + state.interleaver.end(.video)
+            return state.takeWaiting()
+        }
+        deliver(packets, to: consumers)
     }
 
-    private func deliver(_ step: (inout Interleaver) -> [EncodedPacket]) {
-        let (packets, consumers) = state.withLock { state in (step(&state.interleaver), state.consumers) }
-        for packet in packets {
-            for consumer in consumers { consumer.accept(packet) }
-            // Sound waits for the picture behind it, at most a frame, so that both leave in one write.
-            guard packet.track == .video else { continue }
-            for consumer in consumers { consumer.wake() }
+    /// One walk over the consumers with all packets, and one to wake them: each has memory of its own to be fetched.
+    private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
+        for consumer in consumers {
+            for packet in packets { consumer.accept(packet) }
         }
+        for consumer in consumers { consumer.wake() }
+    }
+}
+
+extension FanOut.State {
+    fileprivate mutating func takeWaiting() -> ([EncodedPacket], [any PacketConsumer]) {
+        defer { waiting.removeAll(keepingCapacity: true) }
+        return (waiting, consumers)
     }
 }

@@ -9,9 +9,9 @@ internal import Media
 struct OutputLanes {
     /// One attempt.
     struct Lane {
+        let attempt: any OutputAttempt
         let number: Int
         let target: any OutputTarget
-        let attempt: any OutputAttempt
         let packets: PacketQueue
         var step: String?
     }
@@ -22,23 +22,24 @@ struct OutputLanes {
         let next: Lane
     }
 
-    var machine: OutputStateMachine
+    // What each picture needs comes first: with hundreds of outputs the time goes into fetching memory.
     /// The queue that is fed.
     var packets: PacketQueue
     /// Whether nothing is fed: the output is paused.
     var isClosed = false
-    var current: Lane?
-    var candidate: Lane?
+    var isLive = false
     /// Whether the candidate takes over at the next keyframe.
     var isChanging = false
-    var retired: [Lane] = []
-    var redirection: (any OutputTarget)?
-    var isLive = false
-    /// Whether the output joins at a keyframe that comes anyway, without asking for one at once.
-    var isPlannedJoin: Bool
+    var hasAskedForKeyframe = false
     /// Until when (monotonic nanoseconds) no keyframe is asked for; 0 for no such time.
     var patience: Int64 = 0
-    var hasAskedForKeyframe = false
+    var current: Lane?
+    var candidate: Lane?
+    var machine: OutputStateMachine
+    var retired: [Lane] = []
+    var redirection: (any OutputTarget)?
+    /// Whether the output joins at a keyframe that comes anyway, without asking for one at once.
+    var isPlannedJoin: Bool
     var lastLogged: OutputFailure?
     var repeats = 0
     var completions: [@Sendable () -> Void] = []

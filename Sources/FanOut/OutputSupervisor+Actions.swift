@@ -55,11 +55,13 @@ extension OutputSupervisor {
             let packets = isCandidate ? PacketQueue(limits: limits, isFromStart: false) : lanes.packets
             return (self.target(at: site, lanes), packets, isCandidate)
         }
-        let attempt = target.makeAttempt(queue: packets, description: description) { [weak self] event in
-            self?.receive(event, from: number)
+        // The attempt holds the output until it is let go of, at its end: a weak reference would make every retain of the
+        // output, on each packet's way, several times as slow.
+        let attempt = target.makeAttempt(queue: packets, description: description) { event in
+            self.receive(event, from: number)
         }
         state.withLock { lanes in
-            let lane = OutputLanes.Lane(number: number, target: target, attempt: attempt, packets: packets)
+            let lane = OutputLanes.Lane(attempt: attempt, number: number, target: target, packets: packets)
             if isCandidate { lanes.candidate = lane } else { lanes.current = lane }
         }
         attempt.start()
@@ -157,7 +159,7 @@ extension OutputSupervisor {
             state.withLock { lanes in
                 if lanes.current?.number == number { lanes.current?.step = step }
             }
-        case .notice(let text): logger.info("server says: \(text)")
+        case .notice(let text): logger.info("\(text)")
         case .wantsKeyframe: keyframes.requestKeyframe(at: nil)
         case .reconnectRequested(let address): redirect(to: address, from: number)
         case .accepted: post(.accepted(attempt: number, at: clock.now))

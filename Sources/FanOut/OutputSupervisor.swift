@@ -10,6 +10,15 @@ internal import Synchronization
 /// Its own serial queue runs the state machine and never blocks; whatever can block is the attempt's business. All calls
 /// may come from any thread.
 public final class OutputSupervisor: PacketConsumer {
+    let state: Mutex<OutputLanes>
+    /// When a picture was last dropped, on air (monotonic nanoseconds); 0 when that is over. The publishing thread's own.
+    private let lastDrop = Atomic<Int64>(0)
+    /// Without a drop for this long, dropping is over.
+    private static let recovery = Duration.seconds(10)
+    /// Where all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once must not take a
+    /// thread each.
+    private static let shared = DispatchQueue(label: "relay.outputs")
+
     /// The output's name, unique in its channel.
     public let name: String
 
@@ -21,8 +30,6 @@ public final class OutputSupervisor: PacketConsumer {
     let clock: any MonotonicClock
     let logger: Logger
     let queue: DispatchQueue
-    let state: Mutex<OutputLanes>
-    private let isDropping = Atomic(false)
 
     /// An output that is not started yet. `joinsRunningProgram` says that the program has begun: the output begins at a
     /// keyframe that comes anyway, and not with the program's first frame. A `backup` is used by the rules of `retry`.
@@ -41,7 +48,7 @@ public final class OutputSupervisor: PacketConsumer {
         var logger = logger
         logger[metadataKey: "output"] = "\(name)"
         self.logger = logger
-        queue = DispatchQueue(label: "relay.output.\(name)")
+        queue = DispatchQueue(label: "relay.output.\(name)", target: Self.shared)
         var policy = retry
         policy.hasBackup = backup != nil
         state = Mutex(
@@ -65,40 +72,47 @@ public final class OutputSupervisor: PacketConsumer {
 
     public func accept(_ packet: EncodedPacket) {
         let isKeyframe = packet.track == .video && packet.isKeyframe
-        let (packets, change) = state.withLock { lanes -> (PacketQueue?, OutputLanes.Change?) in
-            let change = isKeyframe && lanes.isChanging ? lanes.change(at: clock.now) : nil
-            return (lanes.isClosed ? nil : lanes.packets, change)
-        }
-        if let change { complete(change) }
-        guard let packets else { return }
-        note(packets.push(packet), isKeyframe: isKeyframe, in: packets)
-    }
-
-    private func note(_ outcome: PacketQueue.Outcome, isKeyframe: Bool, in packets: PacketQueue) {
-        switch outcome {
+        if isKeyframe { changeIfDue() }
+        switch state.withLock({ lanes in lanes.isClosed ? nil : lanes.packets.push(packet) }) {
+        case nil: return
         case .queued:
-            guard isKeyframe, isDropping.exchange(false, ordering: .relaxed) else { return }
-            logger.notice("pictures are queued again", metadata: ["dropped": "\(packets.status.droppedFrames)"])
+            guard isKeyframe, lastDrop.load(ordering: .relaxed) > 0 else { return }
+            noteRecovery()
         case .dropped(let cause) where cause == .disposable || cause == .congestion:
-            if !isDropping.exchange(true, ordering: .relaxed) {
+            if lastDrop.exchange(clock.now, ordering: .relaxed) == 0 {
                 logger.warning(
                     "the target takes less than the program makes: pictures are dropped",
-                    metadata: ["cause": "\(cause.rawValue)", "queue_ms": "\(packets.status.milliseconds)"])
+                    metadata: ["cause": "\(cause.rawValue)", "queue_ms": "\(fedQueue.status.milliseconds)"])
             }
         case .dropped:
             return
         }
     }
 
+    /// A target that is too slow for long drops and recovers every few seconds; that is one event for an operator.
+    private func noteRecovery() {
+        let last = lastDrop.load(ordering: .relaxed)
+        guard clock.now - last > Self.recovery.inNanoseconds else { return }
+        lastDrop.store(0, ordering: .relaxed)
+        logger.notice("no picture was dropped for 10 s", metadata: ["dropped": "\(fedQueue.status.droppedFrames)"])
+    }
+
+    private var fedQueue: PacketQueue { state.withLock { $0.packets } }
+
+    private func changeIfDue() {
+        let change = state.withLock { lanes in lanes.isChanging ? lanes.change(at: clock.now) : nil }
+        if let change { complete(change) }
+    }
+
     public func wake() {
-        let (attempt, asksForKeyframe) = state.withLock { lanes -> ((any OutputAttempt)?, Bool) in
-            guard lanes.isLive else { return (nil, false) }
+        let asksForKeyframe = state.withLock { lanes in
+            guard lanes.isLive else { return false }
             let needs = lanes.packets.needsKeyframe && (lanes.patience == 0 || clock.now >= lanes.patience)
             defer { lanes.hasAskedForKeyframe = needs }
-            return (lanes.current?.attempt, needs && !lanes.hasAskedForKeyframe)
+            lanes.current?.attempt.wake()
+            return needs && !lanes.hasAskedForKeyframe
         }
         if asksForKeyframe { keyframes.requestKeyframe(at: nil) }
-        attempt?.wake()
     }
 
     public func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {

@@ -41,11 +41,14 @@ public final class PacketQueue: Sendable {
         case dropped(DropCause)
     }
 
+    /// The bounds.
+    public let limits: QueueLimits
     private let state: Mutex<State>
 
     /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which is
     /// worth keeping for a target that is not connected yet.
     public init(limits: QueueLimits, isFromStart: Bool = true) {
+        self.limits = limits
         let policy = DropPolicy(limits: limits, mode: isFromStart ? .holdingStart : .holding)
         state = Mutex(State(policy: policy, isJoining: !isFromStart))
     }
@@ -59,6 +62,19 @@ public final class PacketQueue: Sendable {
     /// Takes the oldest packet.
     public func pop() -> EncodedPacket? {
         state.withLock { state in state.pop() }
+    }
+
+    /// Takes the oldest packets into `batch` until they hold `bytes` of payload, the last one included. Returns whether
+    /// that was all that waited.
+    public func pop(upTo bytes: Int, into batch: inout [EncodedPacket]) -> Bool {
+        state.withLock { state in
+            var taken = 0
+            while taken < bytes, let packet = state.pop() {
+                taken += packet.payload.count
+                batch.append(packet)
+            }
+            return state.packets.isEmpty
+        }
     }
 
     /// Whether anything waits.
@@ -84,12 +100,17 @@ public final class PacketQueue: Sendable {
         }
     }
 
+    /// The target took nothing for so long that what is queued is stale: it is cut to its newest keyframe; without one,
+    /// video waits for the next.
+    public func skip() {
+        state.withLock { state in
+            if !state.packets.isEmpty { state.flush(incoming: nil, cause: .overflow) }
+        }
+    }
+
     /// Whether the output has room again but must wait for a keyframe: the moment to ask for one.
     public var needsKeyframe: Bool {
-        state.withLock { state in
-            !state.policy.mode.isHolding && state.policy.awaitsKeyframe
-                && state.depth(with: nil) < state.policy.limits.disposableThreshold.inNanoseconds
-        }
+        state.withLock { state in state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
 
     /// A snapshot for status and metrics.

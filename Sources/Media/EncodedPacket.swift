@@ -12,7 +12,9 @@ public enum TrackKind: String, Sendable, Codable, CaseIterable {
 ///
 /// Video payloads are H.264 NAL units with 4-byte big-endian lengths in front (ISO/IEC 14496-15, 5.3.3.1), without
 /// parameter sets; audio payloads are raw AAC access units without ADTS.
-public struct EncodedPacket: Sendable {
+///
+/// A class: each of hundreds of queues holds one reference, and what they all look at is in the processor's cache.
+public final class EncodedPacket: Sendable {
     /// The track.
     public let track: TrackKind
     /// Presentation time in ticks of ``timeBase`` since the start of the program. The first audio packet of an
@@ -30,6 +32,10 @@ public struct EncodedPacket: Sendable {
     public let isDisposable: Bool
     /// The coded bytes.
     public let payload: SharedBytes
+    /// The decoding time in nanoseconds, the common clock by which packets of both tracks are compared.
+    public let dtsNanoseconds: Int64
+    /// The presentation time in nanoseconds.
+    public let ptsNanoseconds: Int64
 
     /// A packet of these properties.
     public init(
@@ -44,12 +50,10 @@ public struct EncodedPacket: Sendable {
         self.isKeyframe = isKeyframe
         self.isDisposable = isDisposable
         self.payload = payload
+        // Once here, and not once for each output: the division is one of 128 bits.
+        dtsNanoseconds = timeBase.rescale(dts, to: .nanoseconds, rounding: .down)
+        ptsNanoseconds = timeBase.rescale(pts, to: .nanoseconds, rounding: .down)
     }
-
-    /// The decoding time in nanoseconds, the common clock by which packets of both tracks are compared.
-    public var dtsNanoseconds: Int64 { timeBase.rescale(dts, to: .nanoseconds, rounding: .down) }
-    /// The presentation time in nanoseconds.
-    public var ptsNanoseconds: Int64 { timeBase.rescale(pts, to: .nanoseconds, rounding: .down) }
 }
 
 /// What an output must know of the coded streams before the first packet.

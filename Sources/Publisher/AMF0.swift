@@ -42,6 +42,16 @@ struct AMF0Writer {
     mutating func writeArray(_ properties: [(String, AMF0Value)]) {
         bytes.append(0x08)
         withUnsafeBytes(of: UInt32(properties.count).bigEndian) { bytes.append(contentsOf: $0) }
+        write(properties)
+    }
+
+    /// An object (2.5) of numbers, booleans and texts.
+    mutating func writeObject(_ properties: [(String, AMF0Value)]) {
+        bytes.append(0x03)
+        write(properties)
+    }
+
+    private mutating func write(_ properties: [(String, AMF0Value)]) {
         for (key, value) in properties {
             name(key)
             switch value {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CSRT  // brings netdb.h and its addrinfo, which the Glibc module lacks
 internal import FanOut
 internal import Glibc
 
@@ -44,6 +45,9 @@ struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         return sequence(first: first) { $0?.pointee.ai_next }.prefix { $0 != nil }
             .compactMap { $0.flatMap { HostAddress($0.pointee) } }
     }
+
+    /// The address alone, in network order: 4 or 16 bytes.
+    var networkBytes: [UInt8] { Array(family == AF_INET ? bytes[4..<8] : bytes[8..<24]) }
 
     /// The same address with another port.
     func with(port: UInt16) -> HostAddress {

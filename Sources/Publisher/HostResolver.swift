@@ -8,7 +8,7 @@ internal import Synchronization
 /// Finds the addresses of names within a deadline of its own, whatever the system's resolver does.
 ///
 /// `getaddrinfo` cannot be interrupted. It runs on a thread of its own, one for each name and not for each attempt, so a
-/// name server that never answers costs one blocked thread per host. An answer that nobody waits for any more is kept
+/// name server that never answers costs one blocked thread per host. An answer that came too late for somebody is kept
 /// for the next attempt: a name server that takes 30 s delays an output by that much and no more.
 final class HostResolver: Sendable {
     /// What came of a request: at least one address, or why there is none (`unreachable`, step `resolve`).
@@ -19,6 +19,8 @@ final class HostResolver: Sendable {
     private struct Entry {
         var waiting: [Int: @Sendable (Answer) -> Void] = [:]
         var isLookingUp = false
+        /// Somebody did not get the answer in time.
+        var isLate = false
         var late: (addresses: [HostAddress], at: Int64)?
     }
 
@@ -95,18 +97,22 @@ final class HostResolver: Sendable {
     }
 
     private func finish(_ host: String, _ answer: Answer) {
-        let waiting = state.withLock { state in
-            let waiting = state.entries.removeValue(forKey: host)?.waiting ?? [:]
-            if waiting.isEmpty, case .success(let addresses) = answer {
+        let waiting = state.withLock { state -> [Int: @Sendable (Answer) -> Void] in
+            guard let entry = state.entries.removeValue(forKey: host) else { return [:] }
+            if entry.isLate, case .success(let addresses) = answer {
                 state.entries[host] = Entry(late: (addresses, clock.now))
             }
-            return waiting
+            return entry.waiting
         }
         for complete in waiting.values { complete(answer) }
     }
 
     private func giveUp(_ request: Int, on host: String) {
-        let complete = state.withLock { $0.entries[host]?.waiting.removeValue(forKey: request) }
+        let complete = state.withLock { state in
+            let complete = state.entries[host]?.waiting.removeValue(forKey: request)
+            if complete != nil { state.entries[host]?.isLate = true }
+            return complete
+        }
         let reason = "\(host): the name server did not answer within \(deadlineMilliseconds) ms"
         complete?(.failure(OutputFailure(.unreachable, step: "resolve", reason: reason)))
     }

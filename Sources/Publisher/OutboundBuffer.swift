@@ -33,6 +33,20 @@ struct OutboundBuffer {
         append(bytes, 0..<bytes.count, endsPicture: endsPicture)
     }
 
+    /// A copy of everything in one piece of memory.
+    func joined() -> SharedBytes {
+        SharedBytes(count: pendingBytes) { copy in
+            var position = 0
+            for piece in pieces {
+                piece.bytes.withUnsafeBytes { bytes in
+                    UnsafeMutableRawBufferPointer(rebasing: copy[position...]).copyMemory(
+                        from: UnsafeRawBufferPointer(rebasing: bytes[piece.start..<piece.end]))
+                }
+                position += piece.end - piece.start
+            }
+        }
+    }
+
     /// Lends the head of the buffer as at most `limit` vectors, valid during the call: the pieces keep their bytes.
     func withVectors<R>(limit: Int = 64, _ body: (UnsafeMutableBufferPointer<iovec>) -> R) -> R {
         let count = min(limit, pieces.count)

@@ -7,37 +7,45 @@ internal import Synchronization
 
 /// One attempt to publish on an RTMP server.
 ///
-/// What blocks (names, connecting, librtmp's part) runs on a thread of the attempt's own; it may be blocked for good,
-/// because a deadline reports for it and nobody waits for it.
+/// What blocks (connecting, proxy, TLS, librtmp's part) runs on a thread of the attempt's own. Each step has a deadline,
+/// and all of them together; what interrupts them is shutting down the sockets.
 final class RTMPAttempt: OutputAttempt {
     private struct State {
         var isOver = false
         var wantsLive = false
         var wantsDrain = false
         var step = "resolve"
-        var socket: TCPSocket?
+        /// Those that are being connected, or the one that librtmp has.
+        var sockets: [TCPSocket] = []
         var connection: RTMPConnection?
     }
 
     /// A TCP connection stands within this, or is tried again later.
     private static let connectMilliseconds: Int64 = 4_000
+    /// A proxy has answered within this, and a TLS handshake is over.
+    private static let openMilliseconds: Int64 = 5_000
+    /// A login takes three: one without, one that names the user, one with the answer.
+    private static let loginConnections = 3
     /// From the start to the server's acceptance: longer than a frozen server usually sleeps, so that one that comes
     /// back is served at once.
     private static let acceptSeconds = 10
 
-    private let url: RTMPURL
-    private let name: String
     private let writer: RTMPWriter
+    private let url: RTMPURL
+    private let transport: RTMPTransport
+    private let name: String
     private let packets: PacketQueue
     private let streams: StreamDescription
     private let report: @Sendable (AttemptEvent) -> Void
     private let state = Mutex(State())
 
     init(
-        url: RTMPURL, name: String, writer: RTMPWriter, packets: PacketQueue, description: StreamDescription,
+        url: RTMPURL, transport: RTMPTransport, name: String, writer: RTMPWriter, packets: PacketQueue,
+        description: StreamDescription,
         report: @escaping @Sendable (AttemptEvent) -> Void
     ) {
         self.url = url
+        self.transport = transport
         self.writer = writer
         self.packets = packets
         self.report = report
@@ -50,14 +58,15 @@ final class RTMPAttempt: OutputAttempt {
     func start() {
         _ = TCPSocket.ignoresBrokenPipes
         report(.step("resolve"))
-        HostResolver.shared.resolve(url.host, port: url.port) { answer in
+        let (host, port) = transport.proxy.map { ($0.host, $0.port) } ?? (url.host, url.port)
+        HostResolver.shared.resolve(host, port: port) { answer in
             switch answer {
             case .success(let addresses): self.begin(addresses)
             case .failure(let failure): self.finish(.failed(failure))
             }
         }
         let deadline = DispatchTime.now() + .seconds(Self.acceptSeconds)
-        DispatchQueue.global().asyncAfter(deadline: deadline) { [weak self] in self?.acceptanceIsDue() }
+        DispatchQueue.global().asyncAfter(deadline: deadline) { self.acceptanceIsDue() }
     }
 
     func goLive() {
@@ -68,9 +77,7 @@ final class RTMPAttempt: OutputAttempt {
         connection?.goLive()
     }
 
-    func wake() {
-        state.withLock { $0.wantsLive ? $0.connection : nil }?.wake()
-    }
+    func wake() { writer.wake() }
 
     func drain(until deadline: Int64) {
         let connection = state.withLock { state in
@@ -81,70 +88,108 @@ final class RTMPAttempt: OutputAttempt {
     }
 
     func abandon() {
-        let (socket, connection) = state.withLock { state in
+        let (sockets, connection) = state.withLock { state in
+            // The attempt and its connection hold each other.
+            defer { (state.sockets, state.connection) = ([], nil) }
             state.isOver = true
-            return (state.socket, state.connection)
+            return (state.sockets, state.connection)
         }
-        if let connection {
-            connection.abandon()
-        } else if let socket {
-            socket.resetOnClose()
-            socket.shutDown()
-        }
+        connection?.abandon()
+        interrupt(sockets)
     }
 }
 
+// MARK: Connecting, on the attempt's thread
+
 extension RTMPAttempt {
     private func begin(_ addresses: [HostAddress]) {
-        let code = BlockingWork.start(name) { self.connect(addresses) }
+        let code = BlockingWork.start(name) { self.publish(at: addresses) }
         guard code != 0 else { return }
         let reason = "no thread to connect on: \(TCPSocket.message(code))"
         finish(.failed(OutputFailure(.unreachable, step: "connect", reason: reason)))
     }
 
-    private func connect(_ addresses: [HostAddress]) {
+    private func publish(at addresses: [HostAddress]) {
+        var login = RTMPLogin(url: url)
+        var answer = ""
         do throws(OutputFailure) {
-            try enter("connect")
-            let socket = try TCPSocket.connect(
-                to: addresses, name: "\(url.host) port \(url.port)", milliseconds: Self.connectMilliseconds)
-            let isWanted = state.withLock { state in
-                state.socket = socket
-                return !state.isOver
+            for _ in 0..<Self.loginConnections {
+                let socket = try open(addresses)
+                let session = try RTMPSession(url: url, login: answer, socket: socket)
+                do throws(OutputFailure) {
+                    try session.connect()
+                    try enter("publish")
+                    try session.publish()
+                    return handOver(session, socket)
+                } catch {
+                    socket.resetOnClose()
+                    guard let note = session.refusal, let next = try login.answer(to: note) else { throw error }
+                    answer = next
+                }
             }
-            guard isWanted else { return }
-            socket.setBlocking(timeoutSeconds: Self.acceptSeconds)
-            try publish(over: socket)
+            throw OutputFailure(.refused, step: "handshake", reason: "\(url): the login does not come to an end")
         } catch {
             finish(.failed(error))
         }
     }
 
-    private func publish(over socket: TCPSocket) throws(OutputFailure) {
-        try enter("handshake")
-        let session = try RTMPSession(url: url, socket: socket)
-        do throws(OutputFailure) {
-            try session.handshake()
-            try enter("publish")
-            try session.publish()
-        } catch {
-            socket.resetOnClose()
-            throw error
+    /// The socket to speak RTMP on, blocking: through the proxy and TLS if there are any.
+    private func open(_ addresses: [HostAddress]) throws(OutputFailure) -> TCPSocket {
+        try enter("connect")
+        let proxy = transport.proxy
+        var socket = try TCPSocket.connect(
+            to: addresses, name: proxy?.description ?? "\(url.host) port \(url.port)",
+            milliseconds: Self.connectMilliseconds
+        ) { adopt($0, alone: false) }
+        guard adopt(socket, alone: true) else { throw abandoned }
+        if let proxy {
+            try enter("proxy")
+            try socket.pass(proxy, to: url.host, port: url.port, milliseconds: Self.openMilliseconds)
         }
-        let handover = session.handOver(from: socket)
+        if url.isSecure {
+            try enter("tls")
+            socket = try TLSTunnel.open(
+                over: socket, host: url.host, trust: transport.tls, milliseconds: Self.openMilliseconds)
+            guard adopt(socket, alone: true) else {
+                socket.resetOnClose()
+                throw abandoned
+            }
+        }
+        try enter("handshake")
+        socket.setBlocking(timeoutSeconds: Self.acceptSeconds)
+        return socket
+    }
+
+    /// Makes a socket one that ``interrupt(_:)`` shuts down. Returns whether the attempt still wants it.
+    private func adopt(_ socket: TCPSocket, alone: Bool) -> Bool {
+        state.withLock { state in
+            guard !state.isOver else { return false }
+            state.sockets = alone ? [socket] : state.sockets + [socket]
+            return true
+        }
+    }
+
+    private func handOver(_ session: RTMPSession, _ socket: TCPSocket) {
         let connection = RTMPConnection(
-            url: url, socket: handover.replacement ?? socket, handover: handover, writer: writer, packets: packets,
-            description: streams, report: { [weak self] event in self?.forward(event) })
+            url: url, socket: socket, handover: session.handOver(), writer: writer, packets: packets,
+            description: streams, report: { event in self.forward(event) })
         let wants = state.withLock { state in
             guard !state.isOver else { return nil as State? }
             state.connection = connection
-            state.socket = nil
+            state.sockets = []
             return state
         }
-        guard let wants else { return }
+        guard let wants else { return socket.resetOnClose() }
         report(.accepted)
         if wants.wantsLive { connection.goLive() }
         if wants.wantsDrain { connection.drain() }
     }
+}
+
+// MARK: Steps and ends, on any thread
+
+extension RTMPAttempt {
+    private var abandoned: OutputFailure { OutputFailure(.unreachable, step: "connect", reason: "abandoned") }
 
     /// Notes and reports the step, unless the attempt is over.
     private func enter(_ step: String) throws(OutputFailure) {
@@ -152,19 +197,26 @@ extension RTMPAttempt {
             state.step = step
             return state.isOver
         }
-        if isOver { throw OutputFailure(.unreachable, step: step, reason: "abandoned") }
+        if isOver { throw abandoned }
         report(.step(step))
+    }
+
+    private func interrupt(_ sockets: [TCPSocket]) {
+        for socket in sockets {
+            socket.resetOnClose()
+            socket.shutDown()
+        }
     }
 
     private func acceptanceIsDue() {
         let overdue = state.withLock { state in
-            state.connection == nil && !state.isOver ? (state.step, state.socket) : nil
+            defer { if state.connection == nil { state.sockets = [] } }
+            return state.connection == nil && !state.isOver ? (state.step, state.sockets) : nil
         }
-        guard let (step, socket) = overdue else { return }
+        guard let (step, sockets) = overdue else { return }
         let reason = "\(url): no answer within \(Self.acceptSeconds) s"
         finish(.failed(OutputFailure(.unreachable, step: step, reason: reason)))
-        socket?.resetOnClose()
-        socket?.shutDown()
+        interrupt(sockets)
     }
 
     private func forward(_ event: AttemptEvent) {
@@ -179,7 +231,7 @@ extension RTMPAttempt {
         let isFirst = state.withLock { state in
             defer {
                 state.isOver = true
-                state.socket = nil
+                state.sockets = []
             }
             return !state.isOver
         }

@@ -14,15 +14,44 @@ struct RTMPChunkWriter {
 
     /// The stream's number, as the server gave it in its answer to `createStream`.
     let streamID: UInt32
-    private var last: [Int64?] = Array(repeating: nil, count: 16)
+    private var lastVideo: Int64?
+    private var lastAudio: Int64?
+    private var lastData: Int64?
 
     init(streamID: UInt32) { self.streamID = streamID }
 
+    /// Appends the messages of a picture and of the sound in front of it, which `timeline` dates, in one piece that other
+    /// connections send, too. Does nothing and returns false unless they are just that, and unless their headers hold
+    /// nothing of this connection's own.
+    mutating func append(
+        _ packets: [EncodedPacket], on timeline: inout RTMPTimeline, sharing shared: inout RTMPWriter.Shared,
+        to buffer: inout OutboundBuffer
+    ) -> Bool {
+        guard packets.last?.track == .video, !packets.dropLast().contains(where: { $0.track == .video }) else {
+            return false
+        }
+        var (next, times) = (timeline, self)
+        shared.steps.removeAll(keepingCapacity: true)
+        for packet in packets {
+            let kind: RTMPMessage.Kind = packet.track == .video ? .video : .audio
+            let timestamp = next.timestamp(of: packet)
+            guard let previous = times.previous(kind), timestamp - previous < Int64(Self.extended) else { return false }
+            shared.steps.append(timestamp - previous)
+            times.note(kind, timestamp)
+        }
+        let chunks = shared.bursts.chunks(of: packets, steps: shared.steps) { copy in
+            var (timeline, writer) = (timeline, self)
+            for packet in packets { writer.append(timeline.message(for: packet), to: &copy) }
+        }
+        (timeline, self) = (next, times)
+        buffer.append(chunks, endsPicture: true)
+        return true
+    }
+
     /// Appends `message`.
     mutating func append(_ message: RTMPMessage, to buffer: inout OutboundBuffer) {
-        let stream = Int(message.chunkStream)
-        let previous = message.isOfStream ? last[stream] : nil
-        last[stream] = message.timestamp
+        let previous = previous(message.kind)
+        note(message.kind, message.timestamp)
         let time = UInt32(truncatingIfNeeded: message.timestamp - (previous ?? 0))
         let isExtended = time >= Self.extended
         buffer.append(header(message, isFirst: previous == nil, time: time), endsPicture: false)
@@ -37,6 +66,25 @@ struct RTMPChunkWriter {
             room = Self.chunkBytes
         }
         buffer.append(payload, start..<payload.count, endsPicture: message.endsPicture)
+    }
+
+    /// The time of the last message of that kind, if there was one and the next one may refer to it.
+    private func previous(_ kind: RTMPMessage.Kind) -> Int64? {
+        switch kind {
+        case .video: lastVideo
+        case .audio: lastAudio
+        case .data: lastData
+        default: nil
+        }
+    }
+
+    private mutating func note(_ kind: RTMPMessage.Kind, _ timestamp: Int64) {
+        switch kind {
+        case .video: lastVideo = timestamp
+        case .audio: lastAudio = timestamp
+        case .data: lastData = timestamp
+        default: break
+        }
     }
 
     /// Basic and message header, extended timestamp and the body's own first bytes.

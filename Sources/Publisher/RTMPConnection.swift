@@ -8,8 +8,8 @@ internal import Synchronization
 
 /// One published stream: takes packets from the output's queue and writes them without blocking.
 ///
-/// `@unchecked Sendable`: all mutable state but `wakes` and `sent` belongs to the writer's serial queue, on which every
-/// method but the four that post to it runs.
+/// `@unchecked Sendable`: all mutable state but `sent` belongs to the writer's serial queue, on which every method but the
+/// three that post to it runs.
 final class RTMPConnection: @unchecked Sendable {
     /// What the connection tells the attempt, on the writer's queue.
     typealias Report = @Sendable (AttemptEvent) -> Void
@@ -19,28 +19,31 @@ final class RTMPConnection: @unchecked Sendable {
     /// Pending bytes below which the next packet is taken: above it, what waits belongs in the queue, where the policy
     /// sees it.
     private static let lowWaterBytes = 64 << 10
-    static let stallNanoseconds: Int64 = 15_000_000_000
+    /// With the second or two that buffers take to fill, a peer that is gone is noticed within 15 s.
+    static let stallNanoseconds: Int64 = 13_000_000_000
+
+    // What each picture needs comes first: with hundreds of connections the time goes into fetching memory.
+    private var phase = Phase.attached
+    private var isWriteArmed = false
+    /// Let go at the end: the last holder's release closes it.
+    private var socket: TCPSocket?
+    private let packets: PacketQueue
+    let writer: RTMPWriter
+    private var outbound = OutboundBuffer()
+    private var lastProgress: Int64 = 0
+    private var timeline = RTMPTimeline()
+    private var chunks: RTMPChunkWriter
+    private let sent = Mutex(AttemptProgress())
 
     let url: RTMPURL
     let report: Report
-    let writer: RTMPWriter
-    private let packets: PacketQueue
-    /// Let go at the end: the last holder's release closes it.
-    private var socket: TCPSocket?
-    private let wakes = Atomic<Bool>(false)
-    private let sent = Mutex(AttemptProgress())
-
-    private var phase = Phase.attached
-    private var chunks: RTMPChunkWriter
-    private var timeline = RTMPTimeline()
-    private var outbound = OutboundBuffer()
     var inbound: RTMPBackChannel
     private var readSource: (any DispatchSourceRead)?
     private var writeSource: (any DispatchSourceWrite)?
-    private var isWriteArmed = false
-    private var lastProgress: Int64 = 0
     private var isWatching = false
     private var leftAt: Int64 = 0
+    var notices = NoticeLimit()
+    var wasAskedToMove = false
 
     /// A connection over `socket` that has been handed over; it writes its headers when it goes live.
     init(
@@ -63,11 +66,6 @@ final class RTMPConnection: @unchecked Sendable {
     /// Begins to send what is queued. Any thread.
     func goLive() { writer.queue.async { self.begin() } }
 
-    /// Something is queued. Any thread; one atomic exchange if a wake is under way already.
-    func wake() {
-        if !wakes.exchange(true, ordering: .acquiringAndReleasing) { writer.wake(self) }
-    }
-
     /// Sends everything queued, then ends the stream. Any thread.
     func drain() {
         writer.queue.async {
@@ -82,10 +80,9 @@ final class RTMPConnection: @unchecked Sendable {
     /// Ends at once with a reset. Any thread.
     func abandon() { writer.queue.async { self.close(reset: true) } }
 
-    /// The writer's answer to a wake.
-    func serveWake() {
-        wakes.store(false, ordering: .releasing)
-        if phase == .live || phase == .draining { service() }
+    /// The writer was woken at `now`. A connection whose socket is full goes on when that has room.
+    func serve(now: Int64) {
+        if phase == .live || phase == .draining, !isWriteArmed { service(now: now) }
     }
 }
 
@@ -93,6 +90,7 @@ extension RTMPConnection {
     private func begin() {
         guard phase == .attached, let socket else { return }
         phase = .live
+        writer.add(self)
         lastProgress = SystemClock().now
         let source = DispatchSource.makeReadSource(fileDescriptor: socket.descriptor, queue: writer.queue)
         // The handler holds the connection until the source is cancelled, and the source holds the descriptor open.
@@ -105,46 +103,52 @@ extension RTMPConnection {
     }
 
     /// Sends until the queue is empty or the socket full.
-    private func service() {
+    private func service(now: Int64 = SystemClock().now) {
         dispatchPrecondition(condition: .onQueue(writer.queue))
         guard phase != .closed, let socket else { return }
+        if outbound.isEmpty { lastProgress = now }
+        switch writer.shared.withLock({ shared in pump(into: socket, &shared, now: now) }) {
+        case .wouldBlock: armWriteSource()
+        case .failed(let code): fail("sending to \(url): \(socket.reason(code))")
+        case .closed: break
+        case .bytes:
+            disarmWriteSource()
+            if phase == .draining { leave() }
+        }
+    }
+
+    /// What ``service(now:)`` does with the socket; `.bytes` when everything went out.
+    private func pump(into socket: TCPSocket, _ shared: inout RTMPWriter.Shared, now: Int64) -> TCPSocket.Outcome {
+        // Who has nothing pending borrows the writer's buffer, which is in the processor's cache.
+        if outbound.isEmpty { swap(&outbound, &shared.outbound) }
+        defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
         var (bytes, pictures) = (0, 0)
-        defer { account(bytes: bytes, pictures: pictures) }
-        while true {
-            fill()
-            if outbound.isEmpty { break }
-            switch socket.send(outbound) {
-            case .bytes(let count):
-                bytes += count
-                pictures += outbound.consume(count)
-                lastProgress = SystemClock().now
-            case .wouldBlock:
-                armWriteSource()
-                return
-            case .closed: return
-            case .failed(let code):
-                fail("sending to \(url): \(TCPSocket.message(code))")
-                return
-            }
+        defer {
+            sent.withLock { ($0.bytes, $0.frames) = ($0.bytes + UInt64(bytes), $0.frames + UInt64(pictures)) }
         }
-        disarmWriteSource()
-        if phase == .draining { leave() }
+        var isAll = false
+        while !isAll || !outbound.isEmpty {
+            isAll = fill(&shared)
+            if outbound.isEmpty { continue }
+            let outcome = socket.send(outbound)
+            guard case .bytes(let count) = outcome else { return outcome }
+            bytes += count
+            pictures += outbound.consume(count)
+            lastProgress = now
+        }
+        return .bytes(bytes)
     }
 
-    private func fill() {
-        guard phase == .live || phase == .draining else { return }
-        if outbound.isEmpty { lastProgress = SystemClock().now }
-        while outbound.pendingBytes < Self.lowWaterBytes, let packet = packets.pop() {
-            chunks.append(timeline.message(for: packet), to: &outbound)
-        }
-    }
-
-    private func account(bytes: Int, pictures: Int) {
-        guard bytes > 0 else { return }
-        sent.withLock { progress in
-            progress.bytes += UInt64(bytes)
-            progress.frames += UInt64(pictures)
-        }
+    /// Takes packets until there is enough to send. Returns whether those were all.
+    private func fill(_ shared: inout RTMPWriter.Shared) -> Bool {
+        guard phase == .live || phase == .draining else { return true }
+        let room = Self.lowWaterBytes - outbound.pendingBytes
+        guard room > 0 else { return false }
+        let isAll = packets.pop(upTo: room, into: &shared.batch)
+        defer { shared.batch.removeAll(keepingCapacity: true) }
+        if isAll, chunks.append(shared.batch, on: &timeline, sharing: &shared, to: &outbound) { return true }
+        for packet in shared.batch { chunks.append(timeline.message(for: packet), to: &outbound) }
+        return isAll
     }
 
     func send(_ messages: [RTMPMessage]) {
@@ -163,6 +167,7 @@ extension RTMPConnection {
     private func close(reset: Bool) {
         guard phase != .closed else { return }
         phase = .closed
+        writer.remove(self)
         if reset { socket?.resetOnClose() }
         socket = nil
         readSource?.cancel()
@@ -212,7 +217,7 @@ extension RTMPConnection {
         isWatching = false
         guard !outbound.isEmpty else { return }
         if SystemClock().now - lastProgress >= Self.stallNanoseconds {
-            fail("\(url): the peer stopped reading for 15 s")
+            fail("\(url): the peer stopped reading for 13 s")
         } else {
             watchForStall()
         }
@@ -232,9 +237,9 @@ extension RTMPConnection {
         case .bytes: take(bytes, isFirst: false)
         case .wouldBlock: break
         case .closed where phase == .leaving: finished()
-        case .closed: fail("\(url): the server closed the connection")
+        case .closed: fail("\(url): \(socket.ending ?? "the server closed the connection")")
         case .failed where phase == .leaving: finished()
-        case .failed(let code): fail("\(url): \(TCPSocket.message(code))")
+        case .failed(let code): fail("\(url): \(socket.reason(code))")
         }
     }
 
@@ -246,7 +251,7 @@ extension RTMPConnection {
                 let kind = note.failureKind == .refused ? OutputFailure.Kind.refused : .lost
                 return fail("\(url): the server said \(note)", kind: kind)
             }
-            report(.notice(url.masking(note.description)))
+            tell(note)
         }
         if phase != .leaving { send(answer.replies) }
     }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where an RTMP output goes: `rtmp://[user:password@]host[:port]/app[/instance…]/key[?query]`.
+/// Where an RTMP output goes: `rtmp://[user:password@]host[:port]/app[/instance…]/key[?query]`, or the same with
+/// `rtmps://`, which is RTMP over TLS.
 ///
 /// It prints itself without its secrets, so that interpolation cannot leak them.
 public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Whether the connection is TLS.
+    public let isSecure: Bool
     /// The server's name or address; an IPv6 literal without brackets.
     public let host: String
-    /// The server's port; 1935 unless the address says otherwise.
+    /// The server's port; 1935, or 443 with TLS, unless the address says otherwise.
     public let port: UInt16
     /// The application with its instance, such as `live`.
     public let app: String
@@ -18,9 +21,8 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     /// The address in `text`.
     public init(_ text: String) throws(PublisherURLError) {
         let parts = try URLParts(text)
-        guard parts.scheme != "rtmps" else { throw PublisherURLError("RTMPS is not supported yet.") }
-        guard parts.scheme == "rtmp" else {
-            throw PublisherURLError("The address must begin with rtmp://.")
+        guard ["rtmp", "rtmps"].contains(parts.scheme) else {
+            throw PublisherURLError("The address must begin with rtmp:// or rtmps://.")
         }
         guard !parts.host.isEmpty else { throw PublisherURLError("The address has no host.") }
         let components = parts.path.split(separator: "/", omittingEmptySubsequences: false)
@@ -31,7 +33,8 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
             throw PublisherURLError("The address has no stream key; write rtmp://host/app/key.")
         }
         host = parts.host
-        port = parts.port ?? 1935
+        isSecure = parts.scheme == "rtmps"
+        port = parts.port ?? (isSecure ? 443 : 1935)
         app = components.dropLast().joined(separator: "/")
         key = String(last)
         query = parts.query
@@ -39,9 +42,21 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         password = parts.password
     }
 
+    /// The stream of `other` at another server.
+    init(isSecure: Bool, host: String, port: UInt16?, app: String, streamOf other: RTMPURL) {
+        self.isSecure = isSecure
+        self.host = host
+        self.port = port ?? (isSecure ? 443 : 1935)
+        self.app = app
+        key = other.key
+        query = other.query
+        user = other.user
+        password = other.password
+    }
+
     /// The address without user, password and query, and of the key at most its first two characters.
     public var description: String {
-        "rtmp://\(authority)/\(app)/\(URLParts.masked(key))"
+        "\(connectURL.prefix { $0 != "?" })/\(URLParts.masked(key))"
     }
 
     public var debugDescription: String { description }
@@ -50,11 +65,12 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     public var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
     private var authority: String {
-        port == 1935 ? URLParts.bracketed(host) : "\(URLParts.bracketed(host)):\(port)"
+        let isUsual = port == (isSecure ? 443 : 1935)
+        return isUsual ? URLParts.bracketed(host) : "\(URLParts.bracketed(host)):\(port)"
     }
 
     /// What `connect` names as `tcUrl` (Adobe RTMP 1.0, 7.2.1.1).
-    var connectURL: String { "rtmp://\(authority)/\(app)" }
+    var connectURL: String { "\(isSecure ? "rtmps" : "rtmp")://\(authority)/\(app)" }
 
     /// What `publish` names: the key, and the query, which is where servers take tokens from.
     var playPath: String { query.map { "\(key)?\($0)" } ?? key }

@@ -92,7 +92,7 @@ enum SRTOption: String, CaseIterable, Sendable {
     static func named(_ name: String) throws(PublisherURLError) -> SRTOption {
         let lowered = name.lowercased()
         if let option = SRTOption(rawValue: lowered) ?? aliases[lowered] { return option }
-        let known = allCases.map(\.rawValue) + aliases.keys + ["mode"]
+        let known = allCases.map(\.rawValue) + aliases.keys + ["mode", "callers", "localaddr", "localport"]
         let closest = known.min { ($0.distance(to: lowered), $0) < ($1.distance(to: lowered), $1) } ?? "latency"
         throw PublisherURLError("SRT has no option “\(name.prefix(40))”; did you mean “\(closest)”?")
     }

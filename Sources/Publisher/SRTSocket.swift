@@ -4,8 +4,9 @@ internal import CSRT
 internal import Dispatch
 internal import FanOut
 internal import Glibc
+internal import Synchronization
 
-/// The owner of one non-blocking SRT socket. `srt_close` may block, so it runs on a queue that nobody waits for.
+/// The owner of one non-blocking SRT socket. `srt_close` may block, so each close has a thread that nobody waits for.
 final class SRTSocket: Sendable {
     /// What a send came to.
     enum Outcome: Equatable {
@@ -25,43 +26,57 @@ final class SRTSocket: Sendable {
         srt_startup()
         srt_setloglevel(LOG_CRIT)  // its warnings would go to our standard error, unmasked
     }()
-    private static let closing = DispatchQueue(label: "relay.srt.close", attributes: .concurrent)
 
-    private let handle: SRTSOCKET
+    let handle: SRTSOCKET
+    /// What the library's callback of a listening socket reaches; it lives until the socket is closed.
+    private let admission: SRTAdmission?
+    private let isClosed = Atomic(false)
 
-    private init(owning handle: SRTSOCKET) { self.handle = handle }
-
-    /// Calls `body` when the sockets released before have been closed: the receiver has been told.
-    static func afterCloses(_ body: @escaping @Sendable () -> Void) {
-        closing.async(flags: .barrier, execute: body)
+    private init(owning handle: SRTSOCKET, admission: SRTAdmission? = nil) {
+        self.handle = handle
+        self.admission = admission
     }
 
-    deinit { Self.closing.async { [handle] in srt_close(handle) } }
+    deinit { close {} }
 
-    /// A fresh socket with the options of `url`.
-    convenience init(options url: SRTURL) throws(OutputFailure) {
+    /// A fresh socket with the options of `url`, for a stream of `bandwidth`. `admission` decides about callers, if the
+    /// socket is to listen.
+    convenience init(
+        options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
+    ) throws(OutputFailure) {
         _ = Self.library
         let handle = srt_create_socket()
         guard handle != SRT_INVALID_SOCK else { throw Self.failure("srt_create_socket", url) }
-        self.init(owning: handle)
+        self.init(owning: handle, admission: admission)
         set(SRTO_SNDSYN, false)
         set(SRTO_RCVSYN, false)
         set(SRTO_SENDER, CInt(1))
         set(SRTO_LATENCY, CInt(200))
+        set(SRTO_IPV6ONLY, CInt(0))  // without it the library does not bind to `::`
+        set(SRTO_RENDEZVOUS, url.mode == .rendezvous)
+        if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
+        if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
+        if bandwidth.isLimited {  // what the address gives of these overrides it below
+            set(SRTO_MAXBW, Int64(0))
+            set(SRTO_INPUTBW, bandwidth.input)
+            set(SRTO_OHEADBW, bandwidth.overhead)
+        }
         // In a fixed order, so that a special latency overrides the common one whatever the order in the address.
         for option in SRTOption.allCases {
             if let value = url.options[option], !apply(value, to: option.symbol) {
-                throw Self.failure("the option \(option.rawValue)", url)
+                let text = url.masking("\(url): the option \(option.rawValue): \(Self.lastError)")
+                throw OutputFailure(.refused, step: "connect", reason: text)
             }
         }
     }
 
     @discardableResult
-    private func set<Value>(_ option: SRT_SOCKOPT, _ value: Value) -> Bool {
+    func set<Value>(_ option: SRT_SOCKOPT, _ value: Value) -> Bool {
         withUnsafeBytes(of: value) { srt_setsockflag(handle, option, $0.baseAddress, Int32($0.count)) == 0 }
     }
 
-    private func apply(_ value: SRTOptionValue, to option: SRT_SOCKOPT) -> Bool {
+    /// Sets one option of an address. False if the library does not take it.
+    func apply(_ value: SRTOptionValue, to option: SRT_SOCKOPT) -> Bool {
         switch value {
         case .integer(let number): set(option, number)
         case .wide(let number): set(option, number)
@@ -72,30 +87,55 @@ final class SRTSocket: Sendable {
         }
     }
 
-    private static func failure(_ operation: String, _ url: SRTURL) -> OutputFailure {
-        OutputFailure(.unreachable, step: "connect", reason: url.masking("\(url): \(operation): \(lastError)"))
+    static func failure(_ operation: String, _ url: SRTURL, step: String = "connect") -> OutputFailure {
+        OutputFailure(.unreachable, step: step, reason: url.masking("\(url): \(operation): \(lastError)"))
     }
 
     private static var lastError: String { String(cString: srt_getlasterror_str()) }
+
+    /// Closes the socket, once, and calls `completion` on any thread when the peer has been told. Does not block.
+    func close(_ completion: @escaping @Sendable () -> Void) {
+        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return completion() }
+        let work: @Sendable () -> Void = { [handle, admission] in
+            srt_close(handle)
+            withExtendedLifetime(admission) {}
+            completion()
+        }
+        if BlockingWork.start("relay.srt.close", work) != 0 {
+            DispatchQueue(label: "relay.srt.close").async(execute: work)
+        }
+    }
 }
 
+// MARK: Connecting
+
 extension SRTSocket {
+    /// Gives the socket its own address, where it matters.
+    func bind(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
+        let status = address.withSockaddr { srt_bind(handle, $0, Int32($1)) }
+        guard status != SRT_ERROR else {
+            throw Self.failure("srt_bind", url, step: url.mode == .listener ? "listening" : "connect")
+        }
+    }
+
     /// Begins to call the receiver.
-    func connect(to address: addrinfo, url: SRTURL) throws(OutputFailure) {
-        guard srt_connect(handle, address.ai_addr, Int32(address.ai_addrlen)) != SRT_ERROR else {
-            throw Self.failure("srt_connect", url)
+    func connect(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
+        let status = address.withSockaddr { srt_connect(handle, $0, Int32($1)) }
+        guard status != SRT_ERROR else { throw Self.failure("srt_connect", url) }
+    }
+
+    /// Begins to wait for receivers' calls.
+    func listen(_ url: SRTURL) throws(OutputFailure) {
+        if let admission {
+            let opaque = Unmanaged.passUnretained(admission).toOpaque()  // it is released after the close
+            srt_listen_callback(handle, SRTAdmission.callback, opaque)
+        }
+        guard srt_listen(handle, CInt(clamping: url.maximumCallers)) != SRT_ERROR else {
+            throw Self.failure("srt_listen", url, step: "listening")
         }
     }
 
-    /// Begins to wait for a receiver's call.
-    func listen(at address: addrinfo, url: SRTURL) throws(OutputFailure) {
-        guard srt_bind(handle, address.ai_addr, Int32(address.ai_addrlen)) != SRT_ERROR else {
-            throw Self.failure("srt_bind", url)
-        }
-        guard srt_listen(handle, 1) != SRT_ERROR else { throw Self.failure("srt_listen", url) }
-    }
-
-    /// The receiver that has called, if one has.
+    /// A receiver that has called, if one has.
     func accept() -> SRTSocket? {
         let accepted = srt_accept(handle, nil, nil)
         guard accepted != SRT_INVALID_SOCK else { return nil }
@@ -124,13 +164,25 @@ extension SRTSocket {
             case SRT_REJ_TIMEOUT.rawValue, SRT_REJ_UNKNOWN.rawValue, SRT_REJ_SYSTEM.rawValue: .unreachable
             default: .rejected
             }
-        return OutputFailure(kind, step: "connect", reason: url.masking("\(url): \(words)"))
+        let number = code >= 1000 ? " (code \(code))" : ""
+        return OutputFailure(kind, step: "connect", reason: url.masking("\(url): \(words)\(number)"))
     }
+}
 
-    /// Hands one message to the library, which copies it.
-    func send(_ message: [UInt8]) -> Outcome {
+// MARK: Sending
+
+extension SRTSocket {
+    /// The library's clock, in microseconds; the one that ``send(_:at:)`` counts by.
+    static var now: Int64 { srt_time_now() }
+
+    /// Hands one message to the library, which copies it. A receiver plays messages out at the distances of their `time`s
+    /// (microseconds of ``now``), whenever they went over the network.
+    func send(_ message: [UInt8], at time: Int64) -> Outcome {
+        var control = SRT_MSGCTRL()
+        srt_msgctrl_init(&control)
+        control.srctime = time
         let count = message.withUnsafeBytes { bytes in
-            srt_sendmsg2(handle, bytes.bindMemory(to: CChar.self).baseAddress, Int32(bytes.count), nil)
+            srt_sendmsg2(handle, bytes.bindMemory(to: CChar.self).baseAddress, Int32(bytes.count), &control)
         }
         if count != SRT_ERROR { return .sent }
         var system: CInt = 0
@@ -138,37 +190,18 @@ extension SRTSocket {
         return code == SRT_EASYNCSND.rawValue ? .wouldBlock : .failed(Self.lastError)
     }
 
-    /// Media time that the library holds unacknowledged, in milliseconds, and the bytes of it.
-    var sendBuffer: (milliseconds: Int, bytes: Int) {
+    /// The time between the oldest and the newest message that the library holds unacknowledged, in milliseconds, and
+    /// the bytes from one to the other.
+    var sendBuffer: (milliseconds: Int64, bytes: Int) {
         var (blocks, bytes) = (0, 0)
         let time = srt_getsndbuffer(handle, &blocks, &bytes)
-        return (max(0, Int(time)), bytes)
+        return (max(0, Int64(time)), bytes)
     }
 
     /// How long the receiver holds what it gets, in milliseconds: the larger wish of both sides.
-    var receiverLatency: Int {
+    var receiverLatency: Int64 {
         var value: CInt = 0
         var length = CInt(MemoryLayout<CInt>.size)
-        return srt_getsockflag(handle, SRTO_PEERLATENCY, &value, &length) == 0 ? Int(value) : 0
-    }
-
-    /// The stream id that a caller named.
-    var streamID: String {
-        withUnsafeTemporaryAllocation(byteCount: 513, alignment: 1) { memory in
-            var length = CInt(512)
-            guard srt_getsockflag(handle, SRTO_STREAMID, memory.baseAddress, &length) == 0 else { return "" }
-            return String(decoding: memory.prefix(Int(max(0, length))), as: UTF8.self)
-        }
-    }
-
-    /// Numbers for display, by the names of ``AttemptProgress/details``.
-    func details() -> [String: Double] {
-        var stats = SRT_TRACEBSTATS()
-        guard srt_bistats(handle, &stats, 0, 1) == 0 else { return [:] }
-        return [
-            "rtt_ms": stats.msRTT, "send_rate_mbps": stats.mbpsSendRate, "snd_buf_ms": Double(stats.msSndBuf),
-            "retransmitted": Double(stats.pktRetransTotal), "dropped_bytes": Double(stats.byteSndDropTotal),
-            "latency_ms": Double(stats.msSndTsbPdDelay),
-        ]
+        return srt_getsockflag(handle, SRTO_PEERLATENCY, &value, &length) == 0 ? Int64(value) : 0
     }
 }

@@ -3,7 +3,7 @@
 public import FanOut
 public import Media
 
-/// An SRT receiver, called or awaited.
+/// An SRT receiver, called, awaited, or met halfway.
 public struct SRTTarget: OutputTarget {
     private let url: SRTURL
     private let name: String
@@ -20,6 +20,11 @@ public struct SRTTarget: OutputTarget {
     public func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
-        SRTAttempt(url: url, name: name, packets: queue, description: description, report: report)
+        switch url.mode {
+        case .caller, .rendezvous:
+            SRTCallAttempt(url: url, name: name, packets: queue, description: description, report: report)
+        case .listener:
+            SRTListenAttempt(url: url, name: name, packets: queue, description: description, report: report)
+        }
     }
 }

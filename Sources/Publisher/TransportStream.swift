@@ -6,26 +6,44 @@ internal import Media
 
 /// Makes an MPEG transport stream in messages of whole TS packets.
 ///
-/// Not thread-safe; it belongs to one attempt.
+/// PAT and PMT come every 100 ms and at each IDR picture, which also has an access unit delimiter, SPS and PPS. A PCR
+/// comes with each picture, and between them where 40 ms pass: with a low frame rate, and while pictures are missing.
+///
+/// Not thread-safe; it belongs to one session.
 final class TransportStream {
     /// Messages on their way out. A class, because libavformat's callback and the sender both reach it.
     private final class Outbox {
         var messages = Deque<[UInt8]>()
     }
 
+    /// libavformat's first stream, the picture's, which carries the PCR.
+    private static let clockPID: UInt16 = 0x100
+    /// The longest time between two PCRs (ETSI TR 101 290, 3.1: 40 ms), in 90 kHz ticks.
+    private static let clockInterval: Int64 = 3600
+    /// libavformat's `max_delay`: it adds twice that to all times and once that to a PCR, so that a PCR is that much before
+    /// the DTS at its side. It is the time that a decoder has to receive a picture.
+    private static let delay = Duration.milliseconds(50)
+
     private let outbox = Outbox()
     private let muxer: Muxer
+    private let frameTicks: Int64
+    private let audioTicks: Int64
     private var shift: Int64?
+    private var continuity: UInt8 = 0
+    /// The times of the newest picture and of the packet whose time the newest PCR is.
+    private var lastPicture: Int64?
+    private var lastClock: Int64 = 0
 
     /// A stream with both tracks of `description`, in messages of at most `messageBytes`.
     init(description: StreamDescription, messageBytes: Int) throws(MuxerFailure) {
         var options = Muxer.Options(format: "mpegts")
-        // PES packets of one frame, so that no sound waits for more; tables every 100 ms and at each IDR picture; a PCR
-        // 100 ms before the DTS at its side, which is time enough to receive a large picture.
+        // PES packets of one frame, so that no sound waits for more.
         options.values = ["pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20"]
         options.metadata = ["service_name": "relay", "service_provider": "relay"]
-        options.maximumDelay = .milliseconds(50)
+        options.maximumDelay = Self.delay
         options.bufferBytes = messageBytes
+        frameTicks = description.video.format.frameRate.timeBase.rescale(1, to: .mpegTS)
+        audioTicks = description.audio.format.timeBase.rescale(Int64(description.audio.frameLength), to: .mpegTS)
         muxer = try Muxer(options, description: description) { [outbox] bytes in
             outbox.messages.append([UInt8](bytes))
         }
@@ -37,14 +55,64 @@ final class TransportStream {
     /// Messages that are not sent yet.
     var count: Int { outbox.messages.count }
 
-    func removeFirst() { outbox.messages.removeFirst() }
+    /// Bytes that are not sent yet.
+    var bytes: Int { outbox.messages.reduce(0) { $0 + $1.count } }
+
+    func removeFirst() {
+        let message = outbox.messages.removeFirst()
+        continuity = ClockReference.continuity(of: Self.clockPID, in: message) ?? continuity
+    }
 
     /// Adds a packet. All times move by one amount, so that the first is 1 s and none is negative; the distance of
     /// sound and picture stays exact to the tick.
     func write(_ packet: EncodedPacket) throws(MuxerFailure) {
-        let start = shift ?? 90_000 - packet.timeBase.rescale(packet.dts, to: .mpegTS)
+        let time = packet.timeBase.rescale(packet.dts, to: .mpegTS)
+        let start = shift ?? 90_000 - time
         shift = start
-        try muxer.write(packet, shift: start)
+        switch packet.track {
+        case .video:
+            let first = count
+            try muxer.write(packet, shift: start)
+            (lastPicture, lastClock) = (time + start, time + start)
+            if frameTicks > Self.clockInterval {
+                flush()
+                addClocks(behind: first)
+            }
+        case .audio:
+            bridge(until: time + start)
+            try muxer.write(packet, shift: start)
+        }
+    }
+
+    /// Puts PCRs between the messages of a picture, the first of which is number `first`: they will be sent while its
+    /// time passes.
+    private func addClocks(behind first: Int) {
+        let messages = count - first
+        let clocks = Int((frameTicks - 1) / Self.clockInterval)
+        guard messages > 0 else { return }
+        // From the last one on, so that no position moves.
+        for number in (1...clocks).reversed() {
+            insertClock(
+                at: first + max(1, messages * number / (clocks + 1)),
+                time: lastClock + frameTicks * Int64(number) / Int64(clocks + 1))
+        }
+    }
+
+    /// Where a picture is overdue, the sound at `time` gets a PCR in front of it, if the next sound would be too late for one.
+    private func bridge(until time: Int64) {
+        guard let lastPicture, time - lastPicture > frameTicks else { return }
+        guard time + audioTicks - lastClock > Self.clockInterval else { return }
+        flush()
+        lastClock = time
+        insertClock(at: count, time: time)
+    }
+
+    private func insertClock(at index: Int, time: Int64) {
+        let before = outbox.messages[..<index].reversed().lazy
+            .compactMap { ClockReference.continuity(of: Self.clockPID, in: $0) }.first
+        let packet = ClockReference.packet(
+            pid: Self.clockPID, continuity: before ?? continuity, time: time + TimeBase.mpegTS.ticks(Self.delay))
+        outbox.messages.insert(packet, at: index)
     }
 
     /// Completes the last message, however short.

@@ -67,6 +67,10 @@ struct RelayCommand: ParsableCommand {
         let terminal = Terminal(format: operation.logFormat, showsStatus: !operation.noStatus)
         let level = operation.verbose ? Logger.Level.debug : .info
         LoggingSystem.bootstrap { RelayLogHandler(label: $0, terminal: terminal, logLevel: level) }
+        let limit = DescriptorLimit.raise()
+        if let shortage = DescriptorLimit.shortage(outputs: configuration.outputs.count, limit: limit) {
+            throw ValidationError(shortage)
+        }
         let status = Session(configuration, terminal: terminal).run()
         terminal.close()
         throw status.code

@@ -55,6 +55,22 @@ struct FanOutTests {
         #expect(collector.wakes.count == collector.packets.filter { $0.track == .video }.count)
     }
 
+    @Test("Sound is handed on with the picture behind it, and what is left at the end")
+    func soundWaits() {
+        let hub = FanOut()
+        let collector = Collector()
+        hub.add(collector)
+        hub.publish(Packets.video(0, key: true))
+        for index in 0..<3 { hub.publish(Packets.audio(Int64(index))) }
+        #expect(collector.packets.map(\.track) == [.video])
+        hub.publish(Packets.video(1))
+        #expect(collector.packets.map(\.track) == [.video, .audio, .audio, .video])
+        #expect(collector.wakes == [1, 4])
+        hub.publish(Packets.audio(3))
+        hub.finish()
+        #expect(collector.packets.map(\.track) == [.video, .audio, .audio, .video, .audio, .audio])
+    }
+
     @Test("A consumer that comes or goes is not felt by the others")
     func comesAndGoes() {
         let hub = FanOut()

@@ -28,6 +28,20 @@ struct PacketQueueTests {
         #expect(queue.status.drops.isEmpty)
     }
 
+    @Test("Taken in batches, packets come in order up to the bytes asked for, and the last batch says so")
+    func batches() {
+        let queue = connectedQueue()
+        for packet in Packets.video(1..<8) { queue.push(packet) }
+        var batch: [EncodedPacket] = []
+        #expect(!queue.pop(upTo: 250, into: &batch))
+        #expect(batch.map(\.pts) == [1, 2, 3])
+        #expect(!queue.pop(upTo: 0, into: &batch))
+        #expect(queue.pop(upTo: 1_000_000, into: &batch))
+        #expect(batch.map(\.pts) == Array(1..<8))
+        #expect(queue.status.bytes == 0)
+        #expect(queue.pop(upTo: 1, into: &batch))
+    }
+
     @Test("An output that connects late begins at the newest keyframe")
     func trimsToTheNewestKeyframe() {
         let queue = PacketQueue(limits: .live)
@@ -152,5 +166,22 @@ struct PacketQueueTests {
         queue.disconnected()
         queue.push(Packets.video(61))
         #expect(queue.status.droppedFrames == 1)
+    }
+
+    @Test("After a stall the stream goes on at the newest keyframe, and sound goes on without one")
+    func skipping() {
+        let queue = connectedQueue()
+        for packet in [Packets.video(1), Packets.audio(2), Packets.video(4, key: true), Packets.video(5)] {
+            queue.push(packet)
+        }
+        queue.skip()
+        #expect(queue.drain().map(\.pts) == [4, 5])
+        #expect(queue.status.drops == [.overflow: 2])
+        queue.push(Packets.video(6))
+        queue.skip()
+        for packet in [Packets.video(7), Packets.audio(12), Packets.video(8, key: true)] { queue.push(packet) }
+        #expect(queue.drain().map(\.pts) == [12 * 1024, 8])
+        queue.skip()
+        #expect(!queue.needsKeyframe)
     }
 }

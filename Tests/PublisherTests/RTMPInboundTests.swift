@@ -112,20 +112,4 @@ import Testing
         #expect(AMF0Reader.values(deep).isEmpty)
         #expect(AMF0Reader.values([0x0A, 0xFF, 0xFF, 0xFF, 0xFF]) == [])
     }
-
-    @Test("A refusal that will not pass by itself is told apart")
-    func refusals() {
-        for (code, kind) in [
-            ("NetStream.Publish.BadName", "rejected"), ("NetStream.Publish.Denied", "refused"),
-            ("NetConnection.Connect.Rejected: [ code=403 need auth ]", "refused"),
-        ] {
-            var writer = AMF0Writer()
-            writer.write("_error")
-            writer.write(1)
-            writer.writeNull()
-            writer.writeArray([("code", .string(code))])
-            #expect(RTMPServerNote(command: writer.bytes)?.failureKind.rawValue == kind)
-            #expect(RTMPServerNote(command: writer.bytes)?.isError == true)
-        }
-    }
 }

@@ -12,6 +12,8 @@ import Testing
             ("rtmp://h:1936/live2/abcd-efgh", "h", 1936, "live2", "abcd-efgh"),
             ("rtmp://[::1]:21000/app/inst/k?token=1&x=a/b", "::1", 21000, "app/inst", "k?token=1&x=a/b"),
             ("RTMP://user:p%40ss@h/app/key", "h", 1935, "app", "key"),
+            ("rtmps://h/live/key", "h", 443, "live", "key"),
+            ("rtmps://h:1935/live/key", "h", 1935, "live", "key"),
         ])
     func parses(text: String, host: String, port: Int, app: String, playPath: String) throws {
         let url = try RTMPURL(text)
@@ -32,8 +34,8 @@ import Testing
     @Test(
         "A bad address is refused in one sentence",
         arguments: [
-            ("rtmps://h/live/key", "RTMPS is not supported yet."),
-            ("http://h/live/key", "must begin with rtmp://"),
+            ("rtmpt://h/live/key", "must begin with rtmp:// or rtmps://"),
+            ("http://h/live/key", "must begin with rtmp:// or rtmps://"),
             ("h/live/key", "no scheme"),
             ("rtmp:///live/key", "no host"),
             ("rtmp://h", "no app"),
@@ -57,6 +59,8 @@ import Testing
             ("rtmp://bob:hunter22@h/live/abcdef123?token=tttt", "rtmp://h/live/ab***"),
             ("rtmp://h:1936/live/short", "rtmp://h:1936/live/***"),
             ("rtmp://[::1]/live/sixsix", "rtmp://[::1]/live/si***"),
+            ("rtmps://bob:hunter22@h:443/live/abcdef123", "rtmps://h/live/ab***"),
+            ("rtmps://h:1935/live/short", "rtmps://h:1935/live/***"),
         ])
     func masks(text: String, shown: String) throws {
         let url = try RTMPURL(text)
@@ -68,6 +72,36 @@ import Testing
                 #expect(!form.contains(secret))
             }
         }
+    }
+
+    @Test("The server is told which scheme and port it was called by")
+    func connectURL() throws {
+        #expect(try RTMPURL("rtmps://h/live/k").connectURL == "rtmps://h/live")
+        #expect(try RTMPURL("rtmps://h:1935/live/k").connectURL == "rtmps://h:1935/live")
+        #expect(try RTMPURL("rtmp://h:443/live/k").connectURL == "rtmp://h:443/live")
+    }
+
+    @Test(
+        "A server that wants the stream elsewhere is followed with the same key, but not out of TLS",
+        arguments: [
+            ("rtmp://a/live/k?t=1", "rtmp://b:1936/other", "rtmp://b:1936/other"),
+            ("rtmp://a/live/k?t=1", "rtmps://b/other", "rtmps://b/other"),
+            ("rtmp://a:1936/live/inst/k?t=1", "/app2", "rtmp://a:1936/app2"),
+            ("rtmp://a:1936/live/k?t=1", "//192.0.2.1/app2/", "rtmp://192.0.2.1/app2"),
+            ("rtmp://a/live/inst/k?t=1", "other", "rtmp://a/live/other"),
+            ("rtmps://a/live/k?t=1", "rtmps://[::1]:4/live?node=2", "rtmps://[::1]:4/live?node=2"),
+            ("rtmps://a/live/k?t=1", "//b/live", "rtmps://b/live"),
+            ("rtmps://a/live/k?t=1", "rtmp://a/live", nil),
+            ("rtmp://a/live/k?t=1", "http://a/live", nil),
+            ("rtmp://a/live/k?t=1", "rtmp://a", nil),
+            ("rtmp://a/live/k?t=1", "rtmp://a:0/x", nil),
+            ("rtmp://a/live/k?t=1", "", nil),
+        ] as [(String, String, String?)])
+    func redirection(from: String, to reference: String, connects: String?) throws {
+        let moved = try RTMPURL(from).redirected(to: reference)
+        #expect(moved?.connectURL == connects)
+        if let moved { #expect(moved.playPath == "k?t=1") }
+        if let moved { #expect(!"\(moved)".contains("node")) }
     }
 
     @Test("A server's words are masked")
@@ -112,7 +146,6 @@ import Testing
             ("srt://h", "no port"),
             ("srt://h:70000", "bad port"),
             ("srt://:9000?mode=caller", "no host"),
-            ("srt://h:9000?mode=rendezvous", "not supported yet"),
             ("srt://h:9000?latancy=20", "did you mean “latency”"),
             ("srt://h:9000?passphrase=secret", "10 to 79"),
             ("srt://h:9000?passphrase=" + String(repeating: "x", count: 80), "79"),

@@ -9,6 +9,7 @@
 #include <libavutil/channel_layout.h>
 #include <libavutil/display.h>
 #include <libavutil/imgutils.h>
+#include <libavutil/md5.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
 #include <libswresample/swresample.h>
@@ -41,6 +42,14 @@ static inline void relay_parameters_set_channels(AVCodecParameters *parameters, 
 #else
     parameters->channels = channels;
     parameters->channel_layout = (uint64_t)av_get_default_channel_layout(channels);
+#endif
+}
+
+static inline int relay_parameters_channels(const AVCodecParameters *parameters) {
+#if RELAY_HAS_CHANNEL_LAYOUT
+    return parameters->ch_layout.nb_channels;
+#else
+    return parameters->channels;
 #endif
 }
 
@@ -151,3 +160,6 @@ static const int relay_profile_aac_low = AV_PROFILE_AAC_LOW;
 #else
 static const int relay_profile_aac_low = FF_PROFILE_AAC_LOW;
 #endif
+
+// The length is an int before FFmpeg 5 and a size_t since.
+static inline void relay_md5(uint8_t *digest, const uint8_t *bytes, size_t count) { av_md5_sum(digest, bytes, count); }

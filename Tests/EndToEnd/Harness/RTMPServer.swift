@@ -6,7 +6,7 @@ import Synchronization
 /// nginx with its RTMP module, in one process, recording what it receives to FLV files.
 final class RTMPServer: Sendable {
     private let host: String
-    private let port: Int
+    let port: Int
     private let directory: TemporaryDirectory
     private let process = Mutex<ChildProcess?>(nil)
 
@@ -43,7 +43,7 @@ final class RTMPServer: Sendable {
 
     /// Without `-e` nginx also opens the log that was compiled in. Before 1.19.5 it does not know the flag, and only
     /// complains where it may not write there.
-    private static func errorLog() async throws -> [String] {
+    static func errorLog() async throws -> [String] {
         let help = try ChildProcess("nginx", ["-h"])
         try await help.ending(within: .seconds(5))
         return (help.output + help.errors).contains("-e filename") ? ["-e", "stderr"] : []
@@ -61,7 +61,7 @@ final class RTMPServer: Sendable {
         """
     }
 
-    private static var modules: String {
+    static var modules: String {
         ["/usr/lib/nginx/modules", "/usr/lib64/nginx/modules", "/usr/share/nginx/modules"]
             .first { FileManager.default.fileExists(atPath: "\($0)/ngx_rtmp_module.so") } ?? "modules"
     }

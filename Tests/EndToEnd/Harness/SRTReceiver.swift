@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+
 /// srt-live-transmit, writing what it receives to a transport stream file.
 final class SRTReceiver: Sendable {
     /// Who calls whom.
     enum Role: String {
         case listener
         case caller
+        case rendezvous
     }
 
-    private let port: Int
+    let port: Int
+    private let latency: Int
     private let directory: TemporaryDirectory
     private let process: ChildProcess
-    private let role: Role
 
-    /// Starts a receiver. `options` are those of the address, such as `passphrase=…`.
-    init(_ role: Role = .listener, port: Int? = nil, options: String = "") async throws {
+    /// Starts a receiver. `port` is its own if it listens, else relay's. `options` are those of the address, such as
+    /// `passphrase=…`.
+    init(_ role: Role = .listener, port: Int? = nil, latency: Int = 200, options: String = "") async throws {
         let port = try port ?? Ports.free()
-        (self.port, self.role) = (port, role)
+        (self.port, self.latency) = (port, latency)
         directory = try TemporaryDirectory()
-        let query = "mode=\(role.rawValue)&latency=200" + (options.isEmpty ? "" : "&" + options)
+        let query = "mode=\(role.rawValue)&latency=\(latency)" + (options.isEmpty ? "" : "&" + options)
         process = try ChildProcess(
             "srt-live-transmit", ["-v", "-a", "no", "srt://127.0.0.1:\(port)?\(query)", "file://con"],
             output: directory.file("received.ts"))
@@ -33,12 +37,39 @@ final class SRTReceiver: Sendable {
 
     /// Where to send to.
     func url(options: String = "") -> String {
-        "srt://127.0.0.1:\(port)?latency=200" + (options.isEmpty ? "" : "&" + options)
+        "srt://127.0.0.1:\(port)?latency=\(latency)" + (options.isEmpty ? "" : "&" + options)
     }
+
+    /// Everything received so far.
+    var file: String { directory.file("received.ts") }
+
+    /// Waits until this much arrived.
+    func hasReceived(bytes: Int, within limit: Duration) async throws {
+        try await eventually("\(bytes) bytes arrive by SRT", within: limit) {
+            if fileSize(file) >= bytes { return true }
+            guard process.isRunning else { throw HarnessFailure("srt-live-transmit ended: \(process.errors)") }
+            return false
+        }
+    }
+
+    /// Stops it in its tracks.
+    func freeze() { process.signal(SIGSTOP) }
+
+    /// Undoes ``freeze()``.
+    func thaw() { process.signal(SIGCONT) }
+
+    /// Kills it, as a crash would.
+    func kill() async throws {
+        process.signal(SIGKILL)
+        try await process.ending(within: .seconds(5))
+    }
+
+    /// Waits until it is sent away or gives up.
+    func ends(within limit: Duration) async throws { try await process.ending(within: limit) }
 
     /// Waits for the end of the connection, and returns the file with all that was received.
     func recording() async throws -> String {
         try await process.ending(within: .seconds(10))
-        return directory.file("received.ts")
+        return file
     }
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// The coded packets of a file, in memory.
+struct Clip {
+    /// One picture, and in front of it the sound up to the next one: what a program publishes at one tick.
+    struct Beat {
+        var sound: [EncodedPacket]
+        let picture: EncodedPacket
+    }
+
+    let description: StreamDescription
+    let beats: [Beat]
+    /// From the first picture to the end of the last one, in nanoseconds.
+    let length: Int64
+
+    /// Reads all of `path`, which begins with a keyframe.
+    init(path: String) throws {
+        let demuxer = try Demuxer(url: path, options: .init(), interrupter: Interrupter(), subject: path)
+        guard let description = demuxer.codedDescription, let video = demuxer.bestVideo, let audio = demuxer.bestAudio
+        else { throw BenchError("\(path) is not H.264 with AAC in MP4 or FLV") }
+        var pictures: [EncodedPacket] = []
+        var sound: [EncodedPacket] = []
+        while let box = try demuxer.readPacket() {
+            if box.streamIndex == video.index, let packet = box.encodedPacket(of: video) { pictures.append(packet) }
+            if box.streamIndex == audio.index, let packet = box.encodedPacket(of: audio) { sound.append(packet) }
+        }
+        guard let first = pictures.first, let last = pictures.last, first.isKeyframe else {
+            throw BenchError("\(path) does not begin with a keyframe")
+        }
+        self.description = description
+        let frame = (last.dtsNanoseconds - first.dtsNanoseconds) / Int64(max(1, pictures.count - 1))
+        length = last.dtsNanoseconds + frame - first.dtsNanoseconds
+        beats = Self.beats(pictures, sound, end: first.dtsNanoseconds + length)
+    }
+
+    private static func beats(_ pictures: [EncodedPacket], _ sound: [EncodedPacket], end: Int64) -> [Beat] {
+        var beats = pictures.map { Beat(sound: [], picture: $0) }
+        var index = 0
+        for packet in sound where packet.dtsNanoseconds < end {
+            while index + 1 < beats.count, beats[index + 1].picture.dtsNanoseconds <= packet.dtsNanoseconds {
+                index += 1
+            }
+            beats[index].sound.append(packet)
+        }
+        return beats
+    }
+}
+
+extension EncodedPacket {
+    /// The same packet `nanoseconds` later.
+    func delayed(by nanoseconds: Int64) -> EncodedPacket {
+        let ticks = TimeBase.nanoseconds.rescale(nanoseconds, to: timeBase)
+        return EncodedPacket(
+            track: track, pts: pts + ticks, dts: dts + ticks, duration: duration, timeBase: timeBase,
+            isKeyframe: isKeyframe, isDisposable: isDisposable, payload: payload)
+    }
+}
+
+/// Why a measurement is not possible.
+struct BenchError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

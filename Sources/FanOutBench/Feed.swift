@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Media
+internal import Synchronization
+
+/// Plays a clip again and again on a thread of its own, each beat at its time.
+final class Feed: Sendable {
+    /// When the latest pictures were published, by number; enough of them for the longest queue.
+    struct Published {
+        static let kept = 1024
+        var count = 0
+        var times = [Int64](repeating: 0, count: kept)
+    }
+
+    private let queue = DispatchQueue(label: "bench.feed", qos: .userInteractive)
+    private let done = DispatchSemaphore(value: 0)
+    private let isStopped = Atomic(false)
+    private let state = Mutex(Published())
+
+    /// Begins to hand `clip` to `publish`, at once.
+    func start(_ clip: Clip, publish: @escaping @Sendable (Clip.Beat, Int64) -> Void) {
+        queue.async {
+            let clock = SystemClock()
+            let begin = clock.now
+            let origin = clip.beats[0].picture.dtsNanoseconds
+            var lap: Int64 = 0
+            while true {
+                for beat in clip.beats {
+                    clock.sleep(until: begin + lap + beat.picture.dtsNanoseconds - origin)
+                    if self.isStopped.load(ordering: .relaxed) {
+                        self.done.signal()
+                        return
+                    }
+                    self.note(clock.now)
+                    publish(beat, lap)
+                }
+                lap += clip.length
+            }
+        }
+    }
+
+    /// Ends after the beat under way; blocks until then.
+    func stop() {
+        isStopped.store(true, ordering: .relaxed)
+        done.wait()
+    }
+
+    /// What was published so far.
+    var published: Published { state.withLock { $0 } }
+
+    private func note(_ time: Int64) {
+        state.withLock { state in
+            state.times[state.count % Published.kept] = time
+            state.count += 1
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+
+/// What one run found; printed as one line of JSON.
+struct Measurement: Codable {
+    /// `relay` or `floor`.
+    var kind: String
+    var outputs: Int
+    /// CPU seconds for each output and minute, in the window.
+    var cpuPerOutputMinute: Double
+    var windowSeconds: Double
+    /// Megabit a second to each output, in the window.
+    var megabitsPerOutput: Double
+    /// Seconds until all outputs were on air.
+    var secondsToLive: Double?
+    /// Pictures published, and the fewest that an output has sent, from the start to the end of the window.
+    var framesPublished: Int?
+    var framesSentByTheLeast: Int?
+    /// Packets that did not reach an output, over all outputs.
+    var drops: Int?
+    var reconnects: Int?
+    /// From the publishing of a picture until the kernel had its last byte, in milliseconds.
+    var delayMilliseconds: Delay?
+    /// Resident memory without outputs, in the window, and the difference.
+    var residentBefore: Double
+    var residentMegabytes: Double
+    var residentAdded: Double
+    var threads: Int
+    var threadsAtMost: Int?
+    var descriptors: Int
+
+    struct Delay: Codable {
+        var median: Double
+        var percentile99: Double
+        var maximum: Double
+        var samples: Int
+    }
+
+    func print() throws {
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        Swift.print(String(decoding: try encoder.encode(self), as: UTF8.self))
+    }
+}
+
+/// CPU time and wall time between two moments.
+struct Window {
+    private let cpu = ProcessUsage.cpuSeconds
+    private let start = ContinuousClock.now
+
+    var seconds: Double { (ContinuousClock.now - start) / .seconds(1) }
+
+    func cpuPerOutputMinute(outputs: Int) -> Double {
+        (ProcessUsage.cpuSeconds - cpu) / Double(max(1, outputs)) / (seconds / 60)
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import DequeModule
+internal import Media
+
+/// What connections send for a picture and the sound in front of it, headers and bodies in one piece of memory: made
+/// once, for all connections of a writer that are as far as each other.
+///
+/// Behind its first messages a connection's chunks hold nothing that is its own. So hundreds of connections read the same
+/// bytes and hold one reference each, in place of making headers of their own. A connection that lags behind must not
+/// come here: it would push out what the others need.
+struct RTMPBursts {
+    private struct Burst {
+        let packets: [EncodedPacket]
+        /// Milliseconds from each message to the one before it of its track.
+        let steps: [Int64]
+        let chunks: SharedBytes
+    }
+
+    /// The latest pictures of several programs.
+    private static let kept = 8
+
+    private var bursts = Deque<Burst>()
+
+    /// The chunks of `packets`, whose messages come `steps` after the ones before them. What is not there is made by
+    /// `make`, which appends them to a buffer.
+    mutating func chunks(
+        of packets: [EncodedPacket], steps: [Int64], make: (inout OutboundBuffer) -> Void
+    ) -> SharedBytes {
+        // The latest is the likeliest.
+        for index in bursts.indices.reversed() where bursts[index].packets.last === packets.last {
+            let isSame = bursts[index].packets.elementsEqual(packets, by: ===) && bursts[index].steps == steps
+            if isSame { return bursts[index].chunks }
+        }
+        var buffer = OutboundBuffer()
+        make(&buffer)
+        let burst = Burst(packets: packets, steps: steps, chunks: buffer.joined())
+        if bursts.count == Self.kept { bursts.removeFirst() }
+        bursts.append(burst)
+        return burst.chunks
+    }
+}

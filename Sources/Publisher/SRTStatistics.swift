@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSRT
+
+/// The numbers of an SRT connection that an operator sees, by the names of ``AttemptProgress/details``. Names do not
+/// change; `_total` counts from the connection's beginning.
+///
+/// | name | what it is (libsrt's own name) |
+/// |---|---|
+/// | `rtt_ms` | the round trip, smoothed (`msRTT`) |
+/// | `send_rate_mbps` | what goes out, retransmissions included (`mbpsSendRate`) |
+/// | `bandwidth_mbps` | what the path could carry, as the receiver estimates (`mbpsBandwidth`) |
+/// | `max_bw_mbps` | what the library may send at most (`mbpsMaxBW`) |
+/// | `packets_sent_total` | data packets, retransmissions included (`pktSentTotal`) |
+/// | `packets_sent_unique_total` | data packets without retransmissions (`pktSentUniqueTotal`) |
+/// | `packets_retransmitted_total` | data packets sent again (`pktRetransTotal`) |
+/// | `packets_lost_total` | data packets that the receiver reported lost (`pktSndLossTotal`) |
+/// | `dropped_bytes_total` | bytes that the library gave up as too late (`byteSndDropTotal`) |
+/// | `dropped_pictures_total` | pictures that these bytes are worth, rounded up |
+/// | `naks_received_total` | loss reports (`pktRecvNAKTotal`) |
+/// | `flight_packets` | data packets sent and not acknowledged (`pktFlightSize`) |
+/// | `flow_window_packets` | how many of them the receiver allows (`pktFlowWindow`) |
+/// | `snd_buf_ms` | media that waits for its acknowledgement (`msSndBuf`) |
+/// | `snd_buf_free_bytes` | room in the library's send buffer (`byteAvailSndBuf`) |
+/// | `latency_ms` | how long the receiver holds what it gets (`msSndTsbPdDelay`) |
+/// | `input_bw_mbps` | the stream's rate that the library was told (`SRTO_INPUTBW`) |
+///
+/// A listener shows the sum of what is counted and of `send_rate_mbps`, the worst caller's of the rest, and
+/// `callers`, `callers_total`, `callers_rejected_total`, and for the worst caller `caller_queue_ms` and
+/// `caller_dropped_frames`.
+enum SRTStatistics {
+    /// The numbers that add up over callers.
+    private static let sums: Set<String> = [
+        "send_rate_mbps", "packets_sent_total", "packets_sent_unique_total", "packets_retransmitted_total",
+        "packets_lost_total", "dropped_bytes_total", "dropped_pictures_total", "naks_received_total",
+    ]
+    /// The numbers of which the smallest is the worst.
+    private static let minima: Set<String> = ["bandwidth_mbps", "flow_window_packets", "snd_buf_free_bytes"]
+
+    /// Several callers' numbers as one.
+    static func merged(_ all: [[String: Double]]) -> [String: Double] {
+        guard var result = all.first else { return [:] }
+        for details in all.dropFirst() {
+            result.merge(details.map { ($0.key, $0.value) }, uniquingKeysWith: max)
+        }
+        for name in sums where result[name] != nil { result[name] = all.compactMap { $0[name] }.reduce(0, +) }
+        for name in minima where result[name] != nil { result[name] = all.compactMap { $0[name] }.min() }
+        return result
+    }
+}
+
+extension SRTSocket {
+    /// The numbers of the table above that the library counts.
+    func statistics() -> [String: Double] {
+        var stats = SRT_TRACEBSTATS()
+        guard srt_bistats(handle, &stats, 0, 1) == 0 else { return [:] }
+        return [
+            "rtt_ms": stats.msRTT, "send_rate_mbps": stats.mbpsSendRate, "bandwidth_mbps": stats.mbpsBandwidth,
+            "max_bw_mbps": stats.mbpsMaxBW, "packets_sent_total": Double(stats.pktSentTotal),
+            "packets_sent_unique_total": Double(stats.pktSentUniqueTotal),
+            "packets_retransmitted_total": Double(stats.pktRetransTotal),
+            "packets_lost_total": Double(stats.pktSndLossTotal),
+            "dropped_bytes_total": Double(stats.byteSndDropTotal),
+            "naks_received_total": Double(stats.pktRecvNAKTotal), "flight_packets": Double(stats.pktFlightSize),
+            "flow_window_packets": Double(stats.pktFlowWindow), "snd_buf_ms": Double(stats.msSndBuf),
+            "snd_buf_free_bytes": Double(stats.byteAvailSndBuf), "latency_ms": Double(stats.msSndTsbPdDelay),
+        ]
+    }
+
+    /// Tells the library the stream's rate, in bytes a second.
+    func setInputRate(_ rate: Int64) { set(SRTO_INPUTBW, rate) }
+
+    /// What retransmissions, the packet filter and a backlog may add to the stream's rate, in percent.
+    func setOverhead(_ percent: CInt) { set(SRTO_OHEADBW, percent) }
+}

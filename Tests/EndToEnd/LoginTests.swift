@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+extension Serial {
+    /// The logins of Adobe's and Limelight's servers.
+    @Suite("Logins")
+    struct LoginTests {
+        @Test("A user with the right password gets in, in three connections", arguments: LoginServer.Scheme.allCases)
+        func rightPassword(scheme: LoginServer.Scheme) async throws {
+            let server = try await LoginServer(scheme)
+            let result = try await RelayProcess.run(
+                Shape.small
+                    + ["--duration", "4s", "--rtmp", "rtmp://bob:correct-horse@127.0.0.1:\(server.port)/live/program"])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            try await eventually("the server has seen the end", within: .seconds(5)) { server.lines.count >= 3 }
+            #expect(server.lines.count == 3)
+            // All pictures and the decoder's configuration.
+            #expect(server.lines.last == "pictures 121")
+            #expect(!result.log.contains("horse") && !result.log.contains("bob"))
+        }
+
+        @Test(
+            "A wrong password, an unknown user and no user at all are refused, and shown as such",
+            arguments: LoginServer.Scheme.allCases)
+        func wrongPassword(scheme: LoginServer.Scheme) async throws {
+            let server = try await LoginServer(scheme)
+            for (login, reason) in [
+                ("bob:wrong-pony@", "the password is wrong"), ("eve:wrong-pony@", "does not know the user"),
+                ("", "wants a user and a password"),
+            ] {
+                let relay = try RelayProcess(
+                    Shape.small + ["--rtmp", "rtmp://\(login)127.0.0.1:\(server.port)/live/program"])
+                try await relay.says(reason, within: .seconds(10))
+                let result = try await relay.end(by: SIGTERM, within: .seconds(10))
+                #expect(result.log.contains("cause=refused"))
+                #expect(!result.log.contains("pony"))
+            }
+        }
+
+        @Test(
+            "FFmpeg, which logs in by its own code, gets into the same server", arguments: LoginServer.Scheme.allCases)
+        func ffmpeg(scheme: LoginServer.Scheme) async throws {
+            let server = try await LoginServer(scheme)
+            try await run(
+                "ffmpeg",
+                ["-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc=size=160x120:rate=10:duration=2"]
+                    + ["-c:v", "flv", "-f", "flv"]
+                    + ["rtmp://bob:correct-horse@127.0.0.1:\(server.port)/live/program"])
+            try await eventually("the server has seen the end", within: .seconds(5)) {
+                server.lines.contains { $0.hasPrefix("pictures") }
+            }
+            #expect(server.lines.last == "pictures 20")
+        }
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+extension Serial {
+    /// SRT in all its modes, against srt-live-transmit.
+    @Suite("SRT")
+    struct SRTTests {
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        private func start(_ seconds: Int, _ arguments: [String]) throws -> RelayProcess {
+            try RelayProcess(Shape.small + ["--duration", "\(seconds)s"] + arguments)
+        }
+
+        /// A program of 4 Mbit/s, which the buffers of a connection cannot hide for long.
+        private func startHeavy(_ seconds: Int, _ arguments: [String]) async throws -> RelayProcess {
+            let clip = try await Clip.noisy(seconds: seconds, in: directory)
+            return try RelayProcess(
+                ["--input", clip, "--preset", "ultrafast", "--video-bitrate", "4M", "--duration", "\(seconds)s"]
+                    + arguments)
+        }
+
+        private func listens(at port: Int) async throws {
+            try await eventually("relay listens", within: .seconds(5)) { Ports.isUsed(port, by: "udp") }
+        }
+
+        /// Every picture from a keyframe to the program's last, and nothing lost on the way.
+        private func checkWhole(_ path: String, last: UInt32, atLeast count: Int) async throws {
+            #expect(try Continuity.errors(path).isEmpty)
+            #expect(try await Probe.firstFlags(path).hasPrefix("K"))
+            #expect(try await Probe.complaints(path).isEmpty)
+            let frames = try await DecodedFrames(path)
+            #expect(frames.breaks.isEmpty)
+            #expect(frames.span?.upperBound == last)
+            #expect(frames.counters.count >= count)
+        }
+
+        /// Pictures may be missing, but each that is there can be decoded, and the last is there.
+        private func checkDecodable(_ path: String, last: UInt32) async throws {
+            #expect(try Continuity.errors(path).isEmpty)
+            #expect(try await Probe.complaints(path).isEmpty)
+            let numbers = try await DecodedFrames(path).counters.compactMap(\.self)
+            #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })
+            #expect(numbers.last == last)
+        }
+
+        // MARK: Listening
+
+        @Test("Several receivers call one output, and a frozen one costs the other nothing")
+        func severalCallers() async throws {
+            let port = try Ports.free()
+            let relay = try await startHeavy(14, ["--srt", "srt://127.0.0.1:\(port)?mode=listener&latency=200"])
+            try await listens(at: port)
+            let healthy = try await SRTReceiver(.caller, port: port)
+            let frozen = try await SRTReceiver(.caller, port: port)
+            defer { frozen.thaw() }
+            try await healthy.hasReceived(bytes: 500_000, within: .seconds(10))
+            try await frozen.hasReceived(bytes: 100_000, within: .seconds(10))
+            frozen.freeze()
+            let before = fileSize(healthy.file)
+            try await healthy.hasReceived(bytes: before + 1_500_000, within: .seconds(10))
+            frozen.thaw()
+            let result = try await relay.finished(within: .seconds(40))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            try await checkWhole(try await healthy.recording(), last: 419, atLeast: 300)
+            try await checkDecodable(try await frozen.recording(), last: 419)
+        }
+
+        @Test("A receiver that leaves and calls again begins at a keyframe, and the port stays open meanwhile")
+        func callsAgain() async throws {
+            let port = try Ports.free()
+            let relay = try start(12, ["--srt", "srt://127.0.0.1:\(port)?mode=listener&latency=200"])
+            try await listens(at: port)
+            let first = try await SRTReceiver(.caller, port: port)
+            try await first.hasReceived(bytes: 50_000, within: .seconds(10))
+            try await first.kill()
+            #expect(Ports.isUsed(port, by: "udp"))
+            let second = try await SRTReceiver(.caller, port: port)
+            let result = try await relay.finished(within: .seconds(40))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("reconnects"), "\(result.log)")
+            try await checkWhole(try await second.recording(), last: 359, atLeast: 90)
+        }
+
+        @Test("A receiver that asks for another stream, or for more than there is room for, is sent away")
+        func streamIDs() async throws {
+            let port = try Ports.free()
+            let relay = try start(
+                8, ["--srt", "srt://127.0.0.1:\(port)?mode=listener&latency=200&streamid=one&callers=1"])
+            try await listens(at: port)
+            let stranger = try await SRTReceiver(.caller, port: port, options: "streamid=two")
+            try await stranger.ends(within: .seconds(5))
+            let receiver = try await SRTReceiver(.caller, port: port, options: "streamid=#!::r=one,m=request")
+            try await receiver.hasReceived(bytes: 10_000, within: .seconds(5))
+            let second = try await SRTReceiver(.caller, port: port, options: "streamid=one")
+            try await second.ends(within: .seconds(5))
+            let result = try await relay.finished(within: .seconds(30))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(result.log.contains("1404") && result.log.contains("1402"), "\(result.log)")
+            #expect(fileSize(stranger.file) == 0 && fileSize(second.file) == 0)
+            try await checkWhole(try await receiver.recording(), last: 239, atLeast: 90)
+        }
+
+        // MARK: Other ways to connect
+
+        @Test("Both sides call each other in a rendezvous")
+        func rendezvous() async throws {
+            let (ours, theirs) = (try Ports.free(), try Ports.free())
+            let receiver = try await SRTReceiver(.rendezvous, port: ours, options: "port=\(theirs)")
+            let url = "srt://127.0.0.1:\(theirs)?mode=rendezvous&latency=200&localaddr=127.0.0.1&localport=\(ours)"
+            let relay = try start(6, ["--srt", url])
+            let result = try await relay.finished(within: .seconds(30))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            try await checkWhole(try await receiver.recording(), last: 179, atLeast: 60)
+        }
+
+        @Test("AES with 256 bits arrives whole, and a wrong passphrase is refused without being shown")
+        func passphrases() async throws {
+            let receiver = try await SRTReceiver(options: "passphrase=correct-horse")
+            let right = receiver.url(options: "passphrase=correct-horse&pbkeylen=32")
+            let result = try await RelayProcess.run(Shape.small + ["--duration", "4s", "--srt", right])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            try await checkWhole(try await receiver.recording(), last: 119, atLeast: 120)
+
+            let other = try await SRTReceiver(options: "passphrase=correct-horse")
+            let wrong = other.url(options: "passphrase=wrong-battery&pbkeylen=32")
+            let relay = try start(6, ["--srt", wrong])
+            try await relay.says("cause=refused", within: .seconds(5))
+            let log = try await relay.end(by: SIGTERM, within: .seconds(10)).log
+            #expect(!log.contains("battery"), "\(log)")
+            #expect(fileSize(other.file) == 0)
+        }
+
+        @Test("Forward error correction is agreed upon")
+        func packetFilter() async throws {
+            let options = "packetfilter=fec,cols:10,rows:5"
+            let receiver = try await SRTReceiver(latency: 400, options: options)
+            let result = try await RelayProcess.run(
+                Shape.small + ["--duration", "4s", "--srt", receiver.url(options: options)])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            try await checkWhole(try await receiver.recording(), last: 119, atLeast: 120)
+        }
+
+        // MARK: Faults
+
+        @Test(
+            "A tenth of all packets is lost, and nothing is missing with a latency of 400 ms",
+            .enabled(if: PacketLoss.isPossible, "this needs root and iptables with its module statistic"))
+        func loss() async throws {
+            let receiver = try await SRTReceiver(latency: 400)
+            let loss = try PacketLoss(port: receiver.port, probability: 0.1)
+            let relay = try await startHeavy(15, ["--srt", receiver.url()])
+            let result = try await relay.finished(within: .seconds(40))
+            withExtendedLifetime(loss) {}
+            #expect(result.ending == .exited(0), "\(result.log)")
+            try await checkWhole(try await receiver.recording(), last: 449, atLeast: 450)
+        }
+
+        @Test("A receiver that is frozen for 3 s keeps its connection, and what it gets stays decodable")
+        func frozen() async throws {
+            let receiver = try await SRTReceiver()
+            defer { receiver.thaw() }
+            let relay = try await startHeavy(14, ["--srt", receiver.url()])
+            try await receiver.hasReceived(bytes: 500_000, within: .seconds(10))
+            receiver.freeze()
+            try await Task.sleep(for: .seconds(3))
+            receiver.thaw()
+            let result = try await relay.finished(within: .seconds(40))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("libsrt dropped"), "\(result.log)")
+            #expect(!result.log.contains("reconnects"), "\(result.log)")
+            try await checkDecodable(try await receiver.recording(), last: 419)
+        }
+
+        @Test("A killed receiver gets the program again, from a keyframe, when it is back")
+        func killed() async throws {
+            let receiver = try await SRTReceiver()
+            let port = receiver.port
+            let relay = try start(20, ["--srt", receiver.url()])
+            try await receiver.hasReceived(bytes: 50_000, within: .seconds(10))
+            try await receiver.kill()
+            try await relay.says("lost", within: .seconds(10))
+            let back = try await SRTReceiver(port: port)
+            try await back.hasReceived(bytes: 50_000, within: .seconds(10))
+            let result = try await relay.finished(within: .seconds(40))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            try await checkWhole(try await back.recording(), last: 599, atLeast: 60)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import FanOutBench
+
+@Suite("The delay that the fan-out benchmark finds")
+struct DelayProbeTests {
+    private func published(_ count: Int) -> Feed.Published {
+        var published = Feed.Published()
+        for picture in 0..<count { published.times[picture] = Int64(picture) * 33_000_000 }
+        published.count = count
+        return published
+    }
+
+    @Test("It is counted from the picture's publishing, also for an output that began later than the program")
+    func counts() throws {
+        var probe = DelayProbe(outputs: 2)
+        for picture in 0..<30 {
+            let base = Int64(picture) * 33_000_000
+            // Output 0 sends 2 ms after the publishing, output 1 has missed ten pictures and needs 5 ms.
+            probe.note(sent: picture, by: 0, at: base + 1_000_000, published: published(picture + 1))
+            probe.note(sent: picture + 1, by: 0, at: base + 2_000_000, published: published(picture + 1))
+            probe.note(sent: max(0, picture - 9), by: 1, at: base + 5_000_000, published: published(picture + 1))
+        }
+        let delay = try #require(probe.result)
+        #expect(delay.maximum == 5)
+        #expect(delay.samples == 30 + 20)
+        #expect(delay.median == 2)
+    }
+
+    @Test("Nothing sent, nothing found")
+    func empty() {
+        var probe = DelayProbe(outputs: 1)
+        probe.note(sent: 0, by: 0, at: 0, published: published(1))
+        #expect(probe.result == nil)
+    }
+}

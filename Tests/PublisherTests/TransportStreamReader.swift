@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a transport stream holds, read by the letter of ISO/IEC 13818-1 and without libavformat.
+struct TransportStreamReader {
+    /// One TS packet.
+    struct Packet {
+        let pid: Int
+        let continuity: Int
+        let beginsUnit: Bool
+        let isRandomAccess: Bool
+        /// In 27 MHz ticks.
+        let clock: Int64?
+        let payload: [UInt8]
+    }
+
+    let packets: [Packet]
+
+    init(_ bytes: [UInt8]) {
+        packets = stride(from: 0, to: bytes.count - 187, by: 188).compactMap {
+            Self.packet(Array(bytes[$0..<$0 + 188]))
+        }
+    }
+
+    private static func packet(_ bytes: [UInt8]) -> Packet? {
+        guard bytes[0] == 0x47 else { return nil }
+        let (hasField, hasPayload) = (bytes[3] & 0x20 != 0, bytes[3] & 0x10 != 0)
+        let field = hasField ? Int(bytes[4]) : -1
+        let flags = field > 0 ? bytes[5] : 0
+        var clock: Int64?
+        if flags & 0x10 != 0 {
+            let base = bytes[6...9].reduce(Int64(0)) { $0 << 8 | Int64($1) } << 1 | Int64(bytes[10] >> 7)
+            clock = base * 300 + Int64(bytes[10] & 1) << 8 + Int64(bytes[11])
+        }
+        return Packet(
+            pid: Int(bytes[1] & 0x1F) << 8 | Int(bytes[2]), continuity: Int(bytes[3] & 0x0F),
+            beginsUnit: bytes[1] & 0x40 != 0, isRandomAccess: flags & 0x40 != 0, clock: clock,
+            payload: hasPayload ? Array(bytes[(5 + field)...]) : [])
+    }
+
+    /// Where a continuity counter does not go on: by one with a payload, not at all without.
+    var continuityErrors: Int {
+        var last: [Int: Int] = [:]
+        var errors = 0
+        for packet in packets where packet.pid != 0x1FFF {
+            if let before = last[packet.pid] {
+                let expected = packet.payload.isEmpty ? before : (before + 1) & 15
+                if packet.continuity != expected { errors += 1 }
+            }
+            last[packet.pid] = packet.continuity
+        }
+        return errors
+    }
+
+    /// The distances of the PCRs, in milliseconds.
+    var clockDistances: [Double] {
+        let clocks = packets.compactMap(\.clock)
+        return zip(clocks, clocks.dropFirst()).map { Double($1 - $0) / 27_000 }
+    }
+
+    /// For each random access point of the picture, the NAL unit types (ITU-T H.264, table 7-1) that it begins with, and
+    /// whether PAT and PMT stand before it.
+    var randomAccessPoints: [(types: [UInt8], hasTables: Bool)] {
+        packets.indices.filter { packets[$0].pid == 0x100 && packets[$0].isRandomAccess }.map { index in
+            let before = packets[..<index].suffix(2).map(\.pid)
+            let end = packets[(index + 1)...].firstIndex { $0.pid == 0x100 && $0.beginsUnit } ?? packets.count
+            let unit = packets[index..<end].filter { $0.pid == 0x100 }.flatMap(\.payload)
+            return (Self.types(unit), before == [0, 0x1000])
+        }
+    }
+
+    private static func types(_ unit: [UInt8]) -> [UInt8] {
+        // The PES header begins with a start code, too: 9 bytes, then as many as the last of them says (ISO/IEC 13818-1,
+        // 2.4.3.6).
+        guard unit.count > 9 else { return [] }
+        let stream = Array(unit.dropFirst(9 + Int(unit[8])))
+        return stream.indices.dropLast(3)
+            .filter { stream[$0] == 0 && stream[$0 + 1] == 0 && stream[$0 + 2] == 1 }
+            .map { stream[$0 + 3] & 0x1F }
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LibAV
+import Media
+import Testing
+
+@testable import Publisher
+
+@Suite("Transport stream")
+struct TransportStreamTests {
+    /// High profile, level 3.1: `AVCDecoderConfigurationRecord` with one SPS and one PPS.
+    private static let configuration: [UInt8] =
+        [1, 0x64, 0, 0x1F, 0xFF, 0xE1, 0, 4, 0x67, 0x64, 0, 0x1F, 1, 0, 4, 0x68, 0xEE, 0x3C, 0x80]
+
+    private static func description(_ rate: FrameRate) -> StreamDescription {
+        StreamDescription(
+            video: .init(
+                format: VideoFormat(width: 1280, height: 720, frameRate: rate),
+                decoderConfiguration: SharedBytes(configuration), bitrate: 2_500_000, reorderDepth: 0,
+                encoderSettings: ""),
+            audio: Samples.description.audio)
+    }
+
+    /// A slice of this many bytes, with its length in front.
+    private static func picture(_ index: Int64, _ rate: FrameRate, bytes: Int, isKeyframe: Bool) -> EncodedPacket {
+        let slice = [isKeyframe ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: bytes - 1)
+        let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: slice.count >> $0) }
+        return EncodedPacket(
+            track: .video, pts: index, dts: index, duration: 1, timeBase: rate.timeBase, isKeyframe: isKeyframe,
+            payload: SharedBytes(length + slice))
+    }
+
+    /// An AAC packet; libavformat refuses one of less than two bytes.
+    private static func sound(_ index: Int64) -> EncodedPacket {
+        EncodedPacket(
+            track: .audio, pts: index * 1024, dts: index * 1024, duration: 1024, timeBase: AudioFormat.program.timeBase,
+            isKeyframe: true, payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
+    }
+
+    /// Three seconds of both tracks, an IDR picture each second; pictures whose number `omits` names are missing.
+    private static func messages(_ rate: FrameRate, omits: (Int64) -> Bool = { _ in false }) throws -> [[UInt8]] {
+        let stream = try TransportStream(description: description(rate), messageBytes: 1316)
+        let perSecond = Int64(rate.value.rounded())
+        var packets = (0..<141).map { sound($0) }
+        packets += (0..<3 * perSecond).filter { !omits($0) }
+            .map { picture($0, rate, bytes: 9000, isKeyframe: $0 % perSecond == 0) }
+        var result: [[UInt8]] = []
+        for packet in packets.sorted(by: { $0.dtsNanoseconds < $1.dtsNanoseconds }) {
+            try stream.write(packet)
+            if packet.track == .video { stream.flush() }
+            while let message = stream.first {
+                result.append(message)
+                stream.removeFirst()
+            }
+        }
+        return result
+    }
+
+    @Test(
+        "A PCR comes within 40 ms, whatever the frame rate",
+        arguments: [(60, 1), (30, 1), (25, 1), (24000, 1001), (10, 1)])
+    func clocks(numerator: Int32, denominator: Int32) throws {
+        let messages = try Self.messages(FrameRate(numerator, denominator))
+        let stream = TransportStreamReader(messages.flatMap(\.self))
+        #expect(stream.clockDistances.count > 70)
+        #expect(stream.clockDistances.allSatisfy { $0 > 0 && $0 <= 40 }, "\(stream.clockDistances)")
+        #expect(stream.continuityErrors == 0)
+    }
+
+    @Test("A PCR comes within 40 ms while pictures are missing and sound goes on", arguments: [30, 25])
+    func clocksWithoutPictures(rate: Int32) throws {
+        let messages = try Self.messages(FrameRate(rate)) { (35..<Int64(2 * rate)).contains($0) }
+        let stream = TransportStreamReader(messages.flatMap(\.self))
+        #expect(stream.clockDistances.count > 70)
+        // The first sound behind a missing picture may come a little late: nobody knows before that it is missing.
+        #expect(stream.clockDistances.allSatisfy { $0 > 0 && $0 <= 62 }, "\(stream.clockDistances.max() ?? 0)")
+        #expect(stream.clockDistances.count { $0 > 40 } <= 1)
+        #expect(stream.continuityErrors == 0)
+    }
+
+    @Test("An IDR picture has PAT and PMT before it, and begins with delimiter, SPS and PPS")
+    func keyframes() throws {
+        let stream = TransportStreamReader(try Self.messages(FrameRate(25)).flatMap(\.self))
+        #expect(stream.randomAccessPoints.count == 3)
+        for point in stream.randomAccessPoints {
+            #expect(point.types == [9, 7, 8, 5])
+            #expect(point.hasTables)
+        }
+    }
+
+    @Test("Messages are whole TS packets, seven at most")
+    func messageSizes() throws {
+        for rate in [FrameRate(25), FrameRate(10)] {
+            let messages = try Self.messages(rate)
+            #expect(messages.allSatisfy { $0.count % 188 == 0 && (188...1316).contains($0.count) && $0[0] == 0x47 })
+        }
+    }
+}
