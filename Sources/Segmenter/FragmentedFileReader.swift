@@ -21,7 +21,7 @@ struct FragmentedFileReader {
         /// Fragments, and perhaps an incomplete tail.
         case open(FragmentedFile)
         /// The head is that of a closed file, and its `moov` is there.
-        case closed
+        case closed(movie: Range<Int64>)
     }
 
     private let descriptor: FileDescriptor
@@ -119,7 +119,7 @@ struct FragmentedFileReader {
         guard start + media + length == size else {
             throw MP4Failure(description: "something follows its index")
         }
-        return .closed
+        return .closed(movie: start + media..<size)
     }
 
     /// How long the box of `type` at `offset` is; nil if it is not complete or another.
