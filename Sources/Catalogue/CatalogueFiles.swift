@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Foundation
 internal import Glibc
 internal import Segmenter
 
@@ -20,5 +21,29 @@ enum CatalogueFiles {
             return "\(CatalogueStore.fileName).broken-\(number)"
         }
         throw FileFailure("rename", path, code: EEXIST)
+    }
+
+    /// A directory that holds a copy of a database.
+    struct Copy {
+        let path: String
+        func remove() { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    /// Copies the database of a directory that cannot be written to where it can.
+    static func temporaryCopy(from directory: RecordDirectory) throws(CatalogueFailure) -> Copy {
+        let manager = FileManager.default
+        let copy = Copy(path: manager.temporaryDirectory.appendingPathComponent("relay-\(UUID().uuidString)").path)
+        do {
+            try manager.createDirectory(
+                atPath: copy.path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+            for name in ["", "-wal"].map({ CatalogueStore.fileName + $0 }) {
+                guard manager.fileExists(atPath: "\(directory.path)/\(name)") else { continue }
+                try manager.copyItem(atPath: "\(directory.path)/\(name)", toPath: "\(copy.path)/\(name)")
+            }
+        } catch {
+            copy.remove()
+            throw CatalogueFailure.failed("cannot copy \(directory.path)/\(CatalogueStore.fileName): \(error)")
+        }
+        return copy
     }
 }

@@ -114,8 +114,19 @@ public struct RecordingArchive {
     /// The database as it is on disk; nil if there is none.
     func ledger() throws(CatalogueFailure) -> (segments: [CatalogueSegment], gaps: [CatalogueGap])? {
         guard exists(CatalogueStore.fileName) else { return nil }
-        let store = try CatalogueStore(reading: directory.path)
-        return (try store.segments(), try store.gaps())
+        // SQLite wants to write beside a database in this mode even to read it.
+        guard access(directory.path, W_OK) == 0 else {
+            let copy = try CatalogueFiles.temporaryCopy(from: directory)
+            defer { copy.remove() }
+            return try Self.all(CatalogueStore(directory: copy.path))
+        }
+        return try Self.all(CatalogueStore(reading: directory.path))
+    }
+
+    private static func all(
+        _ store: CatalogueStore
+    ) throws(CatalogueFailure) -> (segments: [CatalogueSegment], gaps: [CatalogueGap]) {
+        (try store.segments(), try store.gaps())
     }
 
     func exists(_ name: String) -> Bool { access("\(directory.path)/\(name)", F_OK) == 0 }

@@ -137,7 +137,9 @@ struct Verification {
     mutating func checkSums() {
         let known = files.keys.sorted().filter { rows[$0]?.sha256 != nil }
         let unknown = files.values.count { $0.isClosed } - known.count
-        if unknown > 0, !rows.isEmpty { report.note(nil, "\(unknown) files have no checksum yet") }
+        if unknown > 0, !rows.isEmpty {
+            report.note(nil, "no checksum yet of \(unknown) segment\(unknown == 1 ? "" : "s")")
+        }
         let total = known.reduce(0) { $0 + (files[$1]?.bytes ?? 0) }
         var before: Int64 = 0
         for name in known {

@@ -45,6 +45,26 @@ public struct VerificationReport: Sendable, Codable, Equatable {
     mutating func problem(_ file: String?, _ text: String) { problems.append(Problem(file: file, text: text)) }
     mutating func note(_ file: String?, _ text: String) { notes.append(Problem(file: file, text: text)) }
 
+    /// The report as JSON has it: with the verdict.
+    public struct Verdict: Sendable, Encodable {
+        let report: VerificationReport
+
+        private enum CodingKeys: String, CodingKey {
+            case sentence
+            case isGood = "good"
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            try report.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(report.sentence, forKey: .sentence)
+            try container.encode(report.isGood, forKey: .isGood)
+        }
+    }
+
+    /// The report with its verdict.
+    public var verdict: Verdict { Verdict(report: self) }
+
     /// The report for people: notes, problems, what is missing, and one sentence at the end.
     public var lines: [String] {
         notes.map { "note: \(Self.text($0))" } + problems.map { "wrong: \(Self.text($0))" } + missing.map(Self.text)

@@ -22,7 +22,9 @@ import Testing
             #expect(segment.programEnd == (segment.programStart ?? 0) + segment.duration)
             #expect(segment.lastPts == (segment.programEnd ?? 0) - 40_000_000)
             #expect(segment.bytes == Int64(try directory.bytes(segment.name).count))
-            #expect(abs(segment.audioSamples - Int64(segment.frames) * 1920) <= 1024)
+            if segment.ending == .rotate {
+                #expect(abs(segment.audioSamples - Int64(segment.frames) * 1920) <= 1024)
+            }
         }
         #expect(segments.first { $0.programStart == gap.to } != nil)
         #expect(segments.first { $0.programEnd == gap.from }?.ending == .disk)
@@ -48,7 +50,7 @@ import Testing
         #expect(made.segments == withoutSums)
         let (old, new) = (try #require(live.gaps.first), try #require(made.gaps.first))
         #expect((new.from, new.to, new.frames, new.run) == (old.from, old.to, old.frames, old.run))
-        #expect(abs(new.start - old.start) <= 1 && !new.isTold)
+        #expect(!new.isTold && old.isTold)
         // Once more: nothing changes, and what only the catalogue knows stays.
         _ = try archive.rebuild()
         #expect(try archive.onDisk().segments == made.segments)

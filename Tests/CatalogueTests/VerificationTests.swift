@@ -23,7 +23,7 @@ import Testing
     @Test func `A whole recording is whole`() throws {
         let directory = try Recording.make()
         let report = try verify(directory)
-        #expect(report.lines == ["5 segments, 0:00:09, no frame missing"] || report.isGood, "\(report.lines)")
+        #expect(report.isGood, "\(report.lines)")
         #expect(report.sentence == "5 segments, 0:00:09, no frame missing")
         #expect(report.frames == 225)
     }
@@ -31,12 +31,14 @@ import Testing
     @Test func `A gap is told with its bounds, its sound and the recorder's cause`() throws {
         let directory = try Recording.make(hasGap: true)
         let report = try verify(directory)
-        let gap = try #require(RecordingArchive(directory.path).onDisk().gaps.first)
+        let (segments, gaps) = try RecordingArchive(directory.path).onDisk()
+        let gap = try #require(gaps.first)
         #expect(report.problems.isEmpty, "\(report.lines)")
         let missing = try #require(report.missing.first)
         #expect(report.missing.count == 1 && missing.cause == "no room" && missing.frames == gap.frames)
-        let samples = Int64(try #require(gap.frames)) * 1920
-        #expect(abs((missing.audioSamples ?? 0) - samples) <= 1024)
+        // Files and gap together are the whole sound, but for a last packet that would end behind the program.
+        let sound = segments.reduce(0) { $0 + $1.audioSamples } + (missing.audioSamples ?? 0)
+        #expect((0..<1024).contains(225 * 1920 - sound))
         #expect(report.sentence.hasSuffix("\(gap.frames ?? 0) frames missing"))
     }
 
@@ -84,8 +86,8 @@ import Testing
         #expect(isDone)
         let name = directory.files[1]
         try damage(directory, name) { bytes in
-            let place = try #require(bytes.indices.last { bytes[$0] == 30 })
-            bytes[place] = 31
+            let place = try #require(bytes.indices.last { bytes[$0] == 60 })
+            bytes[place] = 61
         }
         #expect(try archive.verify(.init()).problems.map(\.file) == [name])
         #expect(try archive.verify(.init(checksums: false)).isGood)
