@@ -72,9 +72,9 @@ enum GapInference {
         let segments = segments.sorted { ($0.programStart ?? 0, $0.name) < ($1.programStart ?? 0, $1.name) }
         var gaps: [CatalogueGap] = []
         for (before, after) in zip(segments, segments.dropFirst()) {
-            guard let end = before.programEnd, let next = after.programStart else { continue }
-            let frames = (next - end + before.frameDuration / 2) / before.frameDuration
-            if next > end, frames > 0 { gaps.append(gap(behind: before, to: next, frames: Int(frames))) }
+            guard let end = before.wholeEnd, let next = after.programStart, next > end else { continue }
+            let frames = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
+            if frames > 0 { gaps.append(gap(behind: before, to: next, frames: frames)) }
         }
         if let last = segments.last, let ending = last.ending, [.disk, .error, .recovered].contains(ending) {
             gaps.append(gap(behind: last, to: nil, frames: nil))
@@ -84,8 +84,9 @@ enum GapInference {
 
     private static func gap(behind segment: CatalogueSegment, to: Int64?, frames: Int?) -> CatalogueGap {
         CatalogueGap(
-            channel: segment.channel, run: segment.run ?? "", start: segment.start + segment.duration / 1_000_000,
-            from: segment.programEnd ?? 0, to: to, frames: frames, cause: cause(segment.ending), isTold: false)
+            channel: segment.channel, run: segment.run ?? "",
+            start: segment.start + ((segment.wholeEnd ?? 0) - (segment.programStart ?? 0)) / 1_000_000,
+            from: segment.wholeEnd ?? 0, to: to, frames: frames, cause: cause(segment.ending), isTold: false)
     }
 
     private static func cause(_ ending: SegmentEnding?) -> String {

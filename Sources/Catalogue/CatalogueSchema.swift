@@ -26,6 +26,9 @@ enum CatalogueSchema {
             start INTEGER NOT NULL,        -- UTC, ms since 1970
             program_start INTEGER,         -- program time, ns
             program_end INTEGER,
+            whole_end INTEGER,             -- up to here no picture is missing
+            late_frames INTEGER NOT NULL,  -- pictures behind whole_end
+            frame_duration INTEGER NOT NULL,
             first_pts INTEGER,
             last_pts INTEGER,
             duration INTEGER NOT NULL,     -- ns

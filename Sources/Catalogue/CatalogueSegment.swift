@@ -19,6 +19,13 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
     public var programStart: Int64?
     /// Program time at which the pictures end, in nanoseconds.
     public var programEnd: Int64?
+    /// Program time up to which no picture is missing, in nanoseconds. A file that ended suddenly may hold a few
+    /// pictures behind it, which are shown after others that were lost.
+    public var wholeEnd: Int64?
+    /// Pictures behind ``wholeEnd``.
+    public var lateFrames: Int
+    /// How long one picture lasts, in nanoseconds.
+    public var frameDuration: Int64
     /// Program time of the picture that is shown first, in nanoseconds.
     public var firstPts: Int64?
     /// Program time of the picture that is shown last, in nanoseconds.
@@ -42,6 +49,9 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
         case name, channel, sequence, run, start, duration, frames, bytes, sha256, ending, upload
         case programStart = "program_start"
         case programEnd = "program_end"
+        case wholeEnd = "whole_end"
+        case lateFrames = "late_frames"
+        case frameDuration = "frame_duration"
         case firstPts = "first_pts"
         case lastPts = "last_pts"
         case audioSamples = "audio_samples"
@@ -57,12 +67,15 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
         frames = facts.picture.samples
         audioSamples = facts.sound?.shown ?? 0
         bytes = facts.bytes
+        lateFrames = facts.picture.lateSamples
+        frameDuration = max(1, facts.frameDuration)
         guard let position = facts.position else { return }
         run = position.run
         ending = position.ending
         programStart = position.programStart
         firstPts = position.programStart
         programEnd = position.programStart + facts.duration
+        wholeEnd = position.programStart + facts.picture.nanoseconds(facts.picture.whole)
         lastPts = position.programStart + facts.picture.nanoseconds(facts.picture.lastSample)
     }
 
@@ -81,15 +94,15 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
         programStart = record.programStart
         programEnd = record.programEnd
         firstPts = record.programStart
-        lastPts = record.programEnd - duration / Int64(max(1, record.frames))
+        wholeEnd = record.programEnd
+        lateFrames = 0
+        frameDuration = max(1, duration / Int64(max(1, record.frames)))
+        lastPts = record.programEnd - frameDuration
     }
 
     private static func sequence(of name: String) -> Int? {
         SegmentName(fileName: String(name.split(separator: "/").last ?? ""))?.sequence
     }
-
-    /// How long one picture lasts, in nanoseconds.
-    var frameDuration: Int64 { max(1, duration / Int64(max(1, frames))) }
 
     /// Whether `other` describes the same bytes, as far as that can be told without reading them.
     func isSameFile(as other: CatalogueSegment) -> Bool {

@@ -37,7 +37,7 @@ extension Verification {
                 ($0.row.programStart ?? 0, $0.row.name) < ($1.row.programStart ?? 0, $1.row.name)
             }
             for (before, after) in zip(ordered, ordered.dropFirst()) {
-                silence["\(before.row.run ?? "")/\(before.row.programEnd ?? 0)"] = join(before, after)
+                silence["\(before.row.run ?? "")/\(before.row.wholeEnd ?? 0)"] = join(before, after)
             }
             holes += GapInference.gaps(in: ordered.map(\.row))
         }
@@ -89,7 +89,7 @@ extension Verification {
         for gap in gaps {
             guard let rows = runs[gap.run], let first = rows.first, let to = gap.to else { continue }
             let tolerance = first.frameDuration / 2
-            let hasBefore = rows.contains { ($0.programEnd ?? 0) <= gap.from + tolerance }
+            let hasBefore = rows.contains { ($0.wholeEnd ?? 0) <= gap.from + tolerance }
             let hasAfter = rows.contains { ($0.programStart ?? 0) >= to - tolerance }
             let matching = holes.filter(gap.overlaps)
             if matching.isEmpty, hasBefore, !hasAfter {

@@ -41,8 +41,12 @@ package struct TrackFacts: Sendable, Equatable {
     package var sampleDuration: Int64
     /// From the first sample that is shown to the last one.
     package var lastSample: Int64
-    /// Samples that should be between two others and are not.
-    package var missingSamples: Int64
+    /// Ticks from the first sample that is shown to the first one that is missing before the end: what is decoded
+    /// early is written early, and a file that ends suddenly may hold a picture without the one before it. Otherwise
+    /// the same as ``shown``.
+    package var whole: Int64
+    /// Samples behind ``whole``.
+    package var lateSamples: Int
 
     /// `ticks` in nanoseconds.
     package func nanoseconds(_ ticks: Int64) -> Int64 {
@@ -106,7 +110,9 @@ package enum SegmentReader {
         var facts: [TrackKind: TrackFacts] = [:]
         for track in layout.tracks {
             guard let table = tables[track.id], !table.isEmpty else { continue }
-            let check = TrackCheck(layout: layout, track: track, table: table, isClosed: isClosed)
+            let check = TrackCheck(
+                layout: layout, track: track, table: table, isClosed: isClosed,
+                endsSuddenly: !isClosed || tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? false)
             facts[track.kind] = check.facts
             problems += check.problems(media: Int64(MovieBox.fileTypeSize + MovieBox.placeholderSize)..<size)
         }

@@ -15,7 +15,11 @@ struct TrackCheck {
     private let earliest: Int64
     private let doubled: Int
 
-    init(layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool) {
+    /// More pictures than any decoder can reorder (H.264, A.3.1: 16 frames).
+    private static let reorderLimit = 32
+
+    /// A check of `table`. A file that `endsSuddenly` may lack pictures that are shown before its last ones.
+    init(layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool, endsSuddenly: Bool) {
         movie = MovieBox(layout: layout, tables: [track.id: table])
         self.track = track
         self.table = table
@@ -24,11 +28,18 @@ struct TrackCheck {
         let usual = Self.usualDuration(table)
         var holes: [(at: Int64, samples: Int64)] = []
         var doubled = 0
-        for (before, after) in zip(times, times.dropFirst()) {
+        var torn: (at: Int64, behind: Int)?
+        for (index, (before, after)) in zip(times, times.dropFirst()).enumerated() {
             let distance = after - before
-            // Half a sample is rounding, not a hole.
-            if distance > usual + usual / 2 { holes.append((before + usual, (distance + usual / 2) / usual - 1)) }
             if distance < usual - usual / 2 { doubled += 1 }
+            // Half a sample is rounding, not a hole.
+            guard distance > usual + usual / 2 else { continue }
+            let behind = times.count - 1 - index
+            if endsSuddenly, track.kind == .video, behind < Self.reorderLimit {
+                torn = torn ?? (before + usual, behind)
+            } else {
+                holes.append((before + usual, (distance + usual / 2) / usual - 1))
+            }
         }
         self.holes = holes
         self.doubled = doubled
@@ -40,7 +51,7 @@ struct TrackCheck {
         facts = TrackFacts(
             timescale: Int64(track.timescale), samples: table.count, offset: Int64(clamping: offset), shown: shown,
             sampleDuration: usual, lastSample: max(0, (times.last ?? first) - first),
-            missingSamples: holes.reduce(0) { $0 + $1.samples })
+            whole: torn.map { max(0, $0.at - first) } ?? shown, lateSamples: torn?.behind ?? 0)
     }
 
     /// All presentation times in order.

@@ -31,7 +31,7 @@ extension Serial {
                 let ending: String?
                 let frames: Int
                 let program_start: Int64
-                let program_end: Int64
+                let whole_end: Int64
             }
             struct Gap: Decodable {
                 let run: String
@@ -113,7 +113,7 @@ extension Serial {
             #expect(report.frames == counted)
             let gap = try #require(listing.gaps.first)
             let last = try #require(listing.segments.last { $0.run == gap.run })
-            #expect(listing.gaps.count == 1 && gap.from_pts == last.program_end && gap.to_pts == nil)
+            #expect(listing.gaps.count == 1 && gap.from_pts == last.whole_end && gap.to_pts == nil)
             #expect(last.ending == "recovered" && gap.cause.contains("killed"))
             #expect(report.missing.map(\.cause) == [gap.cause])
         }
@@ -143,11 +143,13 @@ extension Serial {
             let gap = try #require(told.first)
             #expect(told.count == 1 && listing.gaps.count == 1)
             #expect(listing.segments.map(\.name) == set.finished.map { String($0.split(separator: "/").last ?? "") })
-            #expect(listing.segments[before - 1].program_end == gap.from_pts)
+            // Times of one picture that were rounded in different ways.
+            #expect(abs(listing.segments[before - 1].whole_end - gap.from_pts) <= 1)
             #expect(listing.segments[before].program_start == gap.to_pts)
             // The pictures carry their numbers: what is missing can be counted.
             let files = try await set.frames().map { $0.counters.compactMap(\.self) }
-            let missing = Int(try #require(files[before].first)) - Int(try #require(files[before - 1].last)) - 1
+            let span = Int(try #require(files[before].first)) - Int(try #require(files[before - 1].first))
+            let missing = span - files[before - 1].count
             #expect(gap.frames == missing)
             let (report, status) = try await verify(set)
             #expect(report.problems.isEmpty && status == .exited(1), "\(report)")
