@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Segmenter
+internal import Segmenter
 
 /// A stretch of a program that is in no file, as a row of the catalogue.
 public struct CatalogueGap: Sendable, Codable, Equatable {
@@ -94,7 +94,7 @@ enum GapInference {
         case .disk: "the disk was full, or nearly"
         case .error: "writing failed or was too slow"
         case .recovered: "relay was killed, or the machine went down"
-        case .rotate, .stop: "a file is missing"
+        case .rotate, .stop: "a file is missing or damaged"
         case nil: "not known"
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
-public import Segmenter
+internal import Segmenter
 
 /// Why a directory of recordings cannot be worked with, in one sentence.
 public struct ArchiveFailure: Error, Sendable, Equatable, CustomStringConvertible {

@@ -38,14 +38,24 @@ extension RecordingArchive {
     }
 
     private func complete(_ open: [String]) throws(FileFailure) -> [Repair] {
-        let channels = Set(open.compactMap { SegmentName(fileName: $0)?.channel })
         var repairs: [Repair] = []
-        for channel in channels.sorted() {
-            for entry in try SegmentRecovery.run(in: directory, channel: channel) {
-                if let repair = Self.repair(entry) { repairs.append(repair) }
+        let byParent = Dictionary(grouping: open) { String($0.prefix(upTo: $0.lastIndex(of: "/") ?? $0.startIndex)) }
+        for (parent, paths) in byParent.sorted(by: { $0.key < $1.key }) {
+            let place = parent.isEmpty ? directory : try .existing("\(directory.path)/\(parent)")
+            let names = paths.map { String($0.split(separator: "/").last ?? "") }
+            for channel in Set(names.compactMap { SegmentName(fileName: $0)?.channel }).sorted() {
+                for entry in try SegmentRecovery.run(in: place, channel: channel) {
+                    if let repair = Self.repair(entry, in: parent) { repairs.append(repair) }
+                }
             }
         }
         return repairs
+    }
+
+    private static func repair(_ entry: SegmentRecovery.Entry, in parent: String) -> Repair? {
+        guard var repair = repair(entry) else { return nil }
+        if !parent.isEmpty { repair.file = "\(parent)/\(repair.file)" }
+        return repair
     }
 
     private static func repair(_ entry: SegmentRecovery.Entry) -> Repair? {

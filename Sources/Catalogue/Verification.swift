@@ -78,7 +78,12 @@ struct Verification {
             for problem in facts.problems { report.problem(name, problem) }
             files[name] = facts
         } catch .foreign(let reason) {
-            report.note(name, "not a recording of relay (\(reason)); left alone")
+            let fileName = String(name.split(separator: "/").last ?? "")
+            if SegmentName(fileName: fileName) == nil {
+                report.note(name, "not a recording of relay (\(reason)); left alone")
+            } else {
+                report.problem(name, "it has the name of a recording and is none: \(reason)")
+            }
         } catch {
             if isSalvaged { return noteSalvaged(name) }
             report.problem(name, "\(error)")

@@ -117,7 +117,8 @@ struct RecordingsVerifyCommand: ParsableCommand {
     func run() throws {
         try options.withArchive { archive in
             let report = try archive.verify(.init(checksums: !noChecksums, isDeep: deep))
-            let text = options.json ? try RecordingsListing.json(report.verdict) : report.lines.map { $0 + "\n" }.joined()
+            let lines = report.lines.map { $0 + "\n" }.joined()
+            let text = options.json ? try RecordingsListing.json(report.verdict) : lines
             Terminal.put(text, to: STDOUT_FILENO)
             return report.isGood ? .done : .recordingsIncomplete
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import Media
 
 /// What a file of a recording says about itself: its tags and its sample tables. No media is read.
@@ -87,6 +88,7 @@ package enum SegmentReader {
             }
             return try facts(descriptor)
         } catch let failure as FileFailure {
+            if failure.code == ELOOP { throw .foreign("it is a symbolic link") }
             throw .file(failure)
         } catch let failure as SegmentReadFailure {
             throw failure

@@ -68,9 +68,10 @@ package enum SegmentSalvage {
     private static func fill(
         _ copy: FileDescriptor, from original: FileDescriptor, _ progress: (Int64) -> Void
     ) throws -> (frames: Int, lost: Int64) {
+        let size = try original.attributes().size
         var offset: Int64 = 0
-        while true {
-            let block = try original.read(at: offset, count: blockSize)
+        while offset < size {
+            let block = try original.read(at: offset, count: Int(min(Int64(blockSize), size - offset)))
             guard !block.isEmpty else { break }
             try copy.write([SharedBytes(block)], at: offset)
             offset += Int64(block.count)

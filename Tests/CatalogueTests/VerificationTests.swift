@@ -49,7 +49,7 @@ import Testing
         let report = try verify(directory)
         #expect(report.problems.map(\.file) == [gone])
         #expect(report.missing.map(\.frames) == [50])
-        #expect(report.missing.first?.cause == "a file is missing")
+        #expect(report.missing.first?.cause == "a file is missing or damaged")
     }
 
     @Test func `A file cut short is damaged, and repair saves what is in it without touching it`() throws {
@@ -102,6 +102,10 @@ import Testing
         let archive = try RecordingArchive(directory.path)
         #expect(try archive.repair().isEmpty)
         #expect(try directory.bytes("notes.mp4") == [UInt8]("no MP4".utf8))
+        // By its name it is ours, as after a loss of power: that is no foreign file.
+        let lost = "test_20261121T140310.123Z_000099.mp4"
+        try directory.write([UInt8](), to: lost)
+        #expect(try verify(directory).problems.map(\.file) == [lost])
     }
 
     @Test func `A file that a crash left open is completed, and the crash is a sudden end`() throws {

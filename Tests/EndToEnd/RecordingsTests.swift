@@ -30,13 +30,13 @@ extension Serial {
                 let run: String?
                 let ending: String?
                 let frames: Int
-                let program_start: Int64
-                let whole_end: Int64
+                let programStart: Int64
+                let wholeEnd: Int64
             }
             struct Gap: Decodable {
                 let run: String
-                let from_pts: Int64
-                let to_pts: Int64?
+                let fromPts: Int64
+                let toPts: Int64?
                 let frames: Int?
                 let told: Bool
                 let cause: String
@@ -65,7 +65,9 @@ extension Serial {
 
         private func list(_ set: RecordingSet) async throws -> Listing {
             let (_, output) = try await relay(["list", set.directory, "--json"])
-            return try JSONDecoder().decode(Listing.self, from: Data(output.utf8))
+            let decoder = JSONDecoder()
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+            return try decoder.decode(Listing.self, from: Data(output.utf8))
         }
 
         @Test("A recording that was made without trouble is whole, decoded too, before and after a rebuilding")
@@ -113,7 +115,7 @@ extension Serial {
             #expect(report.frames == counted)
             let gap = try #require(listing.gaps.first)
             let last = try #require(listing.segments.last { $0.run == gap.run })
-            #expect(listing.gaps.count == 1 && gap.from_pts == last.whole_end && gap.to_pts == nil)
+            #expect(listing.gaps.count == 1 && gap.fromPts == last.wholeEnd && gap.toPts == nil)
             #expect(last.ending == "recovered" && gap.cause.contains("killed"))
             #expect(report.missing.map(\.cause) == [gap.cause])
         }
@@ -144,8 +146,8 @@ extension Serial {
             #expect(told.count == 1 && listing.gaps.count == 1)
             #expect(listing.segments.map(\.name) == set.finished.map { String($0.split(separator: "/").last ?? "") })
             // Times of one picture that were rounded in different ways.
-            #expect(abs(listing.segments[before - 1].whole_end - gap.from_pts) <= 1)
-            #expect(listing.segments[before].program_start == gap.to_pts)
+            #expect(abs(listing.segments[before - 1].wholeEnd - gap.fromPts) <= 1)
+            #expect(listing.segments[before].programStart == gap.toPts)
             // The pictures carry their numbers: what is missing can be counted.
             let files = try await set.frames().map { $0.counters.compactMap(\.self) }
             let span = Int(try #require(files[before].first)) - Int(try #require(files[before - 1].first))
@@ -154,6 +156,20 @@ extension Serial {
             let (report, status) = try await verify(set)
             #expect(report.problems.isEmpty && status == .exited(1), "\(report)")
             #expect(report.missing.map(\.frames) == [missing] && report.missing.first?.cause == gap.cause)
+        }
+
+        @Test("What cannot be worked with is said in one sentence, and the exit status tells")
+        func refused() async throws {
+            for (arguments, status, text) in [
+                (["list", directory.file("nowhere")], Int32(66), "There is no "),
+                (["verify", directory.path], 66, "There are no recordings"),
+                (["repair", "/etc/passwd"], 66, "is not a directory"),
+                (["rebuild"], 64, "Missing expected argument"), (["polish"], 64, "polish"),
+            ] {
+                let result = try await RelayProcess.run(["recordings"] + arguments)
+                #expect(result.ending == .exited(status), "\(arguments): \(result.log)")
+                #expect(result.log.contains(text), "\(result.log)")
+            }
         }
 
         @Test("Foreign and truncated files are told apart, and nothing is touched")
