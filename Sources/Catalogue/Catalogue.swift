@@ -142,7 +142,9 @@ extension Catalogue {
         switch change {
         case .segment(let name, let record):
             guard let segment = segment(name, record) else { return }
-            try store.put([segment])
+            // The recorder speaks of its own run, which goes on.
+            let living = record.map { [$0.run] }.map(Set.init) ?? directory.livingRuns()
+            try store.put([segment], living: living)
             reads.withLock { $0 }?.add([name])
         case .gap(let gap): try store.put(gap)
         case .removed(let name): try store.remove([name])

@@ -60,15 +60,16 @@ public struct CatalogueGap: Sendable, Codable, Equatable {
 
 /// Finds what is missing between files that say where they lie in their program.
 enum GapInference {
-    /// The gaps between `segments`, and those behind a run that did not end as it should.
-    static func gaps(in segments: [CatalogueSegment]) -> [CatalogueGap] {
+    /// The gaps between `segments`, and those behind a run that did not end as it should. Of a run among `living` more
+    /// files are to come.
+    static func gaps(in segments: [CatalogueSegment], living: Set<String>) -> [CatalogueGap] {
         let runs = Dictionary(grouping: segments.filter { $0.run != nil && $0.programStart != nil }) {
             "\($0.channel)/\($0.run ?? "")"
         }
-        return runs.values.flatMap(gaps(inRun:)).sorted { ($0.start, $0.from) < ($1.start, $1.from) }
+        return runs.values.flatMap { gaps(inRun: $0, living) }.sorted { ($0.start, $0.from) < ($1.start, $1.from) }
     }
 
-    private static func gaps(inRun segments: [CatalogueSegment]) -> [CatalogueGap] {
+    private static func gaps(inRun segments: [CatalogueSegment], _ living: Set<String>) -> [CatalogueGap] {
         let segments = segments.sorted { ($0.programStart ?? 0, $0.name) < ($1.programStart ?? 0, $1.name) }
         var gaps: [CatalogueGap] = []
         for (before, after) in zip(segments, segments.dropFirst()) {
@@ -76,17 +77,22 @@ enum GapInference {
             let frames = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
             if frames > 0 { gaps.append(gap(behind: before, to: next, frames: frames)) }
         }
-        if let last = segments.last, let ending = last.ending, [.disk, .error, .recovered].contains(ending) {
+        // `rotate` promised another file.
+        if let last = segments.last, let ending = last.ending, ending != .stop,
+            ending != .rotate || !living.contains(last.run ?? "")
+        {
             gaps.append(gap(behind: last, to: nil, frames: nil))
         }
         return gaps
     }
 
     private static func gap(behind segment: CatalogueSegment, to: Int64?, frames: Int?) -> CatalogueGap {
-        CatalogueGap(
+        let isCrash = to == nil && segment.ending == .rotate
+        return CatalogueGap(
             channel: segment.channel, run: segment.run ?? "",
             start: segment.start + ((segment.wholeEnd ?? 0) - (segment.programStart ?? 0)) / 1_000_000,
-            from: segment.wholeEnd ?? 0, to: to, frames: frames, cause: cause(segment.ending), isTold: false)
+            from: segment.wholeEnd ?? 0, to: to, frames: frames, cause: cause(isCrash ? .recovered : segment.ending),
+            isTold: false)
     }
 
     private static func cause(_ ending: SegmentEnding?) -> String {

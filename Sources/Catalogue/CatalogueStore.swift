@@ -88,6 +88,9 @@ final class CatalogueStore: Sendable {
         chown(path, info.st_uid, info.st_gid)
     }
 
+    /// Whether the tables are there: whoever only looks may come while they are being made.
+    func hasTables() throws(CatalogueFailure) -> Bool { try read { try $0.tableExists("segments") } }
+
     /// Whether the database is still the file at its path: one that was removed takes what is written, and loses it.
     var isInPlace: Bool { identity.isEmpty || Self.identity(path) == identity }
 
@@ -131,7 +134,8 @@ extension CatalogueStore {
     }
 
     /// Adds segments, or brings them up to date; what is known of the same bytes otherwise stays.
-    func put(_ segments: [CatalogueSegment]) throws(CatalogueFailure) {
+    /// The runs in `living` go on.
+    func put(_ segments: [CatalogueSegment], living: Set<String>) throws(CatalogueFailure) {
         try write { database in
             for segment in segments {
                 var segment = segment
@@ -143,7 +147,7 @@ extension CatalogueStore {
                 }
                 try SegmentRow(segment).save(database)
             }
-            try Self.reconcile(Set(segments.compactMap(\.run)), database)
+            try Self.reconcile(Set(segments.compactMap(\.run)), living, database)
         }
     }
 
@@ -153,7 +157,7 @@ extension CatalogueStore {
             try database.execute(
                 sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
             try GapRow(gap).insert(database)
-            try Self.reconcile([gap.run], database)
+            try Self.reconcile([gap.run], [gap.run], database)
         }
     }
 
@@ -172,14 +176,21 @@ extension CatalogueStore {
         }
     }
 
-    /// Finds the gaps of `runs` between their files again, where the recorder has told none.
-    private static func reconcile(_ runs: Set<String>, _ database: Database) throws {
+    /// Finds the gaps of all runs again, where the recorder has told none. The runs in `living` go on.
+    func findGaps(living: Set<String>) throws(CatalogueFailure) {
+        try write { database in
+            let runs = try String.fetchSet(database, sql: "SELECT DISTINCT run FROM segments WHERE run IS NOT NULL")
+            try Self.reconcile(runs, living, database)
+        }
+    }
+
+    private static func reconcile(_ runs: Set<String>, _ living: Set<String>, _ database: Database) throws {
         for run in runs {
             try database.execute(sql: "DELETE FROM gaps WHERE run = ? AND NOT told", arguments: [run])
             let told = try GapRow.filter(sql: "run = ?", arguments: [run]).fetchAll(database).map(\.gap)
             let segments = try SegmentRow.filter(sql: "run = ?", arguments: [run]).fetchAll(database)
                 .map(\.segment)
-            for gap in GapInference.gaps(in: segments) where !told.contains(where: gap.overlaps) {
+            for gap in GapInference.gaps(in: segments, living: living) where !told.contains(where: gap.overlaps) {
                 try GapRow(gap).insert(database)
             }
         }

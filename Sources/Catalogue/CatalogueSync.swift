@@ -17,6 +17,7 @@ enum CatalogueSync {
         progress: (Int, Int) -> Void = { _, _ in }
     ) throws -> Unread {
         let files = try directory.recordings().filter { $0.kind == .closed }.map(\.name)
+        let living = directory.livingRuns()
         let known = Set(try store.segments().map(\.name))
         let wanted = isFull ? files : files.filter { !known.contains($0) }
         var unread: Unread = []
@@ -29,12 +30,13 @@ enum CatalogueSync {
                 unread.append((name, error))
             }
             if rows.count == batch {
-                try store.put(rows)
+                try store.put(rows, living: living)
                 rows.removeAll(keepingCapacity: true)
             }
         }
-        try store.put(rows)
+        try store.put(rows, living: living)
         if isFull { try store.remove(known.subtracting(files).union(unread.map(\.name))) }
+        try store.findGaps(living: living)
         progress(wanted.count, wanted.count)
         return unread
     }

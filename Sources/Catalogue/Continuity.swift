@@ -31,6 +31,7 @@ extension Verification {
         }
         let runs = Dictionary(grouping: placed.filter { $0.row.run != nil }) { $0.row.run ?? "" }
         var holes: [CatalogueGap] = []
+        let living = archive.directory.livingRuns()
         var silence: [String: Int64] = [:]
         for run in runs.values {
             let ordered = run.sorted {
@@ -39,7 +40,7 @@ extension Verification {
             for (before, after) in zip(ordered, ordered.dropFirst()) {
                 silence["\(before.row.run ?? "")/\(before.row.wholeEnd ?? 0)"] = join(before, after)
             }
-            holes += GapInference.gaps(in: ordered.map(\.row))
+            holes += GapInference.gaps(in: ordered.map(\.row), living: living)
         }
         for hole in holes { note(hole, silence["\(hole.run)/\(hole.from)"]) }
         compareGaps(holes, runs.mapValues { $0.map(\.row) })

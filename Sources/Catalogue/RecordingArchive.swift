@@ -72,7 +72,7 @@ public struct RecordingArchive {
         let store = try CatalogueStore()
         do throws(CatalogueFailure) {
             if let ledger = try ledger() {
-                try store.put(ledger.segments.filter { exists($0.name) })
+                try store.put(ledger.segments.filter { exists($0.name) }, living: [])
                 for gap in ledger.gaps where gap.isTold { try store.put(gap) }
             } else {
                 notes.append("There is no catalogue; this is what the files say.")
@@ -125,8 +125,9 @@ public struct RecordingArchive {
 
     private static func all(
         _ store: CatalogueStore
-    ) throws(CatalogueFailure) -> (segments: [CatalogueSegment], gaps: [CatalogueGap]) {
-        (try store.segments(), try store.gaps())
+    ) throws(CatalogueFailure) -> (segments: [CatalogueSegment], gaps: [CatalogueGap])? {
+        guard try store.hasTables() else { return nil }
+        return (try store.segments(), try store.gaps())
     }
 
     func exists(_ name: String) -> Bool { access("\(directory.path)/\(name)", F_OK) == 0 }

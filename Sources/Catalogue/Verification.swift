@@ -97,6 +97,7 @@ struct Verification {
     /// A file that a living process writes is no matter of this verification.
     private mutating func readOpen(_ name: String) {
         guard !directory.isInUse(name) else { return report.note(name, "being written now; not looked at") }
+        guard archive.exists(name) else { return report.note(name, "closed while this looked; not looked at") }
         report.problem(name, "left open by a crash; relay recordings repair completes it")
         files[name] = try? SegmentReader.read(path(name))
     }

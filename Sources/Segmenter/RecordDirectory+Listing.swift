@@ -58,6 +58,12 @@ extension RecordDirectory {
         return lstat("\(path)/\(name)", &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// The runs that living processes are recording here.
+    package func livingRuns() -> Set<String> {
+        let open = ((try? recordings()) ?? []).filter { $0.kind == .open && isInUse($0.name) }
+        return Set(open.compactMap { SegmentReader.run(ofOpen: "\(path)/\($0.name)") })
+    }
+
     /// Whether a living process writes the file `name`.
     package func isInUse(_ name: String) -> Bool {
         guard let descriptor = try? FileDescriptor.open(readOnly: "\(path)/\(name)") else { return false }

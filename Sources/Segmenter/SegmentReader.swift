@@ -97,6 +97,14 @@ package enum SegmentReader {
         }
     }
 
+    /// The run that the open file at `path` belongs to, as its head says; nil if it says none or cannot be read.
+    package static func run(ofOpen path: String) -> String? {
+        guard let descriptor = try? FileDescriptor.open(readOnly: path),
+            let layout = try? FragmentedFileReader(descriptor).readHead()?.layout
+        else { return nil }
+        return (try? MovieTagsReader.tags(layout.userData))?.position?.run
+    }
+
     static func facts(_ descriptor: FileDescriptor) throws -> SegmentFacts {
         let size = try descriptor.attributes().size
         let head = try descriptor.read(at: 0, count: MovieBox.fileTypeSize)

@@ -127,6 +127,32 @@ import Testing
         #expect(gap.to == nil && gap.cause.contains("killed"))
     }
 
+    @Test func `While a recorder is at work nothing is missing, and its open file is no crash`() throws {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(in: directory)
+        recording.feed(Recording.program(160))
+        let hasRows = try eventually { try RecordingArchive(directory.path).onDisk().segments.count == 3 }
+        #expect(hasRows)
+        let archive = try RecordingArchive(directory.path)
+        let report = try archive.verify(.init())
+        #expect(report.isGood && report.segments == 3, "\(report.lines)")
+        #expect(try archive.contents().gaps.isEmpty)
+        recording.finish()
+        #expect(try archive.verify(.init()).sentence == "4 segments, 0:00:06, no frame missing")
+    }
+
+    @Test func `A run that promised another file and has none ended suddenly`() throws {
+        let directory = try Recording.make()
+        let last = try #require(directory.files.last)
+        try FileManager.default.removeItem(atPath: directory.path(last))
+        let archive = try RecordingArchive(directory.path)
+        _ = try archive.rebuild()
+        let report = try archive.verify(.init())
+        #expect(report.problems.isEmpty && report.missing.count == 1 && report.missing[0].frames == nil)
+        let gap = try #require(archive.onDisk().gaps.first)
+        #expect(try gap.from == archive.onDisk().segments.last?.programEnd && gap.cause.contains("killed"))
+    }
+
     @Test func `What cannot be worked with is said in one sentence`() throws {
         let directory = try TemporaryDirectory()
         try directory.write([1], to: "file")

@@ -100,8 +100,8 @@ struct Recording {
             directory: try RecordDirectory.prepare(directory.path), channel: "test", length: length,
             queueLimitBytes: queueLimit, programStart: UTCTime(milliseconds: 1_795_269_790_123), observers: observers)
         recorder = Recorder(
-            configuration: configuration, description: description, keyframes: keyframes, clock: clock, wallClock: wallClock,
-            logger: quiet)
+            configuration: configuration, description: description, keyframes: keyframes, clock: clock,
+            wallClock: wallClock, logger: quiet)
     }
 
     func feed(_ packets: some Sequence<EncodedPacket>) {
