@@ -23,9 +23,13 @@ public enum CatalogueFailure: Error, Sendable, Equatable, CustomStringConvertibl
             self = failure
             return
         }
-        let database = error as? DatabaseError
-        let text = "cannot \(operation) \(path): \(database?.message ?? "\(error)")"
-        switch database?.resultCode {
+        guard let database = error as? DatabaseError else {
+            self = .damaged("cannot \(operation) \(path): its rows are not what they should be")
+            return
+        }
+        let reason = database.message ?? "SQLite's error \(database.resultCode.rawValue)"
+        let text = "cannot \(operation) \(path): \(reason)"
+        switch database.resultCode {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB: self = .damaged(text)
         default: self = .failed(text)
         }

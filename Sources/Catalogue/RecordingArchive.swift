@@ -89,26 +89,22 @@ public struct RecordingArchive {
     /// that the recorder told.
     public func rebuild() throws(ArchiveFailure) -> Rebuilding {
         do {
-            let (store, aside) = try openForRebuilding()
-            let unread = try CatalogueSync.run(store, directory, isFull: true) {
-                report("reading", Int64($0), Int64($1))
+            do {
+                return try fill(setAside: nil)
+            } catch CatalogueFailure.damaged {
+                return try fill(setAside: CatalogueFiles.setAside(in: directory))
             }
-            return Rebuilding(
-                segments: try store.segments().count, gaps: try store.gaps().count, setAside: aside,
-                notes: unread.map { "\($0.name) is left out: \($0.failure)" })
         } catch {
             throw ArchiveFailure("The catalogue cannot be made: \(error).")
         }
     }
 
-    private func openForRebuilding() throws -> (CatalogueStore, setAside: String?) {
-        do {
-            return (try CatalogueStore(directory: directory.path), nil)
-        } catch {
-            guard case .damaged = error else { throw error }
-            let name = try CatalogueFiles.setAside(in: directory)
-            return (try CatalogueStore(directory: directory.path), name)
-        }
+    private func fill(setAside name: String?) throws -> Rebuilding {
+        let store = try CatalogueStore(directory: directory.path)
+        let unread = try CatalogueSync.run(store, directory, isFull: true) { report("reading", Int64($0), Int64($1)) }
+        return Rebuilding(
+            segments: try store.segments().count, gaps: try store.gaps().count, setAside: name,
+            notes: unread.map { "\($0.name) is left out: \($0.failure)" })
     }
 
     /// The database as it is on disk; nil if there is none.

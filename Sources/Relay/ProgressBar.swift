@@ -9,9 +9,10 @@ final class ProgressBar {
     private let isShown = isatty(STDERR_FILENO) == 1
     private var last = ""
 
-    /// Shows that `done` of `total` is done.
+    /// Shows that `done` of `total` is done; nothing any more when all is.
     func show(_ step: String, done: Int64, of total: Int64) {
         guard isShown, total > 0 else { return }
+        guard done < total else { return clear() }
         let part = min(total, max(0, done))
         let filled = Int(Int128(part) * Int128(Self.width) / Int128(total))
         let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Int(Self.width) - filled)
