@@ -28,9 +28,11 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
     ],
     targets: [
         .systemLibrary(
@@ -69,10 +71,17 @@ let package = Package(
             name: "Segmenter",
             dependencies: ["Media", "FanOut", .product(name: "DequeModule", package: "swift-collections"), logging],
             swiftSettings: settings),
+        .target(
+            name: "Catalogue",
+            dependencies: [
+                "Media", "LibAV", "Segmenter", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"), logging,
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Publisher", "Segmenter",
+                "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Publisher", "Segmenter", "Catalogue",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
@@ -96,6 +105,12 @@ let package = Package(
             name: "PublisherTests", dependencies: ["Publisher", "FanOut", "LibAV", "Media"], swiftSettings: settings),
         .testTarget(
             name: "SegmenterTests", dependencies: ["Segmenter", "Media", "FanOut", logging], swiftSettings: settings),
+        .testTarget(
+            name: "CatalogueTests",
+            dependencies: [
+                "Catalogue", "Segmenter", "Media", "FanOut", .product(name: "GRDB", package: "GRDB.swift"), logging,
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "RelayTests",
             dependencies: [

@@ -60,7 +60,7 @@ make_directory() {
 # shellcheck disable=SC2034 # used by those who source this
 build_packages=(
     pkg-config libx264-dev libavformat-dev libavcodec-dev libavutil-dev libavdevice-dev libavfilter-dev
-    libswscale-dev libswresample-dev librtmp-dev libsrt-gnutls-dev
+    libswscale-dev libswresample-dev librtmp-dev libsrt-gnutls-dev libsqlite3-dev
 )
 # shellcheck disable=SC2034
 run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2)

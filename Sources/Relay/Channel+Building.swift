@@ -120,9 +120,18 @@ extension Channel {
     }
 
     /// Completes what a crash left open. Reads and writes files: not for the program's thread.
-    static func recover(_ directory: RecordDirectory, channel: String, _ logger: Logger) {
+    static func recover(
+        _ directory: RecordDirectory, channel: String, observers: [any RecordingObserver], _ logger: Logger
+    ) {
         do {
-            for entry in try SegmentRecovery.run(in: directory, channel: channel) { report(entry, logger) }
+            for entry in try SegmentRecovery.run(in: directory, channel: channel) {
+                report(entry, logger)
+                switch entry.outcome {
+                case .completed(let name, _, _), .renamed(let name):
+                    for observer in observers { observer.segmentRecovered(fileName: name) }
+                case .setAside, .inUse, .failed: break
+                }
+            }
         } catch {
             logger.warning("could not look for files that a crash left open: \(error)")
         }
@@ -141,14 +150,14 @@ extension Channel {
     }
 
     static func makeRecorder(
-        _ configuration: ChannelConfiguration, directory: RecordDirectory?, encoder: EncoderSession,
-        clock: any MonotonicClock, logger: Logger
+        _ configuration: ChannelConfiguration, directory: RecordDirectory?, observers: [any RecordingObserver],
+        encoder: EncoderSession, clock: any MonotonicClock, logger: Logger
     ) throws -> (Recorder?, StorageGuard?) {
         guard let recording = configuration.recording, let directory else { return (nil, nil) }
         let recorder = Recorder(
             configuration: RecorderConfiguration(
                 directory: directory, channel: configuration.name, length: recording.length,
-                version: RelayVersion.text),
+                version: RelayVersion.text, observers: observers),
             description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
         let budget = StorageBudget(
             videoBitrate: plannedBitrate(encoder.description), audioBitrate: encoder.description.audio.bitrate,

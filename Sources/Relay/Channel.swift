@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Catalogue
 internal import Dispatch
 internal import Encoder
 internal import FanOut
@@ -40,6 +41,7 @@ final class Channel: Sendable {
     private let recorder: Recorder?
     private let storage: StorageGuard?
     private let directory: RecordDirectory?
+    private let catalogue: Catalogue?
     private let endAskedAt = Mutex<Int64?>(nil)
 
     /// Opens inputs and encoder, prepares the record directory and asks the storage guard; nothing is live yet.
@@ -71,8 +73,11 @@ final class Channel: Sendable {
         self.encoder = encoder
         outputs = try Self.makeOutputs(
             configuration, pool: pool, hub: hub, encoder: encoder, clock: clock, logger: logger)
+        let catalogue = directory.map { Catalogue(directory: $0, channel: configuration.name, logger: logger) }
+        self.catalogue = catalogue
         (recorder, storage) = try Self.makeRecorder(
-            configuration, directory: directory, encoder: encoder, clock: clock, logger: logger)
+            configuration, directory: directory, observers: catalogue.map { [$0] } ?? [], encoder: encoder,
+            clock: clock, logger: logger)
         program = Program(
             frameRate: format.frameRate, audio: .program,
             pacing: configuration.isPaced ? .realTime(lead: canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
@@ -87,6 +92,7 @@ final class Channel: Sendable {
         outputs.start()
         if let recorder { hub.add(recorder) }
         storage?.start()
+        catalogue?.start()
         let ending = DispatchGroup()
         recoverRecordings(ending)
         startSources()
@@ -148,8 +154,9 @@ final class Channel: Sendable {
     /// Completes what a crash left open, beside the program: old files must not keep it from going on air.
     private func recoverRecordings(_ ending: DispatchGroup) {
         guard let directory else { return }
+        let observers = catalogue.map { [$0] } ?? []
         DispatchQueue(label: "relay.recovery", qos: .utility).async(group: ending) { [configuration, logger] in
-            Self.recover(directory, channel: configuration.name, logger)
+            Self.recover(directory, channel: configuration.name, observers: observers, logger)
         }
     }
 
@@ -163,7 +170,11 @@ final class Channel: Sendable {
         outputs.finish(deadline: deadline, in: ending)
         if let recorder {
             ending.enter()
-            recorder.finish(deadline: now + Self.recordingLimit.inNanoseconds) { ending.leave() }
+            recorder.finish(deadline: now + Self.recordingLimit.inNanoseconds) { [catalogue] in
+                guard let catalogue else { return ending.leave() }
+                // What the recorder's last words were is noted before the end.
+                catalogue.finish { ending.leave() }
+            }
         }
         while ending.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
             guard let asked = endAskedAt.withLock({ $0 }) else { continue }

@@ -6,6 +6,8 @@ internal import ArgumentParser
 enum ExitStatus: Int32 {
     /// Done, or ended by a signal after having done its work.
     case done = 0
+    /// `relay recordings`: something is wrong with the recordings, or missing.
+    case recordingsIncomplete = 1
     /// A flag or an address is wrong.
     case usage = 64
     /// The input cannot be read, or has no picture.

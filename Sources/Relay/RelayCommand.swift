@@ -28,6 +28,8 @@ struct RelayCommand: ParsableCommand {
               relay --input show.mp4 --srt "srt://host:9000?latency=200" --record recordings --segment 30m
               relay --input v4l2:/dev/video0 --audio-input alsa:default --rtmp rtmp://host/live/key
 
+            What was recorded: relay recordings list|show|verify|repair|rebuild DIR; see relay recordings --help.
+
             Ctrl-C ends cleanly within 3 seconds; a second Ctrl-C ends at once, and the next start completes the file \
             that was open.
 
@@ -44,12 +46,21 @@ struct RelayCommand: ParsableCommand {
 
     /// As the parser's own, but its messages repeat what was typed, and that may hold a key.
     static func main() {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        if arguments.first == RecordingsCommand.word {
+            main(RecordingsCommand.self, Array(arguments.dropFirst()))
+        } else {
+            main(Self.self, arguments)
+        }
+    }
+
+    private static func main(_ root: any ParsableCommand.Type, _ arguments: [String]) {
         do {
-            var command = try parseAsRoot()
+            var command = try root.parseAsRoot(arguments)
             try command.run()
         } catch {
-            let code = exitCode(for: error)
-            let message = ArgumentMask.hidingSecrets(of: CommandLine.arguments, in: fullMessage(for: error))
+            let code = root.exitCode(for: error)
+            let message = ArgumentMask.hidingSecrets(of: CommandLine.arguments, in: root.fullMessage(for: error))
             if !message.isEmpty {
                 Terminal.put(message + "\n", to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO)
             }

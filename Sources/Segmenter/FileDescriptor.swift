@@ -4,10 +4,10 @@ internal import Glibc
 internal import Media
 
 /// One open file. Closed when the last reference goes.
-final class FileDescriptor {
+package final class FileDescriptor {
     private let number: CInt
     /// The name under which the file was opened, for error texts.
-    let path: String
+    package let path: String
 
     private init(_ operation: String, _ path: String, flags: CInt) throws(FileFailure) {
         var result: CInt
@@ -27,6 +27,11 @@ final class FileDescriptor {
         try FileDescriptor("open", path, flags: O_RDWR | O_NOFOLLOW)
     }
 
+    /// Opens `path` for reading. A symbolic link is refused, as is waiting for what is not a file.
+    package static func open(readOnly path: String) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    }
+
     /// Opens the directory `path`, to make its entries durable.
     static func open(directory path: String) throws(FileFailure) -> FileDescriptor {
         try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
@@ -38,14 +43,14 @@ final class FileDescriptor {
     func lock() -> Bool { flock(number, LOCK_EX | LOCK_NB) == 0 }
 
     /// The file's length in bytes, whether it is a regular file and how many names it has.
-    func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
+    package func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
         var info = stat()
         guard fstat(number, &info) == 0 else { throw FileFailure("stat", path, code: errno) }
         return (Int64(info.st_size), info.st_mode & S_IFMT == S_IFREG, UInt64(info.st_nlink))
     }
 
     /// Reads up to `count` bytes at `offset`; fewer only at the end of the file.
-    func read(at offset: Int64, count: Int) throws(FileFailure) -> [UInt8] {
+    package func read(at offset: Int64, count: Int) throws(FileFailure) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
         while filled < count {

@@ -21,7 +21,7 @@ struct FragmentedFileReader {
         /// Fragments, and perhaps an incomplete tail.
         case open(FragmentedFile)
         /// The head is that of a closed file, and its `moov` is there.
-        case closed
+        case closed(movie: Range<Int64>)
     }
 
     private let descriptor: FileDescriptor
@@ -56,12 +56,7 @@ struct FragmentedFileReader {
         guard type == "free", length == MovieBox.placeholderSize else {
             throw MP4Failure(description: "it does not begin as this program's files do")
         }
-        guard let movie = try bytes(of: "moov", at: Self.headSize, limit: Self.movieLimit) else {
-            throw MP4Failure(description: "its head is incomplete")
-        }
-        var file = FragmentedFile(
-            layout: try MovieReader.layout(BoxReader(movie.dropFirst(8))),
-            mediaEnd: Self.headSize + Int64(movie.count))
+        guard var file = try readHead() else { throw MP4Failure(description: "its head is incomplete") }
         repeat {
             while let end = try wholeFragment(at: file.mediaEnd, &file) {
                 file.mediaEnd = end
@@ -69,6 +64,14 @@ struct FragmentedFileReader {
             }
         } while try resynchronise(&file)
         return .open(file)
+    }
+
+    /// What the first `moov` of a file says; nil if it is not there.
+    func readHead() throws -> FragmentedFile? {
+        guard let movie = try bytes(of: "moov", at: Self.headSize, limit: Self.movieLimit) else { return nil }
+        return FragmentedFile(
+            layout: try MovieReader.layout(BoxReader(movie.dropFirst(8))),
+            mediaEnd: Self.headSize + Int64(movie.count))
     }
 
     /// Looks for the next whole fragment behind bytes that make no sense, takes it in and says whether there is one.
@@ -119,7 +122,7 @@ struct FragmentedFileReader {
         guard start + media + length == size else {
             throw MP4Failure(description: "something follows its index")
         }
-        return .closed
+        return .closed(movie: start + media..<size)
     }
 
     /// How long the box of `type` at `offset` is; nil if it is not complete or another.

@@ -72,7 +72,7 @@ struct MovieBox {
     }
 
     /// What the track shows, in movie ticks, rounded up so that the last frame is not cut.
-    private func visibleDuration(_ track: MovieLayout.Track) -> Int64 {
+    func visibleDuration(_ track: MovieLayout.Track) -> Int64 {
         guard let table = table(track) else { return 0 }
         let ticks = max(0, table.presentationEnd - table.start - track.mediaTime)
         let product = Int128(ticks) * Int128(layout.timescale)
@@ -80,7 +80,7 @@ struct MovieBox {
     }
 
     /// Movie ticks before the track begins: its empty edit, and what its first decoding time is late.
-    private func emptyDuration(_ track: MovieLayout.Track) -> Int64 {
+    func emptyDuration(_ track: MovieLayout.Track) -> Int64 {
         let late = Int128(table(track)?.start ?? 0) * Int128(layout.timescale) / Int128(max(1, track.timescale))
         return track.emptyEdit &+ Int64(clamping: late)
     }

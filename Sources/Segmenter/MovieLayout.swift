@@ -20,6 +20,8 @@ struct MovieLayout {
         var emptyEdit: Int64 = 0
         /// Where on the track's timeline the presentation begins.
         var mediaTime: Int64 = 0
+        /// Movie ticks that the edit list of a file that was read shows; 0 while a file is open.
+        var shownDuration: Int64 = 0
     }
 
     /// Movie ticks a second: the sound's rate, so that its edits are exact.
@@ -77,6 +79,8 @@ struct MovieTags {
     var encoderSettings: String
     /// The program's version; empty if it is not to be named.
     var version = ""
+    /// Where the file lies in its program.
+    var position: SegmentPosition?
 
     /// Seconds from 1904-01-01, where the format's calendar begins, to 1970-01-01.
     private static let epoch: Int64 = 2_082_844_800
@@ -98,6 +102,7 @@ struct MovieTags {
                     Self.item("\u{A9}day", start.extended, &list)
                     Self.item("\u{A9}too", version.isEmpty ? "relay" : "relay \(version)", &list)
                     if !encoderSettings.isEmpty { Self.item("\u{A9}cmt", encoderSettings, &list) }
+                    if let position { Self.custom(position.text, &list) }
                 }
             }
         }
@@ -105,12 +110,23 @@ struct MovieTags {
     }
 
     private static func item(_ type: String, _ text: String, _ list: inout BoxWriter) {
-        list.box(type) { item in
-            item.box("data") { data in
-                data.u32(1)  // UTF-8
-                data.u32(0)
-                data.raw(text.utf8.prefix(8192))
-            }
+        list.box(type) { data(text, &$0) }
+    }
+
+    /// An item of a name of our own.
+    private static func custom(_ text: String, _ list: inout BoxWriter) {
+        list.box("----") { item in
+            item.fullBox("mean") { $0.raw(MovieTagsReader.domain.utf8) }
+            item.fullBox("name") { $0.raw(MovieTagsReader.positionName.utf8) }
+            data(text, &item)
+        }
+    }
+
+    private static func data(_ text: String, _ item: inout BoxWriter) {
+        item.box("data") { data in
+            data.u32(1)  // UTF-8
+            data.u32(0)
+            data.raw(text.utf8.prefix(8192))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Reads the `moov` that an open file begins with.
+/// Reads a `moov`: the one that an open file begins with, or the one that a closed file ends with.
 enum MovieReader {
     static func layout(_ moov: BoxReader) throws(MP4Failure) -> MovieLayout {
         var header = try moov.first("mvhd")
@@ -67,7 +67,11 @@ enum MovieReader {
             let duration = try elst.time(version: version)
             let time = try elst.mediaTime(version: version)
             _ = try elst.u32()
-            if time == -1 { track.emptyEdit = max(0, duration) } else { track.mediaTime = max(0, time) }
+            if time == -1 {
+                track.emptyEdit = max(0, duration)
+            } else {
+                (track.mediaTime, track.shownDuration) = (max(0, time), duration)
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ public struct RecordDirectory: Sendable {
     /// The file system it was on when it was prepared (`st_dev`): an empty mount point must not be filled instead.
     let device: UInt64
 
-    private init(path: String, device: UInt64) {
+    init(path: String, device: UInt64) {
         self.path = path
         self.device = device
     }
@@ -39,7 +39,7 @@ public struct RecordDirectory: Sendable {
         }
     }
 
-    private static func device(of path: String) throws(FileFailure) -> UInt64 {
+    static func device(of path: String) throws(FileFailure) -> UInt64 {
         var info = stat()
         guard stat(path, &info) == 0 else { throw FileFailure("open directory", path, code: errno) }
         guard info.st_mode & S_IFMT == S_IFDIR else { throw FileFailure("open directory", path, code: ENOTDIR) }
@@ -47,7 +47,7 @@ public struct RecordDirectory: Sendable {
     }
 
     /// Checks that the directory is still on the file system it was on.
-    func checkMount() throws(FileFailure) {
+    package func checkMount() throws(FileFailure) {
         guard try Self.device(of: path) == device else {
             throw FileFailure("record in", path, text: "another file system is mounted there, or none any more")
         }

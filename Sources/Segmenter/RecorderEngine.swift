@@ -39,6 +39,8 @@ final class RecorderEngine {
     var closedBytes: Int64 = 0
     var closedFrames = 0
     private var dating: SegmentDating
+    /// Names this recorder's files as parts of one program.
+    private let run = String(UInt64.random(in: 1 ... .max), radix: 16)
 
     private static let probeInterval: Int64 = 1_000_000_000
     /// What must fit before a full disk counts as no longer full.
@@ -107,7 +109,7 @@ final class RecorderEngine {
 
     private func beginGap(_ reason: String) {
         guard gap == nil else { return }
-        gap = RecordingGap(from: recordedEnd ?? max(0, lastVideoEnd), to: nil, reason: reason, frames: 0)
+        gap = RecordingGap(from: recordedEnd ?? max(0, lastVideoEnd), to: nil, reason: reason, frames: 0, run: run)
     }
 
     /// Ends the file where what it shows has no hole, because nothing follows for now.
@@ -167,7 +169,9 @@ extension RecorderEngine {
                 description: environment.description,
                 tags: MovieTags(
                     channel: configuration.channel, start: time,
-                    encoderSettings: environment.description.video.encoderSettings, version: configuration.version),
+                    encoderSettings: environment.description.video.encoderSettings, version: configuration.version,
+                    position: SegmentPosition(
+                        run: run, programStart: start.keyframe.ptsNanoseconds, ending: .recovered)),
                 fragmentDuration: configuration.fragmentDuration)
             sequence = number
             do throws(FileFailure) {

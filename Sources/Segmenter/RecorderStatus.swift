@@ -10,6 +10,8 @@ public struct RecordingGap: Sendable, Codable, Equatable {
     public var reason: String
     /// Pictures that are missing.
     public var frames: Int
+    /// Names the run of the recorder, as ``SegmentPosition/run`` does.
+    public var run = ""
 }
 
 /// What the recorder does.

@@ -36,6 +36,25 @@ public struct SegmentRecord: Sendable, Codable, Equatable {
     public var bytes: Int64
     /// How it ended.
     public var ending: SegmentEnding
+    /// Names the run of the recorder: program times of one run can be compared. Empty if it is not known.
+    public var run = ""
+}
+
+/// Where a file lies in the program that it is a part of, as the file itself says.
+public struct SegmentPosition: Sendable, Equatable {
+    /// Names the run of the recorder: program times of one run can be compared.
+    public var run: String
+    /// Program time of the first picture, in nanoseconds.
+    public var programStart: Int64
+    /// How the file ended; ``SegmentEnding/recovered`` while it is open, which becomes true if nobody closes it.
+    public var ending: SegmentEnding
+
+    /// A position.
+    public init(run: String, programStart: Int64, ending: SegmentEnding) {
+        self.run = run
+        self.programStart = programStart
+        self.ending = ending
+    }
 }
 
 /// Whoever wants to know what a recorder did: a catalogue, an upload. Called on the recorder's and the closer's queues:

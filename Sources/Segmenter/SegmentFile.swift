@@ -189,6 +189,9 @@ final class SegmentFile {
             guard unlink(descriptor.path) == 0 else { throw FileFailure("remove", descriptor.path, code: errno) }
             return .empty
         }
+        var tags = settings.tags
+        tags.position?.ending = ending
+        layout.userData = tags.box
         let size = try HybridFinish.complete(descriptor, layout, tables, mediaEnd: bytes, isDurable: isDurable)
         return .finished(record(fileName: try HybridFinish.rename(name, in: directory), bytes: size))
     }
@@ -197,7 +200,8 @@ final class SegmentFile {
         SegmentRecord(
             fileName: fileName, channel: name.channel, sequence: name.sequence, start: settings.tags.start,
             programStart: start, programEnd: recordedEnd, frames: frames,
-            audioSamples: max(0, audioSamples - hiddenSamples), bytes: bytes, ending: ending)
+            audioSamples: max(0, audioSamples - hiddenSamples), bytes: bytes, ending: ending,
+            run: settings.tags.position?.run ?? "")
     }
 }
 

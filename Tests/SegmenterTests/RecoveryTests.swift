@@ -10,7 +10,8 @@ import Testing
     private static let rate = FrameRate(25)
     private static let partName = "test_20261121T140310.123Z_000001.mp4.part"
 
-    /// A closed file of four seconds, and the same as it was when it was open.
+    /// A closed file of four seconds, and the same as it was when it was open. The closed one says that it was
+    /// recovered: nothing else tells it from one that was closed regularly.
     private static func sample() throws -> (closed: [UInt8], open: [UInt8]) {
         let directory = try TemporaryDirectory()
         let recording = try Recording(
@@ -18,7 +19,10 @@ import Testing
         recording.feed(syntheticProgram(rate: rate, frames: 100, isKeyframe: { $0 % 50 == 0 }, size: 40))
         recording.finish()
         let path = try #require(recording.finished.first)
-        let closed = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        var closed = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        let ending = Array("ending=stop     ".utf8)
+        let place = try #require(BoxReader.positions(of: ending, in: closed).last)
+        closed.replaceSubrange(place..<place + ending.count, with: Array("ending=recovered".utf8))
         let size = closed[40..<48].reduce(0) { $0 << 8 | Int($1) }
         return (closed, MovieBox.openHead + closed[48..<32 + size])
     }

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+public import Logging
+internal import Media
+public import Segmenter
+internal import Synchronization
+
+/// Keeps the catalogue of a directory of recordings while a channel records into it: every file, every gap.
+///
+/// The files are the truth, and the catalogue serves them: whoever tells it something never waits, and a catalogue that
+/// cannot be written costs no frame. What it could not note it notes later, or reads from the files at the next start.
+public final class Catalogue: RecordingObserver {
+    private enum Change {
+        case segment(String, SegmentRecord?)
+        case gap(CatalogueGap)
+        case removed(String)
+        case checksum(String, name: String, bytes: Int64)
+    }
+
+    private struct State {
+        var store: CatalogueStore?
+        var pending: [Change] = []
+        var lastFailure: CatalogueFailure?
+        var isRetryQueued = false
+        var isOver = false
+    }
+
+    /// So many changes wait for a database that cannot be written. What is beyond is found in the files later.
+    private static let patience = 10_000
+    private static let retryInterval = DispatchTimeInterval.seconds(10)
+
+    private let directory: RecordDirectory
+    private let channel: String
+    private let logger: Logger
+    private let queue: DispatchQueue
+    private let reads = Mutex<ChecksumQueue?>(nil)
+    // Locked by `queue` alone: nobody ever waits for it, whatever the disk does meanwhile.
+    private let state = Mutex(State())
+
+    /// A catalogue of what `channel` records into `directory`. Nothing is opened yet.
+    public init(directory: RecordDirectory, channel: String, logger: Logger) {
+        self.directory = directory
+        self.channel = SegmentName.safe(channel)
+        self.logger = logger
+        queue = DispatchQueue(label: "relay.catalogue.\(self.channel)", qos: .utility)
+    }
+
+    /// Opens the database and takes up what happened without it. Returns at once.
+    public func start() {
+        let checksums = ChecksumQueue(directory: directory.path, channel: channel) { [weak self] name, bytes, sum in
+            self?.note(.checksum(sum, name: name, bytes: bytes))
+        }
+        reads.withLock { $0 = checksums }
+        queue.async { self.state.withLock { self.flush(&$0) } }
+    }
+
+    /// Notes what it was told so far, calls `completion`, and notes nothing more. Returns at once.
+    public func finish(_ completion: @escaping @Sendable () -> Void) {
+        reads.withLock { $0 }?.stop()
+        queue.async {
+            self.state.withLock { state in
+                self.flush(&state)
+                state.isOver = true
+                state.store = nil
+            }
+            completion()
+        }
+    }
+
+    public func segmentFinished(_ record: SegmentRecord) { note(.segment(record.fileName, record)) }
+    public func segmentRecovered(fileName: String) { note(.segment(fileName, nil)) }
+    public func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {
+        note(.gap(CatalogueGap(gap, channel: channel, start: start)))
+    }
+
+    /// The file `fileName` was deleted on purpose, as by retention. Returns at once.
+    public func segmentRemoved(fileName: String) { note(.removed(fileName)) }
+
+    private func note(_ change: Change) {
+        queue.async {
+            self.state.withLock { state in
+                guard !state.isOver else { return }
+                if state.pending.count == Self.patience { state.pending.removeFirst() }
+                state.pending.append(change)
+                self.flush(&state)
+            }
+        }
+    }
+
+    /// Waits until all that was told so far is noted; for tests.
+    func settle() { queue.sync {} }
+}
+
+// MARK: On the queue
+
+extension Catalogue {
+    private func flush(_ state: inout State) {
+        guard !state.isOver else { return }
+        do {
+            try write(&state)
+            state.lastFailure = nil
+        } catch let failure as CatalogueFailure {
+            state.store = nil
+            if case .damaged = failure, setAside(failure) {
+                // Once: whatever breaks a new database, too, is not mended by a third.
+                do { try write(&state) } catch { report(error, &state) }
+            } else {
+                report(failure, &state)
+            }
+        } catch {
+            report(error, &state)
+        }
+    }
+
+    private func write(_ state: inout State) throws {
+        if state.store?.isInPlace == false { state.store = nil }
+        let store = try state.store ?? open()
+        state.store = store
+        while let change = state.pending.first {
+            try apply(change, to: store)
+            state.pending.removeFirst()
+        }
+    }
+
+    private func open() throws -> CatalogueStore {
+        do {
+            // An empty mount point gets no database.
+            try directory.checkMount()
+        } catch {
+            throw CatalogueFailure.failed("\(error)")
+        }
+        let store = try CatalogueStore(directory: directory.path)
+        for (name, failure) in try CatalogueSync.run(store, directory) {
+            logger.debug("not in the catalogue: \(failure)", metadata: ["segment": "\(name)"])
+        }
+        reads.withLock { $0 }?.add(try store.unhashed(channel: channel))
+        return store
+    }
+
+    private func apply(_ change: Change, to store: CatalogueStore) throws(CatalogueFailure) {
+        switch change {
+        case .segment(let name, let record):
+            guard let segment = segment(name, record) else { return }
+            // The recorder speaks of its own run, which goes on.
+            let living = record.map { [$0.run] }.map(Set.init) ?? directory.livingRuns()
+            try store.put([segment], living: living)
+            reads.withLock { $0 }?.add([name])
+        case .gap(let gap): try store.put(gap)
+        case .removed(let name): try store.remove([name])
+        case .checksum(let sum, let name, let bytes): try store.setChecksum(sum, of: name, bytes: bytes)
+        }
+    }
+
+    /// What the file says, or else what the recorder says.
+    private func segment(_ name: String, _ record: SegmentRecord?) -> CatalogueSegment? {
+        do {
+            return CatalogueSegment(name: name, facts: try SegmentReader.read("\(directory.path)/\(name)"))
+        } catch {
+            logger.debug("the catalogue cannot read a segment: \(error)", metadata: ["segment": "\(name)"])
+            return record.map(CatalogueSegment.init(record:))
+        }
+    }
+
+    private func setAside(_ failure: CatalogueFailure) -> Bool {
+        do {
+            let name = try CatalogueFiles.setAside(in: directory)
+            logger.warning("\(failure); it is kept as \(name), and a new one is made from the recordings")
+            return true
+        } catch {
+            logger.warning("\(failure), and it cannot be set aside: \(error)")
+            return false
+        }
+    }
+
+    private func report(_ error: any Error, _ state: inout State) {
+        let failure = error as? CatalogueFailure ?? .failed("\(error)")
+        if state.lastFailure != failure {
+            logger.warning("the catalogue is not up to date, which costs no recording: \(failure)")
+        }
+        state.lastFailure = failure
+        state.store = nil
+        guard !state.isRetryQueued else { return }
+        state.isRetryQueued = true
+        queue.asyncAfter(deadline: .now() + Self.retryInterval) { [weak self] in
+            self?.state.withLock { state in
+                state.isRetryQueued = false
+                self?.flush(&state)
+            }
+        }
+    }
+}

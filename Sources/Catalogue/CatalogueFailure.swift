@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+/// Why the catalogue cannot be read or written.
+public enum CatalogueFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The file is no database, or not in order any more.
+    case damaged(String)
+    /// A newer version of this program made it.
+    case newer(String)
+    /// Anything else: no space, no permission, in use for too long.
+    case failed(String)
+
+    public var description: String {
+        switch self {
+        case .damaged(let text), .newer(let text), .failed(let text): text
+        }
+    }
+
+    /// What SQLite said when `operation` was tried on the database at `path`.
+    init(_ operation: String, _ path: String, _ error: any Error) {
+        if let failure = error as? CatalogueFailure {
+            self = failure
+            return
+        }
+        guard let database = error as? DatabaseError else {
+            self = .damaged("cannot \(operation) \(path): its rows are not what they should be")
+            return
+        }
+        let reason = database.message ?? "SQLite's error \(database.resultCode.rawValue)"
+        let text = "cannot \(operation) \(path): \(reason)"
+        switch database.resultCode {
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB: self = .damaged(text)
+        default: self = .failed(text)
+        }
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Glibc
+internal import Segmenter
+
+/// The database's files in the directory of the recordings.
+enum CatalogueFiles {
+    /// SQLite's own files beside the database.
+    private static let companions = ["-wal", "-shm", "-journal"]
+
+    /// Renames a damaged database to `.relay.sqlite.broken-N` and returns that name. Nothing is deleted.
+    static func setAside(in directory: RecordDirectory) throws(FileFailure) -> String {
+        let path = "\(directory.path)/\(CatalogueStore.fileName)"
+        for number in 1..<1000 {
+            let target = "\(path).broken-\(number)"
+            guard access(target, F_OK) != 0 else { continue }
+            guard rename(path, target) == 0 else { throw FileFailure("rename", path, code: errno) }
+            // Without them a new database of the old name would be taken for the old one.
+            for companion in companions { rename(path + companion, target + companion) }
+            return "\(CatalogueStore.fileName).broken-\(number)"
+        }
+        throw FileFailure("rename", path, code: EEXIST)
+    }
+
+    /// A directory that holds a copy of a database.
+    struct Copy {
+        let path: String
+        func remove() { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    /// Copies the database of a directory that cannot be written to where it can.
+    static func temporaryCopy(from directory: RecordDirectory) throws(CatalogueFailure) -> Copy {
+        let manager = FileManager.default
+        let copy = Copy(path: manager.temporaryDirectory.appendingPathComponent("relay-\(UUID().uuidString)").path)
+        do {
+            try manager.createDirectory(
+                atPath: copy.path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+            for name in ["", "-wal"].map({ CatalogueStore.fileName + $0 }) {
+                guard manager.fileExists(atPath: "\(directory.path)/\(name)") else { continue }
+                try manager.copyItem(atPath: "\(directory.path)/\(name)", toPath: "\(copy.path)/\(name)")
+            }
+        } catch {
+            copy.remove()
+            throw CatalogueFailure.failed("cannot copy \(directory.path)/\(CatalogueStore.fileName): \(error)")
+        }
+        return copy
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Segmenter
+
+/// A stretch of a program that is in no file, as a row of the catalogue.
+public struct CatalogueGap: Sendable, Codable, Equatable {
+    /// The channel.
+    public var channel: String
+    /// Names the run of the recorder whose program times these are.
+    public var run: String
+    /// When the first missing picture was on air: milliseconds since 1970-01-01T00:00:00Z.
+    public var start: Int64
+    /// Program time of the first missing picture, in nanoseconds.
+    public var from: Int64
+    /// Program time of the first picture behind the gap, in nanoseconds; nil if nothing was recorded in this run any
+    /// more, so that nobody can say how long the program went on.
+    public var to: Int64?
+    /// Pictures that are missing; nil if nobody can say.
+    public var frames: Int?
+    /// Why.
+    public var cause: String
+    /// Whether the recorder told it; if not, it was found between the files.
+    public var isTold: Bool
+
+    enum CodingKeys: String, CodingKey {
+        case channel, run, start, frames, cause
+        case from = "from_pts"
+        case to = "to_pts"
+        case isTold = "told"
+    }
+
+    /// A gap.
+    init(
+        channel: String, run: String, start: Int64, from: Int64, to: Int64?, frames: Int?, cause: String, isTold: Bool
+    ) {
+        self.channel = channel
+        self.run = run
+        self.start = start
+        self.from = from
+        self.to = to
+        self.frames = frames
+        self.cause = cause
+        self.isTold = isTold
+    }
+
+    /// A gap that the recorder told.
+    init(_ gap: RecordingGap, channel: String, start: UTCTime) {
+        self.init(
+            channel: channel, run: gap.run, start: start.milliseconds, from: gap.from, to: gap.to, frames: gap.frames,
+            cause: gap.reason, isTold: true)
+    }
+
+    /// Whether both miss some of the same pictures, or begin at the same one.
+    func overlaps(_ other: CatalogueGap) -> Bool {
+        guard run == other.run else { return false }
+        // Times of one picture that were rounded in different ways are the same time.
+        return abs(from - other.from) < 1_000_000 || from < (other.to ?? .max) && other.from < (to ?? .max)
+    }
+}
+
+/// Finds what is missing between files that say where they lie in their program.
+enum GapInference {
+    /// The gaps between `segments`, and those behind a run that did not end as it should. Of a run among `living` more
+    /// files are to come.
+    static func gaps(in segments: [CatalogueSegment], living: Set<String>) -> [CatalogueGap] {
+        let runs = Dictionary(grouping: segments.filter { $0.run != nil && $0.programStart != nil }) {
+            "\($0.channel)/\($0.run ?? "")"
+        }
+        return runs.values.flatMap { gaps(inRun: $0, living) }.sorted { ($0.start, $0.from) < ($1.start, $1.from) }
+    }
+
+    private static func gaps(inRun segments: [CatalogueSegment], _ living: Set<String>) -> [CatalogueGap] {
+        let segments = segments.sorted { ($0.programStart ?? 0, $0.name) < ($1.programStart ?? 0, $1.name) }
+        var gaps: [CatalogueGap] = []
+        for (before, after) in zip(segments, segments.dropFirst()) {
+            guard let end = before.wholeEnd, let next = after.programStart, next > end else { continue }
+            let frames = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
+            if frames > 0 { gaps.append(gap(behind: before, to: next, frames: frames)) }
+        }
+        // `rotate` promised another file.
+        if let last = segments.last, let ending = last.ending, ending != .stop,
+            ending != .rotate || !living.contains(last.run ?? "")
+        {
+            gaps.append(gap(behind: last, to: nil, frames: nil))
+        }
+        return gaps
+    }
+
+    private static func gap(behind segment: CatalogueSegment, to: Int64?, frames: Int?) -> CatalogueGap {
+        let isCrash = to == nil && segment.ending == .rotate
+        return CatalogueGap(
+            channel: segment.channel, run: segment.run ?? "",
+            start: segment.start + ((segment.wholeEnd ?? 0) - (segment.programStart ?? 0)) / 1_000_000,
+            from: segment.wholeEnd ?? 0, to: to, frames: frames, cause: cause(isCrash ? .recovered : segment.ending),
+            isTold: false)
+    }
+
+    private static func cause(_ ending: SegmentEnding?) -> String {
+        switch ending {
+        case .disk: "the disk was full, or nearly"
+        case .error: "writing failed or was too slow"
+        case .recovered: "relay was killed, or the machine went down"
+        case .rotate, .stop: "a file is missing or damaged"
+        case nil: "not known"
+        }
+    }
+}

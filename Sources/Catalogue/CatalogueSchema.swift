@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+/// The catalogue's tables, and how older ones become them. A step that was released is never changed; a new one follows.
+enum CatalogueSchema {
+    /// `RLAY`: what `file` and SQLite's own tools may tell the database by (`PRAGMA application_id`).
+    private static let applicationID = 0x524C_4159
+
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1: segments and gaps") { database in
+            try database.execute(sql: "PRAGMA application_id = \(applicationID)")
+            try database.execute(sql: segments)
+            try database.execute(sql: gaps)
+        }
+        return migrator
+    }
+
+    private static let segments = """
+        CREATE TABLE segments (
+            name TEXT NOT NULL PRIMARY KEY,
+            channel TEXT NOT NULL,
+            sequence INTEGER,
+            run TEXT,
+            start INTEGER NOT NULL,        -- UTC, ms since 1970
+            program_start INTEGER,         -- program time, ns
+            program_end INTEGER,
+            whole_end INTEGER,             -- up to here no picture is missing
+            late_frames INTEGER NOT NULL,  -- pictures behind whole_end
+            frame_duration INTEGER NOT NULL,
+            first_pts INTEGER,
+            last_pts INTEGER,
+            duration INTEGER NOT NULL,     -- ns
+            frames INTEGER NOT NULL,
+            audio_samples INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            sha256 TEXT,
+            ending TEXT,                   -- rotate, stop, error, disk, recovered
+            upload TEXT CHECK (upload IN ('none', 'waiting', 'done'))
+        ) STRICT;
+        CREATE INDEX segments_by_time ON segments (channel, start);
+        CREATE INDEX segments_by_run ON segments (run);
+        """
+
+    private static let gaps = """
+        CREATE TABLE gaps (
+            channel TEXT NOT NULL,
+            run TEXT NOT NULL,
+            start INTEGER NOT NULL,        -- UTC, ms since 1970
+            from_pts INTEGER NOT NULL,     -- program time, ns
+            to_pts INTEGER,
+            frames INTEGER,
+            cause TEXT NOT NULL,
+            told INTEGER NOT NULL,         -- by the recorder, or found between the files
+            PRIMARY KEY (run, from_pts)
+        ) STRICT;
+        """
+}

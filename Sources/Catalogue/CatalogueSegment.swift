@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Segmenter
+
+/// A file of a recording, as a row of the catalogue. The file itself is the truth; all of this can be read from it
+/// again, but for ``sha256`` and ``upload``.
+public struct CatalogueSegment: Sendable, Codable, Equatable {
+    /// The file, relative to the directory of the recordings.
+    public var name: String
+    /// The channel.
+    public var channel: String
+    /// The file's number within the channel, if its name says one.
+    public var sequence: Int?
+    /// Names the run of the recorder whose program times these are; nil if the file does not say it.
+    public var run: String?
+    /// When the first picture was on air: milliseconds since 1970-01-01T00:00:00Z.
+    public var start: Int64
+    /// Program time of the first picture, in nanoseconds.
+    public var programStart: Int64?
+    /// Program time at which the pictures end, in nanoseconds.
+    public var programEnd: Int64?
+    /// Program time up to which no picture is missing, in nanoseconds. A file that ended suddenly may hold a few
+    /// pictures behind it, which are shown after others that were lost.
+    public var wholeEnd: Int64?
+    /// Pictures behind ``wholeEnd``.
+    public var lateFrames: Int
+    /// How long one picture lasts, in nanoseconds.
+    public var frameDuration: Int64
+    /// Program time of the picture that is shown first, in nanoseconds.
+    public var firstPts: Int64?
+    /// Program time of the picture that is shown last, in nanoseconds.
+    public var lastPts: Int64?
+    /// How long the pictures last, in nanoseconds.
+    public var duration: Int64
+    /// Pictures.
+    public var frames: Int
+    /// Samples of sound of each channel that are heard.
+    public var audioSamples: Int64
+    /// The file's size.
+    public var bytes: Int64
+    /// The SHA-256 of the file in hexadecimal digits; nil until it is computed.
+    public var sha256: String?
+    /// How the file ended; nil if it does not say it.
+    public var ending: SegmentEnding?
+    /// `none`, `waiting` or `done`; nil where nothing is uploaded.
+    public var upload: String?
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case name, channel, sequence, run, start, duration, frames, bytes, sha256, ending, upload
+        case programStart = "program_start"
+        case programEnd = "program_end"
+        case wholeEnd = "whole_end"
+        case lateFrames = "late_frames"
+        case frameDuration = "frame_duration"
+        case firstPts = "first_pts"
+        case lastPts = "last_pts"
+        case audioSamples = "audio_samples"
+    }
+
+    /// What the file `name` says about itself.
+    init(name: String, facts: SegmentFacts) {
+        self.name = name
+        channel = facts.channel
+        sequence = Self.sequence(of: name)
+        start = facts.start.milliseconds
+        duration = facts.duration
+        frames = facts.picture.samples
+        audioSamples = facts.sound?.shown ?? 0
+        bytes = facts.bytes
+        lateFrames = facts.picture.lateSamples
+        frameDuration = max(1, facts.frameDuration)
+        guard let position = facts.position else { return }
+        run = position.run
+        ending = position.ending
+        programStart = position.programStart
+        firstPts = position.programStart
+        programEnd = position.programStart + facts.duration
+        wholeEnd = position.programStart + facts.picture.nanoseconds(facts.picture.whole)
+        lastPts = position.programStart + facts.picture.nanoseconds(facts.picture.lastSample)
+    }
+
+    /// What the recorder says of a file that cannot be read as an MP4.
+    init(record: SegmentRecord) {
+        name = record.fileName
+        channel = record.channel
+        sequence = record.sequence
+        run = record.run.isEmpty ? nil : record.run
+        start = record.start.milliseconds
+        duration = record.programEnd - record.programStart
+        frames = record.frames
+        audioSamples = record.audioSamples
+        bytes = record.bytes
+        ending = record.ending
+        programStart = record.programStart
+        programEnd = record.programEnd
+        firstPts = record.programStart
+        wholeEnd = record.programEnd
+        lateFrames = 0
+        frameDuration = max(1, duration / Int64(max(1, record.frames)))
+        lastPts = record.programEnd - frameDuration
+    }
+
+    private static func sequence(of name: String) -> Int? {
+        SegmentName(fileName: String(name.split(separator: "/").last ?? ""))?.sequence
+    }
+
+    /// Whether `other` describes the same bytes, as far as that can be told without reading them.
+    func isSameFile(as other: CatalogueSegment) -> Bool {
+        (name, bytes, start, frames) == (other.name, other.bytes, other.start, other.frames)
+            && (run, programStart) == (other.run, other.programStart)
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+internal import Glibc
+internal import Segmenter
+
+/// The SQLite database of a directory of recordings; the owner of its connection. Every call may block on the disk, and
+/// up to 5 s on another process that writes.
+final class CatalogueStore: Sendable {
+    /// The database's name in the directory of the recordings.
+    static let fileName = ".relay.sqlite"
+
+    private let database: DatabaseQueue
+    /// Where the database is; the word for one that is only in memory.
+    let path: String
+    /// The file's device and number, when it was opened.
+    private let identity: [UInt64]
+
+    /// Opens the database of the directory, creating it if it is missing.
+    init(directory: String) throws(CatalogueFailure) {
+        path = "\(directory)/\(Self.fileName)"
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        configuration.label = "relay.catalogue"
+        configuration.prepareDatabase { database in
+            // Readers and a writer do not wait for each other. A file system that cannot keeps its own mode.
+            _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL")
+            try database.execute(sql: "PRAGMA synchronous = NORMAL")
+        }
+        do {
+            database = try DatabaseQueue(path: path, configuration: configuration)
+            try Self.prepare(database, path)
+        } catch {
+            throw CatalogueFailure("open", path, error)
+        }
+        identity = Self.identity(path)
+        giveToOwner(of: directory)
+    }
+
+    /// Opens the existing database of the directory only to look at it.
+    init(reading directory: String) throws(CatalogueFailure) {
+        path = "\(directory)/\(Self.fileName)"
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        configuration.readonly = true
+        do {
+            database = try DatabaseQueue(path: path, configuration: configuration)
+            guard try !database.read(CatalogueSchema.migrator.hasBeenSuperseded) else {
+                throw CatalogueFailure.newer("\(path) was made by a newer version of relay")
+            }
+        } catch {
+            throw CatalogueFailure("open", path, error)
+        }
+        identity = Self.identity(path)
+    }
+
+    /// A catalogue in memory, for a directory that must or can only be read.
+    init() throws(CatalogueFailure) {
+        path = "the catalogue in memory"
+        identity = []
+        do {
+            database = try DatabaseQueue()
+            try Self.prepare(database, path)
+        } catch {
+            throw CatalogueFailure("make", path, error)
+        }
+    }
+
+    private static func prepare(_ database: DatabaseQueue, _ path: String) throws {
+        let migrator = CatalogueSchema.migrator
+        if try database.read(migrator.hasBeenSuperseded) {
+            throw CatalogueFailure.newer("\(path) was made by a newer version of relay; it is left alone")
+        }
+        let verdict = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
+        guard verdict == "ok" else { throw CatalogueFailure.damaged("\(path) is damaged: \(verdict ?? "no answer")") }
+        try migrator.migrate(database)
+    }
+
+    private static func identity(_ path: String) -> [UInt64] {
+        var info = stat()
+        return stat(path, &info) == 0 ? [UInt64(info.st_dev), UInt64(info.st_ino)] : []
+    }
+
+    /// What root makes here on somebody's behalf must be of use to whoever records here.
+    private func giveToOwner(of directory: String) {
+        var info = stat()
+        guard geteuid() == 0, stat(directory, &info) == 0 else { return }
+        chown(path, info.st_uid, info.st_gid)
+    }
+
+    /// Whether the tables are there: whoever only looks may come while they are being made.
+    func hasTables() throws(CatalogueFailure) -> Bool { try read { try $0.tableExists("segments") } }
+
+    /// Whether the database is still the file at its path: one that was removed takes what is written, and loses it.
+    var isInPlace: Bool { identity.isEmpty || Self.identity(path) == identity }
+
+    private func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
+        do {
+            return try database.write(body)
+        } catch {
+            throw CatalogueFailure("write to", path, error)
+        }
+    }
+
+    private func read<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
+        do {
+            return try database.read(body)
+        } catch {
+            throw CatalogueFailure("read", path, error)
+        }
+    }
+}
+
+// MARK: Rows
+
+extension CatalogueStore {
+    /// All segments in the order of their time.
+    func segments() throws(CatalogueFailure) -> [CatalogueSegment] {
+        try read { try SegmentRow.order(sql: "channel, start, name").fetchAll($0).map(\.segment) }
+    }
+
+    /// All gaps in the order of their time.
+    func gaps() throws(CatalogueFailure) -> [CatalogueGap] {
+        try read { try GapRow.order(sql: "channel, start, from_pts").fetchAll($0).map(\.gap) }
+    }
+
+    /// The names of the segments of `channel` whose checksum is not known.
+    func unhashed(channel: String) throws(CatalogueFailure) -> [String] {
+        try read {
+            try String.fetchAll(
+                $0, sql: "SELECT name FROM segments WHERE sha256 IS NULL AND channel = ? ORDER BY start",
+                arguments: [channel])
+        }
+    }
+
+    /// Adds segments, or brings them up to date; what is known of the same bytes otherwise stays.
+    /// The runs in `living` go on.
+    func put(_ segments: [CatalogueSegment], living: Set<String>) throws(CatalogueFailure) {
+        try write { database in
+            for segment in segments {
+                var segment = segment
+                if let old = try SegmentRow.fetchOne(database, key: segment.name)?.segment, old.isSameFile(as: segment)
+                {
+                    segment.sha256 = old.sha256
+                    segment.upload = old.upload
+                    segment.ending = segment.ending ?? old.ending
+                }
+                try SegmentRow(segment).save(database)
+            }
+            try Self.reconcile(Set(segments.compactMap(\.run)), living, database)
+        }
+    }
+
+    /// Adds a gap that the recorder told.
+    func put(_ gap: CatalogueGap) throws(CatalogueFailure) {
+        try write { database in
+            try database.execute(
+                sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
+            try GapRow(gap).insert(database)
+            try Self.reconcile([gap.run], [gap.run], database)
+        }
+    }
+
+    /// Forgets segments whose files are gone. Gaps that were known stay; none is made where a file was removed.
+    func remove(_ names: some Sequence<String>) throws(CatalogueFailure) {
+        try write { database in
+            for name in names { _ = try SegmentRow.deleteOne(database, key: name) }
+        }
+    }
+
+    /// Notes the checksum of the file `name` of `bytes` bytes.
+    func setChecksum(_ sha256: String, of name: String, bytes: Int64) throws(CatalogueFailure) {
+        try write {
+            try $0.execute(
+                sql: "UPDATE segments SET sha256 = ? WHERE name = ? AND bytes = ?", arguments: [sha256, name, bytes])
+        }
+    }
+
+    /// Finds the gaps of all runs again, where the recorder has told none. The runs in `living` go on.
+    func findGaps(living: Set<String>) throws(CatalogueFailure) {
+        try write { database in
+            let runs = try String.fetchSet(database, sql: "SELECT DISTINCT run FROM segments WHERE run IS NOT NULL")
+            try Self.reconcile(runs, living, database)
+        }
+    }
+
+    private static func reconcile(_ runs: Set<String>, _ living: Set<String>, _ database: Database) throws {
+        for run in runs {
+            try database.execute(sql: "DELETE FROM gaps WHERE run = ? AND NOT told", arguments: [run])
+            let told = try GapRow.filter(sql: "run = ?", arguments: [run]).fetchAll(database).map(\.gap)
+            let segments = try SegmentRow.filter(sql: "run = ?", arguments: [run]).fetchAll(database)
+                .map(\.segment)
+            for gap in GapInference.gaps(in: segments, living: living) where !told.contains(where: gap.overlaps) {
+                try GapRow(gap).insert(database)
+            }
+        }
+    }
+}

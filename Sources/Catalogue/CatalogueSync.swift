@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Segmenter
+
+/// Brings a catalogue in line with the files, which are the truth.
+enum CatalogueSync {
+    /// Files that no row can be made of, and why.
+    typealias Unread = [(name: String, failure: SegmentReadFailure)]
+
+    /// So many rows are written at a time: a reader of the database need not wait for a large archive.
+    private static let batch = 100
+
+    /// Adds the closed files of `directory` that `store` does not know; or, if it `isFull`, reads all of them again and
+    /// forgets what is gone. Tells `progress` how many of how many files are read.
+    static func run(
+        _ store: CatalogueStore, _ directory: RecordDirectory, isFull: Bool = false,
+        progress: (Int, Int) -> Void = { _, _ in }
+    ) throws -> Unread {
+        let files = try directory.recordings().filter { $0.kind == .closed }.map(\.name)
+        let living = directory.livingRuns()
+        let known = Set(try store.segments().map(\.name))
+        let wanted = isFull ? files : files.filter { !known.contains($0) }
+        var unread: Unread = []
+        var rows: [CatalogueSegment] = []
+        for (index, name) in wanted.enumerated() {
+            progress(index, wanted.count)
+            do throws(SegmentReadFailure) {
+                rows.append(CatalogueSegment(name: name, facts: try SegmentReader.read("\(directory.path)/\(name)")))
+            } catch {
+                unread.append((name, error))
+            }
+            if rows.count == batch {
+                try store.put(rows, living: living)
+                rows.removeAll(keepingCapacity: true)
+            }
+        }
+        try store.put(rows, living: living)
+        if isFull { try store.remove(known.subtracting(files).union(unread.map(\.name))) }
+        try store.findGaps(living: living)
+        progress(wanted.count, wanted.count)
+        return unread
+    }
+}

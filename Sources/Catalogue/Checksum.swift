@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Crypto
+internal import Segmenter
+
+/// The SHA-256 of a file, block by block.
+struct Checksum {
+    /// How much is read at a time.
+    static let blockSize = 1 << 20
+
+    private let file: FileDescriptor
+    private var hasher = SHA256()
+    /// Bytes read so far.
+    private(set) var bytes: Int64 = 0
+
+    /// Begins with the file at `path`.
+    init(_ path: String) throws(FileFailure) { file = try FileDescriptor.open(readOnly: path) }
+
+    /// Reads a block; false at the end of the file.
+    mutating func step() throws(FileFailure) -> Bool {
+        let block = try file.read(at: bytes, count: Self.blockSize)
+        hasher.update(data: block)
+        bytes += Int64(block.count)
+        return block.count == Self.blockSize
+    }
+
+    /// The sum of what was read, in hexadecimal digits.
+    var text: String {
+        hasher.finalize().map { byte in
+            let digits = String(byte, radix: 16)
+            return byte < 16 ? "0" + digits : digits
+        }.joined()
+    }
+
+    /// The sum of the whole file at `path`. Tells `progress` the bytes read so far.
+    static func of(_ path: String, progress: (Int64) -> Void = { _ in }) throws(FileFailure) -> String {
+        var sum = try Checksum(path)
+        while try sum.step() { progress(sum.bytes) }
+        progress(sum.bytes)
+        return sum.text
+    }
+}

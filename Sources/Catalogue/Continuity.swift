@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import Segmenter
+
+extension Verification {
+    /// One file with its place.
+    private struct Placed {
+        var row: CatalogueSegment
+        var facts: SegmentFacts
+
+        /// Where the sound begins and ends, in samples of the program. The picture's time was rounded down to a
+        /// nanosecond when it was written; so the sample can be either of two.
+        func sound(_ track: TrackFacts) -> [(begin: Int64, end: Int64)] {
+            let base = TimeBase(1, Int32(clamping: track.timescale))
+            let start = row.programStart ?? 0
+            let zeros = Set([start, start + 1].map { TimeBase.nanoseconds.rescale($0, to: base) })
+            return zeros.sorted().map { ($0 + track.offset, $0 + track.offset + track.shown) }
+        }
+    }
+
+    /// Follows the pictures and the sound of each run from file to file, and compares the holes with the ledger.
+    mutating func checkContinuity() {
+        let placed = files.map { Placed(row: CatalogueSegment(name: $0.key, facts: $0.value), facts: $0.value) }
+        report.segments = placed.count
+        report.duration = placed.reduce(0) { $0 + $1.row.duration }
+        report.frames = placed.reduce(0) { $0 + $1.row.frames }
+        let homeless = placed.count { $0.row.run == nil }
+        if homeless > 0 {
+            report.note(nil, "\(homeless) files are of a version that did not say which run they belong to")
+        }
+        let runs = Dictionary(grouping: placed.filter { $0.row.run != nil }) { $0.row.run ?? "" }
+        var holes: [CatalogueGap] = []
+        let living = archive.directory.livingRuns()
+        var silence: [String: Int64] = [:]
+        for run in runs.values {
+            let ordered = run.sorted {
+                ($0.row.programStart ?? 0, $0.row.name) < ($1.row.programStart ?? 0, $1.row.name)
+            }
+            for (before, after) in zip(ordered, ordered.dropFirst()) {
+                silence["\(before.row.run ?? "")/\(before.row.wholeEnd ?? 0)"] = join(before, after)
+            }
+            holes += GapInference.gaps(in: ordered.map(\.row), living: living)
+        }
+        for hole in holes { note(hole, silence["\(hole.run)/\(hole.from)"]) }
+        compareGaps(holes, runs.mapValues { $0.map(\.row) })
+        report.missing.sort { ($0.from, $0.channel) < ($1.from, $1.channel) }
+    }
+
+    /// How many samples of sound are missing between two files. What does not belong to a hole of the picture is told
+    /// at once.
+    private mutating func join(_ before: Placed, _ after: Placed) -> Int64? {
+        let isHole = (after.row.programStart ?? 0) - (before.row.programEnd ?? 0) > before.row.frameDuration / 2
+        if (before.row.programEnd ?? 0) - (after.row.programStart ?? 0) > before.row.frameDuration / 2 {
+            report.problem(after.row.name, "it repeats pictures of \(before.row.name)")
+            return nil
+        }
+        guard let sound = before.facts.sound, let next = after.facts.sound, sound.timescale == next.timescale else {
+            return nil
+        }
+        let distances = before.sound(sound).flatMap { end in after.sound(next).map { $0.begin - end.end } }
+        let distance = distances.min { abs($0) < abs($1) } ?? 0
+        if isHole { return max(0, distance) }
+        if distance < 0 {
+            report.problem(after.row.name, "it repeats \(-distance) samples of sound of the file before")
+        }
+        if distance > 0 {
+            report.missing.append(
+                .init(
+                    channel: before.row.channel, from: after.facts.start.extended, to: after.facts.start.extended,
+                    frames: 0, audioSamples: distance, cause: "between \(before.row.name) and \(after.row.name)"))
+        }
+        return nil
+    }
+
+    /// A hole, with the cause that the ledger gives, if it gives one.
+    private mutating func note(_ hole: CatalogueGap, _ samples: Int64?) {
+        let told = gaps.first(where: hole.overlaps)
+        // The ledger knows when a program ended that was not recorded to its end.
+        let to = hole.to ?? told?.to
+        report.missing.append(
+            .init(
+                channel: hole.channel, from: UTCTime(milliseconds: hole.start).extended,
+                to: to.map { UTCTime(milliseconds: hole.start + ($0 - hole.from) / 1_000_000).extended },
+                frames: hole.frames ?? told?.frames, audioSamples: samples, cause: told?.cause ?? hole.cause))
+    }
+
+    /// Every gap that the ledger tells must be a hole of the same bounds, wherever there are files on both sides.
+    private mutating func compareGaps(_ holes: [CatalogueGap], _ runs: [String: [CatalogueSegment]]) {
+        for gap in gaps {
+            guard let rows = runs[gap.run], let first = rows.first, let to = gap.to else { continue }
+            let tolerance = first.frameDuration / 2
+            let hasBefore = rows.contains { ($0.wholeEnd ?? 0) <= gap.from + tolerance }
+            let hasAfter = rows.contains { ($0.programStart ?? 0) >= to - tolerance }
+            let matching = holes.filter(gap.overlaps)
+            if matching.isEmpty, hasBefore, !hasAfter {
+                report.missing.append(
+                    .init(
+                        channel: gap.channel, from: UTCTime(milliseconds: gap.start).extended,
+                        to: UTCTime(milliseconds: gap.start + (to - gap.from) / 1_000_000).extended,
+                        frames: gap.frames, audioSamples: nil, cause: gap.cause))
+            }
+            guard hasBefore, hasAfter else { continue }
+            let isSame = matching.contains { hole in
+                abs(hole.from - gap.from) <= tolerance && abs((hole.to ?? .max) - to) <= tolerance
+                    && hole.frames == gap.frames
+            }
+            if !isSame {
+                report.problem(
+                    nil,
+                    "the catalogue tells of \(gap.frames ?? 0) missing pictures from "
+                        + "\(UTCTime(milliseconds: gap.start).extended) on, and the files do not agree")
+            }
+        }
+    }
+}

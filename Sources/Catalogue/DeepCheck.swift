@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// Decodes a whole file and counts what goes wrong.
+struct DeepCheck {
+    private(set) var frames = 0
+    private(set) var errors = 0
+    private var subject: String
+
+    /// Decodes the file at `path`, which errors call `subject`. Takes as long as decoding does.
+    init(_ path: String, subject: String) throws(AVFailure) {
+        self.subject = subject
+        let demuxer = try Demuxer(
+            url: "file:\(path)", options: .init(format: "mp4"), interrupter: Interrupter(), subject: subject)
+        var decoders: [Int: Decoder] = [:]
+        for stream in [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self) {
+            decoders[stream.index] = try Decoder(stream, threading: .slices, subject: subject)
+        }
+        let picture = demuxer.bestVideo?.index
+        while let packet = try demuxer.readPacket() {
+            guard let decoder = decoders[packet.streamIndex] else { continue }
+            if packet.isCorrupt { errors += 1 }
+            decode(packet, decoder, isPicture: packet.streamIndex == picture)
+        }
+        for (index, decoder) in decoders { decode(nil, decoder, isPicture: index == picture) }
+    }
+
+    private mutating func decode(_ packet: PacketBox?, _ decoder: Decoder, isPicture: Bool) {
+        do throws(AVFailure) {
+            try decoder.send(packet)
+        } catch {
+            errors += 1
+            return
+        }
+        // A decoder that fails while it is drained may do so for ever.
+        var failures = 0
+        while failures < 64 {
+            do throws(AVFailure) {
+                guard case .frame(let frame) = try decoder.receive() else { return }
+                if frame.isDamaged { errors += 1 }
+                if isPicture { frames += 1 }
+            } catch {
+                errors += 1
+                failures += 1
+            }
+        }
+    }
+
+    /// What is wrong, given that the tables speak of `expected` pictures.
+    func problems(expected: Int) -> [String] {
+        var problems: [String] = []
+        if errors > 0 { problems.append("decoding it meets \(errors) errors") }
+        if frames != expected { problems.append("decoding it yields \(frames) pictures instead of \(expected)") }
+        return problems
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Segmenter
+
+/// Why a directory of recordings cannot be worked with, in one sentence.
+public struct ArchiveFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// How far a long operation is.
+public struct ArchiveProgress: Sendable, Equatable {
+    /// What is being done, such as `reading`.
+    public var step: String
+    /// How much of ``total`` is done; files or bytes.
+    public var done: Int64
+    /// All there is to do.
+    public var total: Int64
+}
+
+/// A directory of recordings, looked at from outside: by the commands, beside any recorder that writes into it.
+///
+/// All calls block on the disk.
+public struct RecordingArchive {
+    /// What the catalogue holds, brought in line with the files.
+    public struct Contents: Sendable {
+        /// All segments in the order of their time.
+        public var segments: [CatalogueSegment]
+        /// All gaps in the order of their time.
+        public var gaps: [CatalogueGap]
+        /// What a reader should know, one sentence each.
+        public var notes: [String]
+    }
+
+    /// What a rebuilding came to.
+    public struct Rebuilding: Sendable, Codable {
+        /// Segments in the new catalogue.
+        public var segments: Int
+        /// Gaps in it.
+        public var gaps: Int
+        /// The name under which a damaged catalogue was kept.
+        public var setAside: String?
+        /// What a reader should know, one sentence each.
+        public var notes: [String]
+    }
+
+    let directory: RecordDirectory
+    let progress: (ArchiveProgress) -> Void
+
+    /// The directory at `path`, which must exist and hold something of a recording. `progress` is called often.
+    public init(_ path: String, progress: @escaping (ArchiveProgress) -> Void = { _ in }) throws(ArchiveFailure) {
+        self.progress = progress
+        do throws(FileFailure) {
+            directory = try .existing(path)
+            guard try !directory.recordings().isEmpty else { throw FileFailure("", path, text: "") }
+        } catch {
+            switch error.code {
+            case 0: throw ArchiveFailure("There are no recordings in \(path).")
+            case ENOTDIR: throw ArchiveFailure("\(path) is not a directory; name the one that --record named.")
+            case ENOENT: throw ArchiveFailure("There is no \(path); name the directory that --record named.")
+            case EACCES: throw ArchiveFailure("\(path) may not be read by this user.")
+            default: throw ArchiveFailure("\(error)")
+            }
+        }
+    }
+
+    /// Reads the catalogue, and the files that it does not know. Writes nothing.
+    public func contents() throws -> Contents {
+        var notes: [String] = []
+        let store = try CatalogueStore()
+        do throws(CatalogueFailure) {
+            if let ledger = try ledger() {
+                try store.put(ledger.segments.filter { exists($0.name) }, living: [])
+                for gap in ledger.gaps where gap.isTold { try store.put(gap) }
+            } else {
+                notes.append("There is no catalogue; this is what the files say.")
+            }
+        } catch {
+            notes.append("The catalogue cannot be read (\(error)); this is what the files say.")
+        }
+        let unread = try CatalogueSync.run(store, directory) { report("reading", Int64($0), Int64($1)) }
+        notes += unread.map { "\($0.name) is left out: \($0.failure)" }
+        return Contents(segments: try store.segments(), gaps: try store.gaps(), notes: notes)
+    }
+
+    /// Makes the catalogue anew from the files. What an intact one knows besides stays: checksums, uploads, and gaps
+    /// that the recorder told.
+    public func rebuild() throws(ArchiveFailure) -> Rebuilding {
+        do {
+            do {
+                return try fill(setAside: nil)
+            } catch CatalogueFailure.damaged {
+                return try fill(setAside: CatalogueFiles.setAside(in: directory))
+            }
+        } catch {
+            throw ArchiveFailure("The catalogue cannot be made: \(error).")
+        }
+    }
+
+    private func fill(setAside name: String?) throws -> Rebuilding {
+        let store = try CatalogueStore(directory: directory.path)
+        let unread = try CatalogueSync.run(store, directory, isFull: true) { report("reading", Int64($0), Int64($1)) }
+        return Rebuilding(
+            segments: try store.segments().count, gaps: try store.gaps().count, setAside: name,
+            notes: unread.map { "\($0.name) is left out: \($0.failure)" })
+    }
+
+    /// The database as it is on disk; nil if there is none.
+    func ledger() throws(CatalogueFailure) -> (segments: [CatalogueSegment], gaps: [CatalogueGap])? {
+        guard exists(CatalogueStore.fileName) else { return nil }
+        // SQLite wants to write beside a database in this mode even to read it.
+        guard access(directory.path, W_OK) == 0 else {
+            let copy = try CatalogueFiles.temporaryCopy(from: directory)
+            defer { copy.remove() }
+            return try Self.all(CatalogueStore(directory: copy.path))
+        }
+        return try Self.all(CatalogueStore(reading: directory.path))
+    }
+
+    private static func all(
+        _ store: CatalogueStore
+    ) throws(CatalogueFailure) -> (segments: [CatalogueSegment], gaps: [CatalogueGap])? {
+        guard try store.hasTables() else { return nil }
+        return (try store.segments(), try store.gaps())
+    }
+
+    func exists(_ name: String) -> Bool { access("\(directory.path)/\(name)", F_OK) == 0 }
+
+    func report(_ step: String, _ done: Int64, _ total: Int64) {
+        progress(ArchiveProgress(step: step, done: done, total: total))
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Segmenter
+
+extension RecordingArchive {
+    /// What became of one file.
+    public struct Repair: Sendable, Codable, Equatable {
+        /// The file, relative to the directory.
+        public var file: String
+        /// What was done, or why nothing could be, in one sentence.
+        public var text: String
+        /// Whether the recordings are as good now as they can be.
+        public var isRepaired: Bool
+    }
+
+    /// Completes files that a crash left open, and makes new files of what damaged ones still hold; those stay as they
+    /// are. Returns nothing for files that are whole.
+    public func repair() throws(ArchiveFailure) -> [Repair] {
+        do {
+            let recordings = try directory.recordings()
+            var repairs = try complete(recordings.filter { $0.kind == .open }.map(\.name))
+            let names = Set(recordings.map(\.name))
+            let total = recordings.count
+            for (index, (name, kind)) in recordings.enumerated() where kind != .open {
+                report("repairing", Int64(index), Int64(total))
+                guard !name.hasSuffix(SegmentSalvage.repairedSuffix),
+                    !names.contains(SegmentSalvage.repairedName(name))
+                else { continue }
+                if let repair = salvage(name) { repairs.append(repair) }
+            }
+            report("repairing", Int64(total), Int64(total))
+            if !repairs.isEmpty { updateCatalogue() }
+            return repairs
+        } catch {
+            throw ArchiveFailure("\(error)")
+        }
+    }
+
+    private func complete(_ open: [String]) throws(FileFailure) -> [Repair] {
+        var repairs: [Repair] = []
+        let byParent = Dictionary(grouping: open) { String($0.prefix(upTo: $0.lastIndex(of: "/") ?? $0.startIndex)) }
+        for (parent, paths) in byParent.sorted(by: { $0.key < $1.key }) {
+            let place = parent.isEmpty ? directory : try .existing("\(directory.path)/\(parent)")
+            let names = paths.map { String($0.split(separator: "/").last ?? "") }
+            for channel in Set(names.compactMap { SegmentName(fileName: $0)?.channel }).sorted() {
+                for entry in try SegmentRecovery.run(in: place, channel: channel) {
+                    if let repair = Self.repair(entry, in: parent) { repairs.append(repair) }
+                }
+            }
+        }
+        return repairs
+    }
+
+    private static func repair(_ entry: SegmentRecovery.Entry, in parent: String) -> Repair? {
+        guard var repair = repair(entry) else { return nil }
+        if !parent.isEmpty { repair.file = "\(parent)/\(repair.file)" }
+        return repair
+    }
+
+    private static func repair(_ entry: SegmentRecovery.Entry) -> Repair? {
+        switch entry.outcome {
+        case .completed(let name, let frames, let dropped):
+            let rest = dropped > 0 ? ", \(dropped) damaged bytes left out" : ""
+            return Repair(
+                file: entry.fileName, text: "completed as \(name): \(frames) pictures\(rest)", isRepaired: true)
+        case .renamed(let name):
+            return Repair(file: entry.fileName, text: "was complete, and is called \(name) now", isRepaired: true)
+        case .setAside(let name, let reason):
+            return Repair(
+                file: entry.fileName, text: "nothing in it can be played (\(reason)); kept as \(name)",
+                isRepaired: true)
+        case .inUse: return nil
+        case .failed(let failure): return Repair(file: entry.fileName, text: "\(failure)", isRepaired: false)
+        }
+    }
+
+    private func salvage(_ name: String) -> Repair? {
+        let before: SegmentFacts?
+        do throws(SegmentReadFailure) {
+            let facts = try SegmentReader.read("\(directory.path)/\(name)")
+            guard !facts.problems.isEmpty else { return nil }
+            before = facts
+        } catch .foreign {
+            return nil
+        } catch .file(let failure) {
+            return Repair(file: name, text: "\(failure)", isRepaired: false)
+        } catch {
+            before = nil
+        }
+        do throws(SegmentReadFailure) {
+            let outcome = try SegmentSalvage.run(name, in: directory)
+            let after = try SegmentReader.read("\(directory.path)/\(outcome.fileName)")
+            if let before, after.problems.count >= before.problems.count {
+                unlink("\(directory.path)/\(outcome.fileName)")
+                return Repair(file: name, text: "a copy would be no better: \(before.problems[0])", isRepaired: false)
+            }
+            let rest = outcome.lostBytes > 0 ? "; \(outcome.lostBytes) bytes could not be read" : ""
+            return Repair(
+                file: name, text: "\(outcome.frames) pictures saved as \(outcome.fileName)\(rest)", isRepaired: true)
+        } catch {
+            return Repair(file: name, text: "nothing could be saved: \(error)", isRepaired: name.hasSuffix(".broken"))
+        }
+    }
+
+    /// A catalogue that cannot be written now finds the files at the next start.
+    private func updateCatalogue() {
+        guard exists(CatalogueStore.fileName), let store = try? CatalogueStore(directory: directory.path) else {
+            return
+        }
+        _ = try? CatalogueSync.run(store, directory)
+    }
+}

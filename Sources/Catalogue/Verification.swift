@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Segmenter
+
+extension RecordingArchive {
+    /// What a verification looks at besides the tables and the continuity.
+    public struct Verifying: Sendable {
+        /// Whether files are read whole, where their checksums are known.
+        public var checksums: Bool
+        /// Whether everything is decoded.
+        public var isDeep: Bool
+
+        /// What is to be looked at.
+        public init(checksums: Bool = true, isDeep: Bool = false) {
+            self.checksums = checksums
+            self.isDeep = isDeep
+        }
+    }
+
+    /// Looks at every file and at what lies between them. Writes nothing.
+    public func verify(_ options: Verifying) throws(ArchiveFailure) -> VerificationReport {
+        var verification = Verification(archive: self)
+        do throws(FileFailure) {
+            try verification.readFiles()
+        } catch {
+            throw ArchiveFailure("\(error)")
+        }
+        verification.compareWithLedger()
+        if options.checksums { verification.checkSums() }
+        if options.isDeep { verification.decode() }
+        verification.checkContinuity()
+        return verification.report
+    }
+}
+
+/// One verification under way.
+struct Verification {
+    let archive: RecordingArchive
+    var report = VerificationReport()
+    /// The files that make up the recordings.
+    private(set) var files: [String: SegmentFacts] = [:]
+    /// Rows and gaps that the catalogue holds; empty if it cannot be read.
+    private(set) var rows: [String: CatalogueSegment] = [:]
+    private(set) var gaps: [CatalogueGap] = []
+
+    init(archive: RecordingArchive) { self.archive = archive }
+
+    private var directory: RecordDirectory { archive.directory }
+
+    private func path(_ name: String) -> String { "\(directory.path)/\(name)" }
+
+    // MARK: Files
+
+    mutating func readFiles() throws(FileFailure) {
+        let recordings = try directory.recordings()
+        let names = Set(recordings.map(\.name))
+        var copies: [String] = []
+        for (index, (name, kind)) in recordings.enumerated() {
+            archive.report("reading", Int64(index), Int64(recordings.count))
+            if name.hasSuffix(SegmentSalvage.repairedSuffix) {
+                copies.append(name)
+                continue
+            }
+            switch kind {
+            case .closed: read(name, isSalvaged: names.contains(SegmentSalvage.repairedName(name)))
+            case .open: readOpen(name)
+            case .broken: report.note(name, "nothing in it can be played, as recovery found")
+            }
+        }
+        for name in copies { readCopy(name) }
+        archive.report("reading", Int64(recordings.count), Int64(recordings.count))
+    }
+
+    private mutating func read(_ name: String, isSalvaged: Bool) {
+        do throws(SegmentReadFailure) {
+            let facts = try SegmentReader.read(path(name))
+            if isSalvaged, !facts.problems.isEmpty { return noteSalvaged(name) }
+            for problem in facts.problems { report.problem(name, problem) }
+            files[name] = facts
+        } catch .foreign(let reason) {
+            let fileName = String(name.split(separator: "/").last ?? "")
+            if SegmentName(fileName: fileName) == nil {
+                report.note(name, "not a recording of relay (\(reason)); left alone")
+            } else {
+                report.problem(name, "it has the name of a recording and is none: \(reason)")
+            }
+        } catch {
+            if isSalvaged { return noteSalvaged(name) }
+            report.problem(name, "\(error)")
+        }
+    }
+
+    private mutating func noteSalvaged(_ name: String) {
+        report.note(name, "damaged; \(SegmentSalvage.repairedName(name)) stands for it")
+    }
+
+    /// A file that a living process writes is no matter of this verification.
+    private mutating func readOpen(_ name: String) {
+        guard !directory.isInUse(name) else { return report.note(name, "being written now; not looked at") }
+        guard archive.exists(name) else { return report.note(name, "closed while this looked; not looked at") }
+        report.problem(name, "left open by a crash; relay recordings repair completes it")
+        files[name] = try? SegmentReader.read(path(name))
+    }
+
+    /// A salvaged copy counts where the original does not.
+    private mutating func readCopy(_ name: String) {
+        let isNeeded = !files.keys.contains { SegmentSalvage.repairedName($0) == name }
+        guard isNeeded else { return report.note(name, "a copy of a file that is whole; not counted") }
+        read(name, isSalvaged: false)
+    }
+
+    // MARK: The ledger
+
+    mutating func compareWithLedger() {
+        do {
+            guard let ledger = try archive.ledger() else {
+                return report.note(nil, "there is no catalogue; relay recordings rebuild makes one")
+            }
+            rows = Dictionary(ledger.segments.map { ($0.name, $0) }) { first, _ in first }
+            gaps = ledger.gaps.filter(\.isTold)
+        } catch {
+            return report.problem(nil, "the catalogue cannot be read: \(error)")
+        }
+        for (name, row) in rows.sorted(by: { $0.key < $1.key }) where !archive.exists(name) {
+            report.problem(name, "the catalogue knows it, with \(row.frames) pictures, and it is gone")
+        }
+        for (name, facts) in files.sorted(by: { $0.key < $1.key }) where facts.isClosed {
+            guard let row = rows[name] else {
+                report.note(name, "not in the catalogue yet")
+                continue
+            }
+            if !row.isSameFile(as: CatalogueSegment(name: name, facts: facts)) {
+                report.problem(
+                    name,
+                    "it holds \(facts.picture.samples) pictures in \(facts.bytes) bytes, "
+                        + "the catalogue says \(row.frames) in \(row.bytes), or tells its place differently")
+            }
+        }
+    }
+
+    // MARK: Content
+
+    mutating func checkSums() {
+        let known = files.keys.sorted().filter { rows[$0]?.sha256 != nil }
+        let unknown = files.values.count { $0.isClosed } - known.count
+        if unknown > 0, !rows.isEmpty {
+            report.note(nil, "no checksum yet of \(unknown) segment\(unknown == 1 ? "" : "s")")
+        }
+        let total = known.reduce(0) { $0 + (files[$1]?.bytes ?? 0) }
+        var before: Int64 = 0
+        for name in known {
+            do throws(FileFailure) {
+                let sum = try Checksum.of(path(name)) { archive.report("checksums", before + $0, total) }
+                if sum != rows[name]?.sha256 { report.problem(name, "its bytes changed: the checksum is another") }
+            } catch {
+                report.problem(name, "\(error)")
+            }
+            before += files[name]?.bytes ?? 0
+        }
+    }
+
+    mutating func decode() {
+        let names = files.keys.sorted()
+        for (index, name) in names.enumerated() {
+            archive.report("decoding", Int64(index), Int64(names.count))
+            do {
+                let check = try DeepCheck(path(name), subject: name)
+                for problem in check.problems(expected: files[name]?.picture.samples ?? 0) {
+                    report.problem(name, problem)
+                }
+            } catch {
+                report.problem(name, "\(error)")
+            }
+        }
+        archive.report("decoding", Int64(names.count), Int64(names.count))
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a verification of a directory found.
+public struct VerificationReport: Sendable, Codable, Equatable {
+    /// Something that is not as it should be.
+    public struct Problem: Sendable, Codable, Equatable {
+        /// The file, relative to the directory; nil if it is not about a file.
+        public var file: String?
+        /// What, in one sentence.
+        public var text: String
+    }
+
+    /// Something of a program that is in no file.
+    public struct Missing: Sendable, Codable, Equatable {
+        /// The channel.
+        public var channel: String
+        /// When the first missing picture was on air, such as `2026-11-21T14:03:10.123Z`.
+        public var from: String
+        /// When the next recorded picture was on air; nil if there is none in this run.
+        public var to: String?
+        /// Pictures; nil if nobody can say.
+        public var frames: Int?
+        /// Samples of sound; nil if nobody can say.
+        public var audioSamples: Int64?
+        /// Why.
+        public var cause: String
+    }
+
+    /// Files that were read and belong to the recordings.
+    public var segments = 0
+    /// Their length, in nanoseconds of program.
+    public var duration: Int64 = 0
+    /// Their pictures.
+    public var frames = 0
+    /// What is wrong.
+    public var problems: [Problem] = []
+    /// What is missing.
+    public var missing: [Missing] = []
+    /// What is worth knowing and not wrong.
+    public var notes: [Problem] = []
+
+    /// Whether nothing is wrong and nothing is missing.
+    public var isGood: Bool { problems.isEmpty && missing.isEmpty }
+
+    mutating func problem(_ file: String?, _ text: String) { problems.append(Problem(file: file, text: text)) }
+    mutating func note(_ file: String?, _ text: String) { notes.append(Problem(file: file, text: text)) }
+
+    /// The report as JSON has it: with the verdict.
+    public struct Verdict: Sendable, Encodable {
+        let report: VerificationReport
+
+        private enum CodingKeys: String, CodingKey {
+            case sentence
+            case isGood = "good"
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            try report.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(report.sentence, forKey: .sentence)
+            try container.encode(report.isGood, forKey: .isGood)
+        }
+    }
+
+    /// The report with its verdict.
+    public var verdict: Verdict { Verdict(report: self) }
+
+    /// The report for people: notes, problems, what is missing, and one sentence at the end.
+    public var lines: [String] {
+        notes.map { "note: \(Self.text($0))" } + problems.map { "wrong: \(Self.text($0))" } + missing.map(Self.text)
+            + [sentence]
+    }
+
+    private static func text(_ problem: Problem) -> String {
+        (problem.file.map { "\($0): " } ?? "") + problem.text
+    }
+
+    private static func text(_ missing: Missing) -> String {
+        var text = "missing: \(missing.channel), from \(missing.from)"
+        if let to = missing.to { text += " to \(to)" }
+        var parts: [String] = []
+        if let frames = missing.frames, frames > 0 { parts.append("\(frames) pictures") }
+        if let samples = missing.audioSamples, samples > 0 { parts.append("\(samples) samples of sound") }
+        if parts.isEmpty { parts.append(missing.to == nil ? "all until the next start" : "less than a picture") }
+        return text + ": \(parts.joined(separator: ", ")); \(missing.cause)"
+    }
+
+    /// The verdict.
+    public var sentence: String {
+        let head = "\(segments) segment\(segments == 1 ? "" : "s"), \(Self.clock(duration))"
+        if isGood { return "\(head), no frame missing" }
+        var parts: [String] = []
+        let frames = missing.compactMap(\.frames).reduce(0, +)
+        if frames > 0 { parts.append("\(frames) frame\(frames == 1 ? "" : "s") missing") }
+        let open = missing.count { $0.frames == nil }
+        if open > 0 { parts.append("\(open) sudden end\(open == 1 ? "" : "s")") }
+        if missing.contains(where: { $0.frames == 0 }) { parts.append("sound missing") }
+        if !problems.isEmpty { parts.append("\(problems.count) thing\(problems.count == 1 ? "" : "s") wrong") }
+        return "\(head), \(parts.joined(separator: ", "))"
+    }
+
+    /// `h:mm:ss` of nanoseconds, rounded to the nearest second.
+    public static func clock(_ nanoseconds: Int64) -> String {
+        let seconds = (nanoseconds + 500_000_000) / 1_000_000_000
+        let pad = { (value: Int64) in (value < 10 ? "0" : "") + String(value) }
+        return "\(seconds / 3600):\(pad(seconds / 60 % 60)):\(pad(seconds % 60))"
+    }
+}

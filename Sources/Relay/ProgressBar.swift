@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// A bar on standard error for what takes long; nothing where that is no terminal. Used by one thread.
+final class ProgressBar {
+    private static let width: Int64 = 40
+
+    private let isShown = isatty(STDERR_FILENO) == 1
+    private var last = ""
+
+    /// Shows that `done` of `total` is done; nothing any more when all is.
+    func show(_ step: String, done: Int64, of total: Int64) {
+        guard isShown, total > 0 else { return }
+        guard done < total else { return clear() }
+        let part = min(total, max(0, done))
+        let filled = Int(Int128(part) * Int128(Self.width) / Int128(total))
+        let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Int(Self.width) - filled)
+        let text = "\r\(step) [\(bar)] \(Int(Int128(part) * 100 / Int128(total))) %\u{1B}[K"
+        guard text != last else { return }
+        last = text
+        Terminal.put(text)
+    }
+
+    /// Removes the bar.
+    func clear() {
+        if !last.isEmpty { Terminal.put("\r\u{1B}[K") }
+        last = ""
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import GRDB
+import Media
+import Testing
+
+@testable import Catalogue
+@testable import Segmenter
+
+@Suite struct CatalogueTests {
+    @Test func `Every file and every gap is a row that agrees with the files`() throws {
+        let directory = try Recording.make(hasGap: true)
+        let (segments, gaps) = try RecordingArchive(directory.path).onDisk()
+        #expect(segments.map(\.name) == directory.files)
+        let gap = try #require(gaps.first)
+        #expect(gaps.count == 1 && gap.isTold && gap.cause == "no room")
+        #expect(segments.reduce(0) { $0 + $1.frames } + (gap.frames ?? 0) == 225)
+        for (number, segment) in segments.enumerated() {
+            #expect(segment.sequence == number + 1 && segment.channel == "test" && segment.run == gap.run)
+            #expect(segment.duration == Int64(segment.frames) * 40_000_000)
+            #expect(segment.programEnd == (segment.programStart ?? 0) + segment.duration)
+            #expect(segment.lastPts == (segment.programEnd ?? 0) - 40_000_000)
+            #expect(segment.bytes == Int64(try directory.bytes(segment.name).count))
+            if segment.ending == .rotate {
+                #expect(abs(segment.audioSamples - Int64(segment.frames) * 1920) <= 1024)
+            }
+        }
+        #expect(segments.first { $0.programStart == gap.to } != nil)
+        #expect(segments.first { $0.programEnd == gap.from }?.ending == .disk)
+        #expect(segments.last?.ending == .stop && segments.first?.ending == .rotate)
+    }
+
+    @Test func `A catalogue made anew from the files equals the live one`() throws {
+        let directory = try Recording.make(hasGap: true)
+        let archive = try RecordingArchive(directory.path)
+        let live = try archive.onDisk()
+        try FileManager.default.removeItem(atPath: directory.path(".relay.sqlite"))
+        for companion in ["-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: directory.path(".relay.sqlite\(companion)"))
+        }
+        let result = try archive.rebuild()
+        #expect(result.segments == live.segments.count && result.gaps == 1 && result.setAside == nil)
+        let made = try archive.onDisk()
+        let withoutSums = live.segments.map { segment in
+            var segment = segment
+            segment.sha256 = nil
+            return segment
+        }
+        #expect(made.segments == withoutSums)
+        let (old, new) = (try #require(live.gaps.first), try #require(made.gaps.first))
+        #expect((new.from, new.to, new.frames, new.run) == (old.from, old.to, old.frames, old.run))
+        #expect(!new.isTold && old.isTold)
+        // Once more: nothing changes, and what only the catalogue knows stays.
+        _ = try archive.rebuild()
+        #expect(try archive.onDisk().segments == made.segments)
+    }
+
+    @Test func `A damaged database is set aside, and made anew from the files while recording goes on`() throws {
+        for damage in [Data("this is no database, and never was one".utf8), Data(count: 8192)] {
+            let directory = try Recording.make()
+            let first = try RecordingArchive(directory.path).onDisk().segments
+            for companion in ["-wal", "-shm"] {
+                try? FileManager.default.removeItem(atPath: directory.path(".relay.sqlite\(companion)"))
+            }
+            try damage.write(to: URL(fileURLWithPath: directory.path(".relay.sqlite")))
+            let next = try Recording(in: directory)
+            next.record(100)
+            next.finish()
+            let rows = try RecordingArchive(directory.path).onDisk().segments
+            #expect(rows.map(\.name) == directory.files)
+            #expect(rows.count == first.count + 2)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: directory.path(".relay.sqlite.broken-1"))) == damage)
+        }
+    }
+
+    @Test func `A database with a damaged page in its middle is noticed`() throws {
+        let directory = try Recording.make()
+        var bytes = try directory.bytes(".relay.sqlite")
+        try #require(bytes.count > 8192)
+        for index in 4096..<bytes.count { bytes[index] = 0xA5 }
+        for companion in ["-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: directory.path(".relay.sqlite\(companion)"))
+        }
+        try directory.write(bytes, to: ".relay.sqlite")
+        let archive = try RecordingArchive(directory.path)
+        // Whoever only looks is told, and served from the files.
+        let contents = try archive.contents()
+        #expect(contents.segments.map(\.name) == directory.files)
+        #expect(try archive.rebuild().setAside == ".relay.sqlite.broken-1")
+        #expect(try archive.verify(.init()).isGood)
+    }
+
+    @Test func `A database of a newer version is left alone`() throws {
+        let directory = try Recording.make()
+        try DatabaseQueue(path: directory.path(".relay.sqlite")).write {
+            try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: something from the future')")
+        }
+        let before = try RecordingArchive(directory.path)
+        #expect(throws: ArchiveFailure.self) { try before.rebuild() }
+        let next = try Recording(in: directory)
+        next.record(100)
+        next.finish()
+        #expect(!FileManager.default.fileExists(atPath: directory.path(".relay.sqlite.broken-1")))
+        #expect(try before.contents().segments.map(\.name) == directory.files)
+    }
+
+    @Test func `A catalogue that cannot be made costs no frame`() throws {
+        let directory = try TemporaryDirectory()
+        // A directory in its place: SQLite can neither open nor create it, whoever runs this.
+        try FileManager.default.createDirectory(
+            atPath: directory.path(".relay.sqlite"), withIntermediateDirectories: true)
+        let recording = try Recording(in: directory)
+        recording.record(225)
+        recording.finish()
+        #expect(recording.recorder.status.framesWritten == 225)
+        #expect(directory.files.count == 5)
+    }
+
+    @Test func `Several channels share a directory and a catalogue`() throws {
+        let directory = try TemporaryDirectory()
+        let recordings = try ["one", "two"].map { try Recording(in: directory, channel: $0) }
+        for recording in recordings { recording.record(225) }
+        for recording in recordings { recording.finish() }
+        let segments = try RecordingArchive(directory.path).onDisk().segments
+        #expect(segments.map(\.name) == directory.files)
+        #expect(Set(segments.map(\.channel)) == ["one", "two"])
+        #expect(Set(segments.map(\.run)).count == 2)
+        #expect(try RecordingArchive(directory.path).verify(.init()).isGood)
+    }
+
+    @Test func `Checksums are computed after the close, and those that were not by the next start`() throws {
+        let directory = try Recording.make()
+        let archive = try RecordingArchive(directory.path)
+        let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
+        next.start()
+        let isDone = try eventually { try archive.onDisk().segments.allSatisfy { $0.sha256 != nil } }
+        #expect(isDone)
+        for segment in try archive.onDisk().segments {
+            let sum = try #require(try Shell.run("sha256sum", directory.path(segment.name)).split(separator: " ").first)
+            #expect(segment.sha256 == String(sum))
+        }
+        next.segmentRemoved(fileName: directory.files[0])
+        next.settle()
+        #expect(try archive.onDisk().segments.map(\.name) == Array(directory.files.dropFirst()))
+    }
+}

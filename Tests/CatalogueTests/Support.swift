@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Logging
+import Media
+import Synchronization
+
+@testable import Catalogue
+@testable import Segmenter
+
+/// A directory that goes when the test is over.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appendingPathComponent("catalogue-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    /// Names that do not begin with a dot.
+    var files: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter { !$0.hasPrefix(".") }.sorted()
+    }
+    func path(_ name: String) -> String { "\(path)/\(name)" }
+    func bytes(_ name: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path(name)))) }
+    func write(_ bytes: some Sequence<UInt8>, to name: String) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: path(name)))
+    }
+}
+
+final class KeyframeSpy: KeyframeRequester {
+    func requestKeyframe(at programTime: Int64?) {}
+}
+
+let quiet: Logger = {
+    var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    logger.logLevel = .critical
+    return logger
+}()
+
+/// A recorder of a synthetic program of 25 pictures a second, in files of two seconds, with a catalogue beside it.
+struct Recording {
+    static let rate = FrameRate(25)
+
+    let directory: TemporaryDirectory
+    let recorder: Recorder
+    let catalogue: Catalogue
+
+    init(in directory: TemporaryDirectory, channel: String = "test") throws {
+        self.directory = directory
+        let target = try RecordDirectory.prepare(directory.path)
+        catalogue = Catalogue(directory: target, channel: channel, logger: quiet)
+        catalogue.start()
+        recorder = Recorder(
+            configuration: RecorderConfiguration(
+                directory: target, channel: channel, length: .duration(.seconds(2)),
+                programStart: UTCTime.now, version: "9.9", observers: [catalogue]),
+            description: Self.description, keyframes: KeyframeSpy(), logger: quiet)
+    }
+
+    private static var description: StreamDescription {
+        StreamDescription(
+            video: .init(
+                format: VideoFormat(width: 320, height: 180, frameRate: rate),
+                decoderConfiguration: SharedBytes([1, 100, 0, 31, 255, 224, 0]), bitrate: 500_000, reorderDepth: 2,
+                encoderSettings: "x264 test settings"),
+            audio: .init(
+                format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024))
+    }
+
+    /// `frames` pictures with a keyframe each second, and their sound with one packet of priming, in decoding order.
+    static func program(_ frames: Int64) -> [EncodedPacket] {
+        var packets = (0..<frames).map { frame in
+            EncodedPacket(
+                track: .video, pts: frame, dts: frame - 2, duration: 1, timeBase: rate.timeBase,
+                isKeyframe: frame % 25 == 0,
+                payload: SharedBytes([UInt8](repeating: UInt8(truncatingIfNeeded: frame), count: 100)))
+        }
+        packets += (-1..<(frames * 1920 / 1024)).map { number in
+            EncodedPacket(
+                track: .audio, pts: number * 1024, dts: number * 1024, duration: 1024, timeBase: TimeBase(1, 48_000),
+                isKeyframe: true, payload: SharedBytes([UInt8](repeating: 7, count: 20)))
+        }
+        return packets.sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
+    }
+
+    func feed(_ packets: some Sequence<EncodedPacket>) {
+        for packet in packets { recorder.accept(packet) }
+        recorder.wake()
+        recorder.settle()
+    }
+
+    /// Records `frames` pictures; those from 5 s to 6 s are lost, if it `hasGap`.
+    func record(_ frames: Int64, hasGap: Bool = false) {
+        let packets = Self.program(frames)
+        guard hasGap, let cut = Self.index(of: 5, packets), let back = Self.index(of: 6, packets) else {
+            return feed(packets)
+        }
+        feed(packets[..<cut])
+        recorder.suspend("no room")
+        recorder.settle()
+        feed(packets[cut..<back])
+        recorder.resume()
+        feed(packets[back...])
+    }
+
+    private static func index(of second: Int64, _ packets: [EncodedPacket]) -> Int? {
+        packets.firstIndex { $0.track == .video && $0.ptsNanoseconds >= second * 1_000_000_000 }
+    }
+
+    /// Ends the recorder, waits until all files are closed, and then for the catalogue.
+    func finish() {
+        let done = DispatchSemaphore(value: 0)
+        recorder.finish(deadline: .max) { done.signal() }
+        done.wait()
+        catalogue.finish { done.signal() }
+        done.wait()
+    }
+
+    /// Records into a new directory and ends.
+    static func make(_ frames: Int64 = 225, hasGap: Bool = false) throws -> TemporaryDirectory {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(in: directory)
+        recording.record(frames, hasGap: hasGap)
+        recording.finish()
+        return directory
+    }
+}
+
+extension RecordingArchive {
+    /// The rows and gaps in the database on disk.
+    func onDisk() throws -> (segments: [CatalogueSegment], gaps: [CatalogueGap]) { try ledger() ?? ([], []) }
+}
+
+/// Waits for a condition that another queue brings about.
+func eventually(within seconds: Int = 20, _ condition: () throws -> Bool) rethrows -> Bool {
+    let end = ContinuousClock.now + .seconds(seconds)
+    while ContinuousClock.now < end {
+        if try condition() { return true }
+        usleep(10_000)
+    }
+    return false
+}
+
+enum Shell {
+    /// What a program prints.
+    static func run(_ arguments: String...) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = arguments
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let data = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: data, as: UTF8.self)
+    }
+}

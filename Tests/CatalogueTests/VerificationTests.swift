@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import Testing
+
+@testable import Catalogue
+@testable import Segmenter
+
+@Suite struct VerificationTests {
+    private func verify(_ directory: TemporaryDirectory) throws -> VerificationReport {
+        try RecordingArchive(directory.path).verify(.init())
+    }
+
+    /// Changes some bytes of a file, which keeps its size.
+    private func damage(_ directory: TemporaryDirectory, _ name: String, _ body: (inout [UInt8]) throws -> Void) throws
+    {
+        var bytes = try directory.bytes(name)
+        try body(&bytes)
+        try directory.write(bytes, to: name)
+    }
+
+    @Test func `A whole recording is whole`() throws {
+        let directory = try Recording.make()
+        let report = try verify(directory)
+        #expect(report.isGood, "\(report.lines)")
+        #expect(report.sentence == "5 segments, 0:00:09, no frame missing")
+        #expect(report.frames == 225)
+    }
+
+    @Test func `A gap is told with its bounds, its sound and the recorder's cause`() throws {
+        let directory = try Recording.make(hasGap: true)
+        let report = try verify(directory)
+        let (segments, gaps) = try RecordingArchive(directory.path).onDisk()
+        let gap = try #require(gaps.first)
+        #expect(report.problems.isEmpty, "\(report.lines)")
+        let missing = try #require(report.missing.first)
+        #expect(report.missing.count == 1 && missing.cause == "no room" && missing.frames == gap.frames)
+        // Files and gap together are the whole sound, but for a last packet that would end behind the program.
+        let sound = segments.reduce(0) { $0 + $1.audioSamples } + (missing.audioSamples ?? 0)
+        #expect((0..<1024).contains(225 * 1920 - sound))
+        #expect(report.sentence.hasSuffix("\(gap.frames ?? 0) frames missing"))
+    }
+
+    @Test func `A file that is gone is a hole, and the catalogue knows it`() throws {
+        let directory = try Recording.make()
+        let gone = directory.files[2]
+        try FileManager.default.removeItem(atPath: directory.path(gone))
+        let report = try verify(directory)
+        #expect(report.problems.map(\.file) == [gone])
+        #expect(report.missing.map(\.frames) == [50])
+        #expect(report.missing.first?.cause == "a file is missing or damaged")
+    }
+
+    @Test func `A file cut short is damaged, and repair saves what is in it without touching it`() throws {
+        let directory = try Recording.make()
+        let name = directory.files[1]
+        let whole = try directory.bytes(name)
+        // The index is gone, and a part of the last fragment.
+        let size = whole[40..<48].reduce(0) { $0 << 8 | Int($1) }
+        let cut = Array(whole.prefix(32 + size - 200))
+        try directory.write(cut, to: name)
+        let report = try verify(directory)
+        #expect(report.problems.contains { $0.file == name && $0.text.hasPrefix("it is damaged") }, "\(report.lines)")
+
+        let archive = try RecordingArchive(directory.path)
+        let repairs = try archive.repair()
+        #expect(repairs.map(\.file) == [name] && repairs.allSatisfy(\.isRepaired))
+        #expect(try directory.bytes(name) == cut)
+        let copy = SegmentSalvage.repairedName(name)
+        #expect(directory.files.contains(copy))
+        let facts = try SegmentReader.read(directory.path(copy))
+        #expect(facts.problems.isEmpty && (25..<50).contains(facts.picture.samples))
+        // What is missing now is what could not be saved.
+        let after = try archive.verify(.init())
+        #expect(after.missing.map(\.frames) == [50 - facts.picture.samples], "\(after.lines)")
+        #expect(try archive.repair().isEmpty)
+    }
+
+    @Test func `Changed bytes are found by the checksum alone`() throws {
+        let directory = try Recording.make()
+        let archive = try RecordingArchive(directory.path)
+        let catalogue = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
+        catalogue.start()
+        let isDone = try eventually { try archive.onDisk().segments.allSatisfy { $0.sha256 != nil } }
+        #expect(isDone)
+        let name = directory.files[1]
+        try damage(directory, name) { bytes in
+            let place = try #require(bytes.indices.last { bytes[$0] == 60 })
+            bytes[place] = 61
+        }
+        #expect(try archive.verify(.init()).problems.map(\.file) == [name])
+        #expect(try archive.verify(.init(checksums: false)).isGood)
+    }
+
+    @Test func `Foreign files are left alone and cost no verdict`() throws {
+        let directory = try Recording.make()
+        try directory.write([UInt8]("no MP4".utf8), to: "notes.mp4")
+        try directory.write([UInt8](), to: "empty.mp4")
+        let report = try verify(directory)
+        #expect(report.isGood && Set(report.notes.compactMap(\.file)).isSuperset(of: ["notes.mp4", "empty.mp4"]))
+        let archive = try RecordingArchive(directory.path)
+        #expect(try archive.repair().isEmpty)
+        #expect(try directory.bytes("notes.mp4") == [UInt8]("no MP4".utf8))
+        // By its name it is ours, as after a loss of power: that is no foreign file.
+        let lost = "test_20261121T140310.123Z_000099.mp4"
+        try directory.write([UInt8](), to: lost)
+        #expect(try verify(directory).problems.map(\.file) == [lost])
+    }
+
+    @Test func `A file that a crash left open is completed, and the crash is a sudden end`() throws {
+        let directory = try Recording.make()
+        let name = try #require(directory.files.last)
+        let closed = try directory.bytes(name)
+        let size = closed[40..<48].reduce(0) { $0 << 8 | Int($1) }
+        try FileManager.default.removeItem(atPath: directory.path(name))
+        try directory.write(MovieBox.openHead + closed[48..<32 + size], to: name + ".part")
+        let archive = try RecordingArchive(directory.path)
+        #expect(try archive.verify(.init()).problems.contains { $0.file == name + ".part" })
+        #expect(try archive.repair().map(\.isRepaired) == [true])
+        #expect(directory.files.last == name)
+        _ = try archive.rebuild()
+        let report = try archive.verify(.init())
+        #expect(report.problems.isEmpty, "\(report.lines)")
+        #expect(report.missing.count == 1 && report.missing[0].to == nil && report.missing[0].frames == nil)
+        let gap = try #require(archive.onDisk().gaps.first)
+        #expect(gap.to == nil && gap.cause.contains("killed"))
+    }
+
+    @Test func `While a recorder is at work nothing is missing, and its open file is no crash`() throws {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(in: directory)
+        recording.feed(Recording.program(160))
+        let hasRows = try eventually { try RecordingArchive(directory.path).onDisk().segments.count == 3 }
+        #expect(hasRows)
+        let archive = try RecordingArchive(directory.path)
+        let report = try archive.verify(.init())
+        #expect(report.isGood && report.segments == 3, "\(report.lines)")
+        #expect(try archive.contents().gaps.isEmpty)
+        recording.finish()
+        #expect(try archive.verify(.init()).sentence == "4 segments, 0:00:06, no frame missing")
+    }
+
+    @Test func `A run that promised another file and has none ended suddenly`() throws {
+        let directory = try Recording.make()
+        let last = try #require(directory.files.last)
+        try FileManager.default.removeItem(atPath: directory.path(last))
+        let archive = try RecordingArchive(directory.path)
+        _ = try archive.rebuild()
+        let report = try archive.verify(.init())
+        #expect(report.problems.isEmpty && report.missing.count == 1 && report.missing[0].frames == nil)
+        let gap = try #require(archive.onDisk().gaps.first)
+        #expect(try gap.from == archive.onDisk().segments.last?.programEnd && gap.cause.contains("killed"))
+    }
+
+    @Test func `What cannot be worked with is said in one sentence`() throws {
+        let directory = try TemporaryDirectory()
+        try directory.write([1], to: "file")
+        for (path, text) in [
+            (directory.path, "There are no recordings in"), (directory.path("file"), "is not a directory"),
+            (directory.path("nowhere"), "There is no"),
+        ] {
+            do {
+                _ = try RecordingArchive(path)
+                Issue.record("\(path) was taken")
+            } catch {
+                #expect("\(error)".contains(text), "\(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// What libFuzzer calls with each input, compiled together with the sources of `Media` and `Segmenter` by `scripts/fuzz`.
+/// The input is a file as `relay recordings verify` and `repair` meet it; nothing in it may trap, hang or eat memory.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzSegmentReader(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    let directory = FuzzDirectory.path
+    let path = "\(directory)/fuzz.mp4"
+    let descriptor = open(path, O_RDWR | O_CREAT | O_TRUNC, 0o600)
+    guard descriptor >= 0, pwrite(descriptor, bytes, count, 0) == count else { abort() }
+    close(descriptor)
+    _ = try? SegmentReader.read(path)
+    if let archive = try? RecordDirectory.existing(directory),
+        let outcome = try? SegmentSalvage.run("fuzz.mp4", in: archive)
+    {
+        do throws(SegmentReadFailure) {
+            _ = try SegmentReader.read("\(directory)/\(outcome.fileName)")
+        } catch .file {
+            abort()
+        } catch {
+            // Its tags, or all of its pictures, may have been lost before.
+        }
+        unlink("\(directory)/\(outcome.fileName)")
+    }
+    return 0
+}
+
+private enum FuzzDirectory {
+    /// A directory in memory that the script makes: a million files a minute are no work for a disk.
+    static let path: String = {
+        guard let path = getenv("RELAY_FUZZ_DIRECTORY") else { abort() }
+        return String(cString: path)
+    }()
+}
