@@ -48,7 +48,7 @@ final class Channel: Sendable {
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
-        let directory = try configuration.recording.map { try Self.prepare($0.directory) }
+        let directory = try configuration.recording.map { try Self.prepare($0) }
         self.directory = directory
         let inputs = try Self.open(configuration, logger)
         let format = inputs.format
@@ -72,7 +72,8 @@ final class Channel: Sendable {
         outputs = try Self.makeOutputs(
             configuration, pool: pool, hub: hub, encoder: encoder, clock: clock, logger: logger)
         (recorder, storage) = try Self.makeRecorder(
-            configuration, directory: directory, encoder: encoder, clock: clock, logger: logger)
+            configuration, directory: directory, encoder: encoder, isAhead: configuration.isPaced && canReadAhead,
+            clock: clock, logger: logger)
         program = Program(
             frameRate: format.frameRate, audio: .program,
             pacing: configuration.isPaced ? .realTime(lead: canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
@@ -103,6 +104,9 @@ final class Channel: Sendable {
         program.stop()
         for source in sources { source.stop() }
     }
+
+    /// Begins a new file of the recording with the next keyframe. Returns at once.
+    func cutRecording() { recorder?.cutNow() }
 
     /// Adds a live output, and returns its name. Throws ``OutputSetError`` where there is one of this name.
     @discardableResult

@@ -29,7 +29,7 @@ struct RelayCommand: ParsableCommand {
               relay --input v4l2:/dev/video0 --audio-input alsa:default --rtmp rtmp://host/live/key
 
             Ctrl-C ends cleanly within 3 seconds; a second Ctrl-C ends at once, and the next start completes the file \
-            that was open.
+            that was open. SIGUSR1 begins a new file of the recording.
 
             Exit status: 0 done, 64 wrong flags, 66 input cannot be read, 69 nothing ever came on air or was recorded, \
             70 the encoder failed, 73 record directory cannot be written, 75 the storage guard refused.
@@ -78,6 +78,7 @@ struct RelayCommand: ParsableCommand {
         try input.apply(to: &configuration)
         try output.apply(to: &configuration)
         try record.apply(to: &configuration, duration: operation.duration)
+        try record.checkAlignment(isPaced: !input.unpaced)
         encoder.apply(to: &configuration)
         configuration.name = operation.channel
         configuration.duration = operation.duration

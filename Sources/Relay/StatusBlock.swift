@@ -85,6 +85,12 @@ struct StatusBlock {
             parts.append("file \(recorder.segmentsFinished + 1)  \(Self.clock(Int64(recorder.segmentSeconds)))")
             parts.append("\(ByteSize(bytes: recorder.segmentBytes))")
         }
+        if recorder.writeLatency.maximumMilliseconds >= 1000 {
+            let writes = recorder.writeLatency
+            parts.append(
+                "writes \(Self.decimal(writes.p50Milliseconds)) ms, p99 \(Self.decimal(writes.p99Milliseconds)), "
+                    + "max \(Self.decimal(writes.maximumMilliseconds))")
+        }
         if recorder.gapCount > 0 { parts.append("gaps \(recorder.gapCount)") }
         if let storage = now.storage {
             let left = storage.secondsUntilFull.map {

@@ -93,14 +93,27 @@ struct Recording {
     init(
         _ description: StreamDescription, length: SegmentLength, directory: TemporaryDirectory,
         clock: any MonotonicClock = SystemClock(), queueLimit: Int = 256 << 20,
-        observers: [any RecordingObserver] = []
+        observers: [any RecordingObserver] = [], wallClock: @escaping @Sendable () -> UTCTime = { .now }
     ) throws {
         self.directory = directory
         let configuration = RecorderConfiguration(
             directory: try RecordDirectory.prepare(directory.path), channel: "test", length: length,
             queueLimitBytes: queueLimit, programStart: UTCTime(milliseconds: 1_795_269_790_123), observers: observers)
         recorder = Recorder(
-            configuration: configuration, description: description, keyframes: keyframes, clock: clock, logger: quiet)
+            configuration: configuration, description: description, keyframes: keyframes, clock: clock,
+            wallClock: wallClock, logger: quiet)
+    }
+
+    /// A recorder of the test's own.
+    init(directory: TemporaryDirectory, recorder: Recorder) {
+        self.directory = directory
+        self.recorder = recorder
+    }
+
+    /// Feeds a whole program.
+    func record(_ packets: some Sequence<EncodedPacket>) {
+        feed(packets)
+        finish()
     }
 
     func feed(_ packets: some Sequence<EncodedPacket>) {
