@@ -64,7 +64,8 @@ public enum SegmentRecovery {
     ) throws -> Outcome {
         switch try FragmentedFileReader(descriptor).read() {
         case .closed:
-            // It may be that the crash came before the head was on the disk.
+            // It may be that the crash came before the head was on the disk, and before reserved space was given back.
+            try descriptor.truncate(to: try descriptor.attributes().size)
             try descriptor.synchronise()
             return .renamed(fileName: try rename(descriptor, name, in: directory))
         case .open(let file):

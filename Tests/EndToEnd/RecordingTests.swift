@@ -31,11 +31,12 @@ extension Serial {
             defer { disk.thaw() }
             // What is tested is that this much time passes, and nothing else.
             try await Task.sleep(for: .seconds(10))
+            #expect(set.finished.count <= before + 1, "the disk did stop")
             disk.thaw()
             try await eventually("recording goes on", within: .seconds(30)) { set.finished.count >= before + 5 }
             let result = try await relay.end(by: SIGINT, within: .seconds(20))
             #expect(result.ending == .exited(0), "\(result.log)")
-            #expect(result.log.contains("0 frames in 0 gaps"), "\(result.log)")
+            #expect(result.log.contains("0 frames in 0 gaps, writes: half within"), "\(result.log)")
             let counters = try await set.counters()
             #expect(DecodedFrames.breaks(in: counters).isEmpty)
             #expect(counters.first == 0)

@@ -33,15 +33,21 @@ private final class Witness: RecordingObserver {
             description(rate: Self.rate), length: .duration(.seconds(2)), directory: directory, observers: [witness],
             wallClock: { UTCTime(milliseconds: 0) })
         let packets = syntheticProgram(rate: Self.rate, frames: 225, isKeyframe: { $0 % 25 == 0 })
+        // One at a time: dates are reckoned with what waits in the queue.
+        func feed(_ packets: ArraySlice<EncodedPacket>) {
+            for packet in packets {
+                recording.feed([packet])
+                recording.recorder.settle()
+            }
+        }
         let cut = try #require(packets.firstIndex { $0.track == .video && $0.ptsNanoseconds >= 5_000_000_000 })
         let back = try #require(packets.firstIndex { $0.track == .video && $0.ptsNanoseconds >= 6_000_000_000 })
-        recording.feed(packets[..<cut])
+        feed(packets[..<cut])
         recording.recorder.suspend("no room")
         recording.recorder.settle()
-        recording.feed(packets[cut..<back])
-        recording.recorder.settle()
+        feed(packets[cut..<back])
         recording.recorder.resume()
-        recording.feed(packets[back...])
+        feed(packets[back...])
         recording.finish()
         let gap = try #require(witness.gaps.first)
         #expect(witness.gaps.count == 1 && gap.reason == "no room")
