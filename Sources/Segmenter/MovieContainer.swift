@@ -17,7 +17,8 @@ struct MovieContainer: SegmentContainer {
     private var sequence: UInt32 = 0
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
 
-    let hidesPreRoll = true
+    /// Players of fragmented files do not hide what an edit list leaves out.
+    var hidesPreRoll: Bool { isHybrid }
 
     init(_ settings: SegmentFileSettings, start: SegmentStart) {
         isHybrid = settings.format == .hybrid
@@ -34,7 +35,7 @@ struct MovieContainer: SegmentContainer {
         audio.origin = zero
         guard let first = start.firstSound else { return }
         let begin = audio.ticks(first.pts, first)
-        let hidden = start.preRoll ?? first
+        let hidden = (isHybrid ? start.preRoll : nil) ?? first
         audio.origin = min(begin, audio.ticks(hidden.pts, hidden))
         layout.tracks[1].emptyEdit = max(0, begin - zero)
         layout.tracks[1].mediaTime = begin - audio.origin

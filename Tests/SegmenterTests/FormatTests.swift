@@ -89,7 +89,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         let source = try FLVFile.generate(in: work, rate: FrameRate(30000, 1001), seconds: 10)
         let files = try record(source, .fragmented, in: directory, seconds: 5)
         #expect(files.count == 2)
-        var sizes: [Int] = []
+        var (sizes, heard): ([Int], [Int]) = ([], [])
         for file in files {
             let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
             #expect(bytes.starts(with: MovieBox.openHead))
@@ -106,12 +106,14 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
                 _ = try index.take(6)
             }
             sizes += try packets(file, "v").compactMap { Int($0) }
+            heard += try packets(file, "a").compactMap { Int($0) }
             let decoded = try run("ffmpeg", "-v", "error", "-i", file, "-f", "null", "-")
             #expect(decoded.status == 0 && decoded.output.isEmpty, "\(decoded.output)")
             let seek = try run("ffmpeg", "-v", "error", "-ss", "3", "-i", file, "-frames:v", "1", "-f", "null", "-")
             #expect(seek.status == 0 && seek.output.isEmpty, "\(seek.output)")
         }
         #expect(sizes == source.packets.filter { $0.track == .video }.map(\.payload.count))
+        #expect(heard == sounds(source).map(\.payload.count))
     }
 
     /// The fragments of a program, some seconds of 29.97 fps with B-frames, lie on both sides of 4 GiB in a file that
