@@ -46,6 +46,8 @@ let package = Package(
             pkgConfig: "libavdevice",
             providers: [.apt(["libavdevice-dev", "libavfilter-dev", "libavformat-dev", "libavcodec-dev"])]),
 
+        .systemLibrary(name: "CLinux", path: "Sources/System/CLinux"),
+
         .target(name: "Media", swiftSettings: settings),
         .target(name: "LibAV", dependencies: ["Media", "CFFmpeg"], swiftSettings: settings),
         .target(
@@ -69,7 +71,10 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "Segmenter",
-            dependencies: ["Media", "FanOut", .product(name: "DequeModule", package: "swift-collections"), logging],
+            dependencies: [
+                "Media", "FanOut", "LibAV", "CLinux", .product(name: "DequeModule", package: "swift-collections"),
+                logging,
+            ],
             swiftSettings: settings),
         .target(
             name: "Catalogue",
@@ -93,6 +98,8 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
+        .executableTarget(
+            name: "RecorderBench", dependencies: ["Media", "FanOut", "Segmenter", logging], swiftSettings: settings),
 
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
         .testTarget(

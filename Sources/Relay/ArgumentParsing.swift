@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Foundation
 internal import Media
 internal import Segmenter
 
@@ -20,6 +21,21 @@ enum ArgumentParsing {
 
     static func segmentLength(_ text: String) throws -> SegmentLength {
         try message { () throws(TextFailure) in try SegmentLength(parsing: text) }
+    }
+
+    static func nameTemplate(_ text: String) throws -> NameTemplate {
+        try message { () throws(TextFailure) in try NameTemplate(parsing: text) }
+    }
+
+    static func syncPolicy(_ text: String) throws -> SyncPolicy {
+        try message { () throws(TextFailure) in try SyncPolicy(parsing: text) }
+    }
+
+    static func timeZone(_ text: String) throws -> TimeZone {
+        guard let zone = TimeZone(identifier: text) else {
+            throw ValidationError("\"\(text)\" is no time zone here; write for example Europe/Berlin or UTC.")
+        }
+        return zone
     }
 
     /// `4M`, `2500k` or `800000`, in bits a second.

@@ -98,12 +98,13 @@ extension Channel {
 
     /// Makes the directory usable. A file system that does not answer is given up on: it must not keep the program from
     /// going on air, nor hold up a service manager.
-    static func prepare(_ path: String) throws -> RecordDirectory {
+    static func prepare(_ recording: ChannelConfiguration.Recording) throws -> RecordDirectory {
+        let (path, template) = (recording.directory, recording.template)
         let answered = DispatchSemaphore(value: 0)
         let box = AnswerBox()
         DispatchQueue(label: "relay.prepare").async {
             box.value.withLock { value in
-                value = Result { () throws(FileFailure) in try RecordDirectory.prepare(path) }
+                value = Result { () throws(FileFailure) in try RecordDirectory.prepare(path, template: template) }
             }
             answered.signal()
         }
@@ -149,16 +150,26 @@ extension Channel {
         }
     }
 
+    /// `isAhead`: the program runs so far ahead of the clock that packets leave the encoder in time.
     static func makeRecorder(
         _ configuration: ChannelConfiguration, directory: RecordDirectory?, observers: [any RecordingObserver],
-        encoder: EncoderSession, clock: any MonotonicClock, logger: Logger
+        encoder: EncoderSession, isAhead: Bool, clock: any MonotonicClock, logger: Logger
     ) throws -> (Recorder?, StorageGuard?) {
         guard let recording = configuration.recording, let directory else { return (nil, nil) }
+        var settings = RecorderConfiguration(
+            directory: directory, channel: configuration.name, length: recording.length, version: RelayVersion.text)
+        settings.format = recording.format
+        settings.sync = recording.sync
+        settings.isClockAligned = recording.isClockAligned
+        settings.localOffset = recording.localOffset
+        settings.gop = configuration.encoder.gop
+        if !isAhead {
+            let rate = encoder.description.video.format.frameRate
+            settings.encoderDelay = .nanoseconds(
+                rate.timeBase.rescale(Int64(encoder.delayInFrames), to: .nanoseconds))
+        }
         let recorder = Recorder(
-            configuration: RecorderConfiguration(
-                directory: directory, channel: configuration.name, length: recording.length,
-                version: RelayVersion.text, observers: observers),
-            description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
+            configuration: settings, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
         let budget = StorageBudget(
             videoBitrate: plannedBitrate(encoder.description), audioBitrate: encoder.description.audio.bitrate,
             duration: recording.expected, reserve: recording.reserve)

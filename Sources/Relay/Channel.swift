@@ -50,7 +50,7 @@ final class Channel: Sendable {
         self.configuration = configuration
         self.clock = clock
         self.logger = logger
-        let directory = try configuration.recording.map { try Self.prepare($0.directory) }
+        let directory = try configuration.recording.map { try Self.prepare($0) }
         self.directory = directory
         let inputs = try Self.open(configuration, logger)
         let format = inputs.format
@@ -77,6 +77,7 @@ final class Channel: Sendable {
         self.catalogue = catalogue
         (recorder, storage) = try Self.makeRecorder(
             configuration, directory: directory, observers: catalogue.map { [$0] } ?? [], encoder: encoder,
+            isAhead: configuration.isPaced && canReadAhead,
             clock: clock, logger: logger)
         program = Program(
             frameRate: format.frameRate, audio: .program,
@@ -109,6 +110,9 @@ final class Channel: Sendable {
         program.stop()
         for source in sources { source.stop() }
     }
+
+    /// Begins a new file of the recording with the next keyframe. Returns at once.
+    func cutRecording() { recorder?.cutNow() }
 
     /// Adds a live output, and returns its name. Throws ``OutputSetError`` where there is one of this name.
     @discardableResult

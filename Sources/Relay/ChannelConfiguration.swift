@@ -17,6 +17,11 @@ struct ChannelConfiguration {
         var expected: Duration
         var warning: Duration
         var reserve: ByteSize?
+        var format = RecordFormat.hybrid
+        var template = NameTemplate.standard
+        var sync = SyncPolicy.standard
+        var isClockAligned = false
+        var localOffset: WallClockGrid.Offset = { _ in 0 }
     }
 
     var name = "relay"

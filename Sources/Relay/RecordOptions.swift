@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import ArgumentParser
-internal import Segmenter
+public import ArgumentParser
+internal import Foundation
+public import Segmenter
+
+extension RecordFormat: ExpressibleByArgument {}
 
 /// The flags of the recorder and its storage guard.
 struct RecordOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Record MP4 files into this directory. Created if missing.", valueName: "dir"))
+    @Option(help: ArgumentHelp("Record files into this directory. Created if missing.", valueName: "dir"))
     var record: String?
 
     @Option(
@@ -13,6 +16,43 @@ struct RecordOptions: ParsableArguments {
             "Start a new file after this time or size, such as 10s, 30m, 1h or 2GB.", valueName: "length"),
         transform: ArgumentParsing.segmentLength)
     var segment: SegmentLength = .duration(.seconds(1800))
+
+    @Option(
+        help: ArgumentHelp(
+            "Count the length of files from their start, or end them where the clock shows multiples of it.",
+            discussion: "With clock, files of 30m begin at every full and half hour. SIGUSR1 begins a new file at once."
+        ))
+    var segmentAlign: SegmentAlignment = .start
+
+    @Option(
+        help: ArgumentHelp(
+            "What kind of files: plain MP4 that is fragmented while it is written, MP4 that stays fragmented, or MPEG-TS."
+        ))
+    var recordFormat: RecordFormat = .hybrid
+
+    @Option(
+        help: ArgumentHelp(
+            "Names of files, without extension. (default: {channel}_{start}_{sequence})",
+            discussion:
+                "Also {date}, {time}, {year}, {month}, {day}, {hour}, {minute}, {second}, the forms %Y %m %d %H %M %S %F "
+                + "%y %j of strftime, and directories, such as %Y-%m-%d/{channel}_{time}_{sequence}.", valueName: "name"
+        ),
+        transform: ArgumentParsing.nameTemplate)
+    var recordName: NameTemplate = .standard
+
+    @Option(
+        help: ArgumentHelp(
+            "The time zone of dates in names and of --segment-align clock, such as Europe/Berlin. (default: UTC)",
+            valueName: "name"),
+        transform: ArgumentParsing.timeZone)
+    var timezone: TimeZone?
+
+    @Option(
+        help: ArgumentHelp(
+            "When recordings are made durable: never, segment, fragment, or a length of time. (default: 10s)",
+            discussion: "A length of time means at the end of each file, too.", valueName: "when"),
+        transform: ArgumentParsing.syncPolicy)
+    var sync: SyncPolicy = .standard
 
     @Option(
         help: ArgumentHelp(
@@ -36,8 +76,38 @@ struct RecordOptions: ParsableArguments {
     func apply(to configuration: inout ChannelConfiguration, duration: Duration?) throws {
         guard let record else { return }
         guard !record.isEmpty else { throw ValidationError("--record is empty: name a directory.") }
-        configuration.recording = .init(
+        var recording = ChannelConfiguration.Recording(
             directory: record, length: segment, expected: duration ?? expect ?? .seconds(3600),
             warning: diskWarn ?? .seconds(1800), reserve: diskReserve)
+        recording.format = recordFormat
+        recording.template = recordName
+        recording.sync = sync
+        recording.isClockAligned = segmentAlign == .clock
+        if let timezone {
+            recording.localOffset = { time in
+                timezone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(time.milliseconds) / 1000))
+            }
+        }
+        configuration.recording = recording
     }
+
+    /// The wall clock says nothing to a program that runs faster than it.
+    func checkAlignment(isPaced: Bool) throws {
+        guard record != nil, segmentAlign == .clock else { return }
+        guard isPaced else {
+            throw ValidationError("--segment-align clock needs a program in real time: leave out --unpaced.")
+        }
+        guard case .duration(let length) = segment, WallClockGrid(period: length) != nil else {
+            throw ValidationError(
+                "--segment-align clock needs a --segment that divides a day into equal parts, such as 10s, 30m or 1h.")
+        }
+    }
+}
+
+/// Where files end.
+enum SegmentAlignment: String, ExpressibleByArgument, CaseIterable {
+    /// At multiples of their length, counted from the recording's start.
+    case start
+    /// Where the wall clock shows a multiple of their length.
+    case clock
 }

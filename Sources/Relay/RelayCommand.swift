@@ -31,7 +31,7 @@ struct RelayCommand: ParsableCommand {
             What was recorded: relay recordings list|show|verify|repair|rebuild DIR; see relay recordings --help.
 
             Ctrl-C ends cleanly within 3 seconds; a second Ctrl-C ends at once, and the next start completes the file \
-            that was open.
+            that was open. SIGUSR1 begins a new file of the recording.
 
             Exit status: 0 done, 64 wrong flags, 66 input cannot be read, 69 nothing ever came on air or was recorded, \
             70 the encoder failed, 73 record directory cannot be written, 75 the storage guard refused.
@@ -93,6 +93,7 @@ struct RelayCommand: ParsableCommand {
         try input.apply(to: &configuration)
         try output.apply(to: &configuration)
         try record.apply(to: &configuration, duration: operation.duration)
+        try record.checkAlignment(isPaced: !input.unpaced)
         encoder.apply(to: &configuration)
         configuration.name = operation.channel
         configuration.duration = operation.duration

@@ -53,16 +53,19 @@ final class Session: Sendable {
         }
     }
 
-    /// The first signal ends cleanly; the second, or the first before there is anything to end, ends at once.
+    /// SIGUSR1 begins a new file. Of the others the first ends cleanly; the second, or the first before there is anything to end, ends at once.
     private func watchSignals() -> [any DispatchSourceSignal] {
         signal(SIGPIPE, SIG_IGN)
-        return Self.signals.map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler { self.handleSignal() }
-            source.activate()
-            return source
-        }
+        let cut = watch(SIGUSR1) { $0.state.withLock { $0.channel }?.cutRecording() }
+        return [cut] + Self.signals.map { watch($0) { $0.handleSignal() } }
+    }
+
+    private func watch(_ number: CInt, _ body: @escaping @Sendable (Session) -> Void) -> any DispatchSourceSignal {
+        signal(number, SIG_IGN)
+        let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+        source.setEventHandler { body(self) }
+        source.activate()
+        return source
     }
 
     private func handleSignal() {

@@ -35,6 +35,7 @@ struct StatusBlock {
         let recording = now.recorder.map { recorder in
             "recorded: \(recorder.framesWritten) frames, \(recorder.segmentsFinished) files, "
                 + "\(ByteSize(bytes: recorder.totalBytes)), \(recorder.gapFrames) frames in \(recorder.gapCount) gaps"
+                + (slowWrites.map { ", \($0)" } ?? "")
         }
         return (["\(now.program.frames) frames in \(Self.clock(seconds))"] + outputs + (recording.map { [$0] } ?? []))
             .joined(separator: " | ")
@@ -86,6 +87,7 @@ struct StatusBlock {
             parts.append("file \(recorder.segmentsFinished + 1)  \(Self.clock(Int64(recorder.segmentSeconds)))")
             parts.append("\(ByteSize(bytes: recorder.segmentBytes))")
         }
+        if let writes = slowWrites { parts.append(writes) }
         if recorder.gapCount > 0 { parts.append("gaps \(recorder.gapCount)") }
         if let storage = now.storage {
             let left = storage.secondsUntilFull.map {
@@ -95,6 +97,13 @@ struct StatusBlock {
         }
         if let reason = recorder.suspension { parts.append(reason) }
         return parts.joined(separator: "  ")
+    }
+
+    /// How long writes take, if one has ever taken a second.
+    private var slowWrites: String? {
+        guard let writes = now.recorder?.writeLatency, writes.maximumMilliseconds >= 1000 else { return nil }
+        let times = [writes.p50Milliseconds, writes.p99Milliseconds, writes.maximumMilliseconds].map(Self.decimal)
+        return "writes: half within \(times[0]) ms, 99 % within \(times[1]) ms, longest \(times[2]) ms"
     }
 
     private func rate(_ counter: KeyPath<ChannelStatus, Int64>) -> Double {

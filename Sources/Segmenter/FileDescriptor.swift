@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLinux
 internal import Glibc
 internal import Media
 
-/// One open file. Closed when the last reference goes.
-package final class FileDescriptor {
+/// One open file. Closed when the last reference goes; until then any thread may use it.
+package final class FileDescriptor: Sendable {
     private let number: CInt
     /// The name under which the file was opened, for error texts.
     package let path: String
@@ -41,6 +42,9 @@ package final class FileDescriptor {
 
     /// Takes the advisory lock that keeps recovery away; false if another process or descriptor holds it.
     func lock() -> Bool { flock(number, LOCK_EX | LOCK_NB) == 0 }
+
+    /// Gives the lock back, also while somebody else still uses this descriptor.
+    func unlock() { flock(number, LOCK_UN) }
 
     /// The file's length in bytes, whether it is a regular file and how many names it has.
     package func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
@@ -118,8 +122,30 @@ package final class FileDescriptor {
         guard fdatasync(number) == 0 else { throw FileFailure("synchronise", path, code: errno) }
     }
 
-    /// Makes a directory's entries durable; a file system that cannot is left alone.
-    func synchroniseDirectory() { fsync(number) }
+    /// Makes the entry of the file `path` in its directory durable, as well as the file system can.
+    static func synchroniseDirectory(of path: String) {
+        let end = path.lastIndex(of: "/") ?? path.startIndex
+        guard let parent = try? open(directory: String(path[..<end])) else { return }
+        fsync(parent.number)
+    }
+
+    /// What became of a wish for space.
+    enum Allocation {
+        case done
+        case noSpace(FileFailure)
+        /// The file system cannot reserve space.
+        case impossible
+    }
+
+    /// Reserves space for `count` bytes at `offset`, without changing the file's length.
+    func allocate(_ count: Int64, at offset: Int64) -> Allocation {
+        while relay_allocate_keeping_size(number, Int(offset), Int(count)) != 0 {
+            if errno == EINTR { continue }
+            let failure = FileFailure("write", path, code: errno)
+            return failure.isOutOfSpace ? .noSpace(failure) : .impossible
+        }
+        return .done
+    }
 
     /// Renames `path` to `target` if nothing has that name, and says whether it did; never overwrites.
     static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {

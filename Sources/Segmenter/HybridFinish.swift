@@ -25,19 +25,24 @@ enum HybridFinish {
             try? descriptor.truncate(to: mediaEnd)
             throw error
         }
-        // A failure here leaves a file that is whole as far as anyone can see: nothing is taken back.
+        let size = mediaEnd + Int64(moov.count)
+        // Gives back the space that was reserved behind the end. A failure from here on leaves a file that is whole as
+        // far as anyone can see: nothing is taken back.
+        try descriptor.truncate(to: size)
         if isDurable { try descriptor.synchronise() }
-        return mediaEnd + Int64(moov.count)
+        return size
     }
 
     /// Gives the open file `name` its final name and returns that. An existing file is never overwritten: a name that
-    /// is taken gets a number behind it.
-    static func rename(_ name: SegmentName, in directory: String) throws(FileFailure) -> String {
+    /// is taken gets a number behind it. Without `isDurable` it does not wait for the disk.
+    static func rename(
+        _ name: SegmentName, in directory: String, isDurable: Bool = true
+    ) throws(FileFailure) -> String {
         let path = "\(directory)/\(name.open)"
         for attempt in 0..<1000 {
             let target = name.closed(attempt: attempt)
             guard try FileDescriptor.rename(path, to: "\(directory)/\(target)") else { continue }
-            if let parent = try? FileDescriptor.open(directory: directory) { parent.synchroniseDirectory() }
+            if isDurable { FileDescriptor.synchroniseDirectory(of: "\(directory)/\(target)") }
             return target
         }
         throw FileFailure("rename", path, code: EEXIST)

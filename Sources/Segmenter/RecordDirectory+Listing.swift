@@ -28,34 +28,15 @@ extension RecordDirectory {
     /// Recordings here and in subdirectories, by their paths relative to this directory, sorted. What begins with a
     /// dot is left out, as are symbolic links to directories; a subdirectory that cannot be read is, too.
     package func recordings() throws(FileFailure) -> [(name: String, kind: FileKind)] {
-        var found: [(name: String, kind: FileKind)] = []
-        try collect("", depth: Self.depth, &found)
-        return found.sorted { $0.name < $1.name }
-    }
-
-    private func collect(
-        _ prefix: String, depth: Int, _ found: inout [(name: String, kind: FileKind)]
-    ) throws(FileFailure) {
-        let here = prefix.isEmpty ? self : RecordDirectory(path: "\(path)/\(prefix)", device: device)
-        for entry in try here.entries() where !entry.hasPrefix(".") {
-            let name = prefix.isEmpty ? entry : "\(prefix)/\(entry)"
-            if let kind = Self.kind(entry) {
-                found.append((name, kind))
-            } else if depth > 0, isDirectory(name) {
-                try? collect(name, depth: depth - 1, &found)
-            }
-        }
+        try entries(depth: Self.depth).compactMap { name in Self.kind(name).map { (name, $0) } }
     }
 
     private static func kind(_ name: String) -> FileKind? {
-        if name.hasSuffix(SegmentName.openSuffix) { return .open }
-        if name.hasSuffix(SegmentName.closedSuffix) { return .closed }
-        return name.hasSuffix(SegmentName.brokenSuffix) ? .broken : nil
-    }
-
-    private func isDirectory(_ name: String) -> Bool {
-        var info = stat()
-        return lstat("\(path)/\(name)", &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
+        if name.hasSuffix(SegmentName.brokenSuffix) { return .broken }
+        let isOpen = name.hasSuffix(SegmentName.openMark)
+        let closed = isOpen ? name.dropLast(SegmentName.openMark.count) : Substring(name)
+        guard RecordFormat.allCases.contains(where: { closed.hasSuffix($0.fileExtension) }) else { return nil }
+        return isOpen ? .open : .closed
     }
 
     /// The runs that living processes are recording here.

@@ -9,19 +9,24 @@ public struct RecordDirectory: Sendable {
     public let path: String
     /// The file system it was on when it was prepared (`st_dev`): an empty mount point must not be filled instead.
     let device: UInt64
+    /// What its files are called.
+    let template: NameTemplate
 
-    init(path: String, device: UInt64) {
+    init(path: String, device: UInt64, template: NameTemplate = .standard) {
         self.path = path
         self.device = device
+        self.template = template
     }
 
     /// Makes `path` a directory that can be written, creating what is missing of it, and proves it with a file that is
-    /// created and removed.
-    public static func prepare(_ path: String) throws(FileFailure) -> RecordDirectory {
+    /// created and removed. Its files are called as `template` says.
+    public static func prepare(
+        _ path: String, template: NameTemplate = .standard
+    ) throws(FileFailure) -> RecordDirectory {
         var path = path.isEmpty ? "." : path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         try create(path)
-        let directory = RecordDirectory(path: path, device: try Self.device(of: path))
+        let directory = RecordDirectory(path: path, device: try Self.device(of: path), template: template)
         try directory.probe(bytes: 0)
         return directory
     }
@@ -65,25 +70,64 @@ public struct RecordDirectory: Sendable {
         try file.synchronise()
     }
 
-    /// The names of what is in the directory.
-    func entries() throws(FileFailure) -> [String] {
+    /// Creates the directories between this one and the file `name`.
+    func makeParents(of name: SegmentName) throws(FileFailure) {
+        let directories = name.path.split(separator: "/").dropLast()
+        var partial = path
+        for directory in directories {
+            partial += "/" + directory
+            guard mkdir(partial, 0o755) == 0 || errno == EEXIST else {
+                throw FileFailure("create directory", partial, code: errno)
+            }
+        }
+    }
+
+    /// The paths, from here, of all that is in the directory and in those below it that its template can make, but for
+    /// directories and what is hidden; sorted.
+    func entries() throws(FileFailure) -> [String] { try entries(depth: template.depth) }
+
+    /// Like ``entries()``, but looks `depth` directories deep.
+    func entries(depth: Int) throws(FileFailure) -> [String] {
+        var files: [String] = []
+        var directories = try Self.list(path, "", &files)
+        for _ in 0..<depth {
+            var deeper: [String] = []
+            // One that vanished meanwhile, or is none of ours and closed to us, holds nothing of ours.
+            for directory in directories { deeper += (try? Self.list(path, directory, &files)) ?? [] }
+            directories = deeper
+        }
+        return files.sorted()
+    }
+
+    /// Appends what is in the directory `relative` of `root` to `files`, and returns its directories.
+    private static func list(
+        _ root: String, _ relative: String, _ files: inout [String]
+    ) throws(FileFailure) -> [String] {
+        let path = "\(root)/\(relative)"
         guard let stream = opendir(path) else { throw FileFailure("read directory", path, code: errno) }
         defer { closedir(stream) }
-        var names: [String] = []
+        var directories: [String] = []
         while let entry = readdir(stream) {
             // The name is a C string in a fixed array; its length byte says how much of the record is valid.
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            names.append(name)
+            guard name.first != "." else { continue }
+            var info = stat()
+            let isUnknown = entry.pointee.d_type == DT_UNKNOWN
+            let isDirectory =
+                isUnknown
+                ? lstat("\(path)/\(name)", &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
+                : entry.pointee.d_type == DT_DIR
+            if isDirectory { directories.append("\(relative)\(name)/") } else { files.append(relative + name) }
         }
-        return names.sorted()
+        return directories
     }
 
     /// The highest sequence number that `channel` has used here, open, closed or broken; 0 if none.
     func lastSequence(of channel: String) throws(FileFailure) -> Int {
         let channel = SegmentName.safe(channel)
-        return try entries().compactMap(SegmentName.init(usedBy:)).filter { $0.channel == channel }
-            .map(\.sequence).max() ?? 0
+        return try entries().compactMap { SegmentName(usedBy: $0, channel: channel, template: template)?.sequence }
+            .max() ?? 0
     }
 }

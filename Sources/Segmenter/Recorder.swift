@@ -23,6 +23,7 @@ public final class Recorder: PacketConsumer, RecordingControl {
     private let queue: DispatchQueue
     private let box = RecorderStatusBox()
     private let closer: SegmentCloser
+    private let synchroniser: FileSynchroniser
     private let keyframes: any KeyframeRequester
     private let clock: any MonotonicClock
     private let isOver = Mutex(false)
@@ -42,12 +43,13 @@ public final class Recorder: PacketConsumer, RecordingControl {
         closer = SegmentCloser(
             directory: configuration.directory, channel: channel, status: box, observers: configuration.observers,
             logger: logger)
+        synchroniser = FileSynchroniser(name: channel)
         self.keyframes = keyframes
         self.clock = clock
         let environment = RecorderEngine.Environment(
             configuration: configuration, description: description, keyframes: keyframes, clock: clock,
             wallClock: wallClock, queued: { [packets] in packets.depth.milliseconds }, logger: logger, status: box,
-            closer: closer)
+            closer: closer, synchroniser: synchroniser)
         engine = Mutex(RecorderEngine(environment))
     }
 
@@ -58,6 +60,18 @@ public final class Recorder: PacketConsumer, RecordingControl {
     public func wake() {
         guard packets.claimDrain() else { return }
         queue.async { self.drain() }
+    }
+
+    /// Says that the packets that follow are coded as `description` says. The open file ends before the first of them,
+    /// which must be a keyframe. Returns at once.
+    public func change(to description: StreamDescription) {
+        packets.push(description)
+        wake()
+    }
+
+    /// Ends the open file with the next keyframe, and asks for that. Returns at once.
+    public func cutNow() {
+        queue.async { self.engine.withLock { $0.cutNow() } }
     }
 
     /// Waits while more than half of the queue's bound is queued. Only for a program that no clock paces: a live one
@@ -139,6 +153,9 @@ public final class Recorder: PacketConsumer, RecordingControl {
 
     /// Waits until all files handed to the closer so far are closed; for tests.
     func settleCloser() { closer.settle() }
+
+    /// Waits until open files are as durable as was asked so far; for tests.
+    func settleSynchroniser() { synchroniser.settle() }
 
     /// A snapshot for status and metrics.
     public var status: RecorderStatus {

@@ -17,6 +17,18 @@ public struct RecorderConfiguration: Sendable {
     public var programStart: UTCTime?
     /// The program's version, which each file names as its maker's.
     public var version: String
+    /// What kind of files.
+    public var format = RecordFormat.hybrid
+    /// When what was written is made durable.
+    public var sync = SyncPolicy.standard
+    /// Whether files end where the wall clock shows multiples of their length. The length must divide a day.
+    public var isClockAligned = false
+    /// How many seconds local time is ahead of UTC, for names and for cuts by the wall clock.
+    public var localOffset: WallClockGrid.Offset = { _ in 0 }
+    /// How long packets are under way in the encoder, for a live program.
+    public var encoderDelay = Duration.zero
+    /// The longest time between two keyframes that is expected.
+    public var gop = Duration.seconds(2)
     /// Who is told of finished files and gaps.
     public var observers: [any RecordingObserver]
 

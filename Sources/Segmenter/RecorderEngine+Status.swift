@@ -16,6 +16,7 @@ extension RecorderEngine {
             status.framesWritten = closedFrames + (file?.frames ?? 0)
             status.nextCut = file == nil ? nil : cutter.nextBoundary
             status.writeLatency = latency.status
+            status.syncLatency = environment.synchroniser.latency
         }
     }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
 internal import Logging
 internal import Media
 internal import Synchronization
@@ -24,41 +23,59 @@ final class RecorderEngine {
         var logger: Logger
         var status: RecorderStatusBox
         var closer: SegmentCloser
+        var synchroniser: FileSynchroniser
     }
 
     let environment: Environment
+    var description: StreamDescription
     var cutter: SegmentCutter
     var mode = Mode.active
     var file: SegmentFile?
     private var gap: RecordingGap?
-    private var sequence: Int?
+    var sequence: Int?
     var latency = LatencyHistogram()
+    var nextSync = Int64.min
     /// Where the last picture on disk ends, in nanoseconds of program time.
-    private var recordedEnd: Int64?
+    var recordedEnd: Int64?
     private var lastVideoEnd: Int64 = 0
     var closedBytes: Int64 = 0
     var closedFrames = 0
-    private var dating: SegmentDating
+    var dating: SegmentDating
     /// Names this recorder's files as parts of one program.
-    private let run = String(UInt64.random(in: 1 ... .max), radix: 16)
+    let run = String(UInt64.random(in: 1 ... .max), radix: 16)
 
-    private static let probeInterval: Int64 = 1_000_000_000
+    static let probeInterval: Int64 = 1_000_000_000
     /// What must fit before a full disk counts as no longer full.
-    private static let spaceProbeBytes = 2 << 20
+    static let spaceProbeBytes = 2 << 20
 
     init(_ environment: Environment) {
         self.environment = environment
-        cutter = SegmentCutter(
-            length: environment.configuration.length, frameRate: environment.description.video.format.frameRate)
-        dating = SegmentDating(programStart: environment.configuration.programStart)
+        description = environment.description
+        cutter = Self.cutter(environment.configuration, description)
+        dating = SegmentDating(
+            programStart: environment.configuration.programStart,
+            encoderDelay: environment.configuration.encoderDelay)
     }
 
-    private var logger: Logger { environment.logger }
+    private static func cutter(
+        _ configuration: RecorderConfiguration, _ description: StreamDescription
+    ) -> SegmentCutter {
+        var grid: WallClockGrid?
+        if configuration.isClockAligned, case .duration(let period) = configuration.length {
+            grid = WallClockGrid(period: period, offset: configuration.localOffset)
+        }
+        return SegmentCutter(
+            length: configuration.length, frameRate: description.video.format.frameRate, grid: grid)
+    }
+
+    var configuration: RecorderConfiguration { environment.configuration }
+    var logger: Logger { environment.logger }
 
     /// Takes one item of the queue.
     func process(_ item: RecorderQueue.Item) {
         switch item {
         case .packet(let packet): take(packet)
+        case .description(let description): change(to: description)
         case .overflowBegan:
             guard case .active = mode else { return }
             let reason = "the disk was too slow: \(environment.configuration.queueLimitBytes) bytes were waiting"
@@ -79,6 +96,10 @@ final class RecorderEngine {
         }
         if case .failed(let failure, let probeAt) = mode, environment.clock.now >= probeAt { probe(failure) }
         if case .active = mode {
+            if configuration.isClockAligned, packet.track == .video, packet.isKeyframe {
+                cutter.setProgramStart(
+                    dating.programStart(at: packet, now: environment.wallClock(), queued: environment.queued()))
+            }
             perform(cutter.push(packet))
         } else {
             cutter.passOver(packet)
@@ -86,7 +107,17 @@ final class RecorderEngine {
         }
     }
 
-    private func perform(_ actions: [SegmentCutter.Action]) {
+    /// A file describes its packets once, so packets of another kind need another file.
+    private func change(to description: StreamDescription) {
+        for action in cutter.finish() {
+            if case .close = action { endFile(.rotate) } else { perform([action]) }
+        }
+        self.description = description
+        cutter = Self.cutter(configuration, description)
+        logger.notice("the coding changed; a new segment begins")
+    }
+
+    func perform(_ actions: [SegmentCutter.Action]) {
         for action in actions {
             switch action {
             case .open(let start):
@@ -100,20 +131,20 @@ final class RecorderEngine {
         }
     }
 
-    private func lose(_ packet: EncodedPacket) {
+    func lose(_ packet: EncodedPacket) {
         guard packet.track == .video, let gap else { return }
         self.gap?.frames += 1
         // Pictures come in decoding order: a later one can be shown earlier.
         self.gap?.from = min(gap.from, packet.ptsNanoseconds)
     }
 
-    private func beginGap(_ reason: String) {
+    func beginGap(_ reason: String) {
         guard gap == nil else { return }
         gap = RecordingGap(from: recordedEnd ?? max(0, lastVideoEnd), to: nil, reason: reason, frames: 0, run: run)
     }
 
     /// Ends the file where what it shows has no hole, because nothing follows for now.
-    fileprivate func interrupt(_ reason: String, ending: SegmentEnding) {
+    func interrupt(_ reason: String, ending: SegmentEnding) {
         let dropped = file?.dropDisordered() ?? []
         endFile(ending)
         beginGap(reason)
@@ -121,7 +152,7 @@ final class RecorderEngine {
         perform(cutter.interrupt())
     }
 
-    private func endGap(at time: Int64) {
+    func endGap(at time: Int64) {
         guard var ended = gap else { return }
         ended.to = time
         gap = nil
@@ -137,116 +168,6 @@ final class RecorderEngine {
         let (channel, start) = (environment.configuration.channel, dating.time(of: ended.from))
         for observer in environment.configuration.observers {
             observer.gapEnded(ended, channel: channel, start: start)
-        }
-    }
-}
-
-// MARK: Files
-
-extension RecorderEngine {
-    private func open(_ start: SegmentStart) {
-        do {
-            let file = try create(start)
-            self.file = file
-            endGap(at: file.start)
-            logger.info("segment opened", metadata: ["segment": "\(file.name.open)"])
-        } catch {
-            fail(error)
-        }
-    }
-
-    private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
-        let configuration = environment.configuration
-        try configuration.directory.checkMount()
-        var number = sequence ?? 0
-        if sequence == nil { number = try configuration.directory.lastSequence(of: configuration.channel) }
-        let time = date(start.keyframe)
-        while true {
-            number += 1
-            let settings = SegmentFileSettings(
-                directory: configuration.directory.path,
-                name: SegmentName(channel: configuration.channel, start: time, sequence: number),
-                description: environment.description,
-                tags: MovieTags(
-                    channel: configuration.channel, start: time,
-                    encoderSettings: environment.description.video.encoderSettings, version: configuration.version,
-                    position: SegmentPosition(
-                        run: run, programStart: start.keyframe.ptsNanoseconds, ending: .recovered)),
-                fragmentDuration: configuration.fragmentDuration)
-            sequence = number
-            do throws(FileFailure) {
-                return try SegmentFile(settings, start: start)
-            } catch {
-                // Someone else made a file of this name since: theirs stays.
-                guard error.code == EEXIST else { throw error }
-            }
-        }
-    }
-
-    private func date(_ keyframe: EncodedPacket) -> UTCTime {
-        let (time, moved) = dating.date(keyframe, now: environment.wallClock(), queued: environment.queued())
-        if let moved {
-            logger.notice(
-                "program and wall clock drifted \(moved) ms apart; files are named by the wall clock again",
-                metadata: ["start": "\(time.extended)"])
-        }
-        return time
-    }
-
-    private func write(_ packet: EncodedPacket) {
-        guard let file else { return lose(packet) }
-        do {
-            if let elapsed = try file.append(packet, clock: environment.clock) {
-                latency.record(elapsed)
-                recordedEnd = file.recordedEnd
-            }
-        } catch {
-            fail(error)
-            lose(packet)
-        }
-    }
-
-    /// Writes what the open file still lacks, and has it closed.
-    private func endFile(_ ending: SegmentEnding) {
-        guard let file else { return }
-        do {
-            try file.flush()
-            release(file, ending)
-        } catch {
-            fail(error)
-        }
-    }
-
-    private func release(_ file: SegmentFile, _ ending: SegmentEnding) {
-        file.ending = ending
-        recordedEnd = file.recordedEnd
-        closedBytes += file.bytes
-        closedFrames += file.frames
-        self.file = nil
-        environment.closer.close(file)
-    }
-
-    /// Writing failed: what is not on disk is a gap, the file is closed as well as may be, and all is tried again.
-    private func fail(_ failure: FileFailure) {
-        logger.error("recording failed: \(failure)")
-        mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
-        environment.status.value.withLock { $0.lastError = failure.description }
-        let lost = file?.pendingPictures ?? []
-        if let file { release(file, failure.isOutOfSpace ? .disk : .error) }
-        beginGap(failure.description)
-        for packet in lost { lose(packet) }
-        perform(cutter.interrupt())
-    }
-
-    private func probe(_ failure: FileFailure) {
-        do {
-            try environment.configuration.directory.probe(bytes: failure.isOutOfSpace ? Self.spaceProbeBytes : 0)
-            logger.notice("recording is possible again; it goes on at the next keyframe")
-            mode = .active
-            environment.closer.retry()
-            environment.keyframes.requestKeyframe(at: nil)
-        } catch {
-            mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
         }
     }
 }
@@ -271,6 +192,9 @@ extension RecorderEngine {
         environment.closer.retry()
         environment.keyframes.requestKeyframe(at: nil)
     }
+
+    /// Ends the open file with the next keyframe.
+    func cutNow() { perform(cutter.cutNow()) }
 
     /// Writes all that is held and closes the last file.
     func finish() {

@@ -10,6 +10,8 @@ internal import Synchronization
 final class RecorderQueue: Sendable {
     enum Item: Sendable {
         case packet(EncodedPacket)
+        /// From here on packets are coded in another way.
+        case description(StreamDescription)
         /// From here on packets are missing.
         case overflowBegan
         /// So many pictures were refused, the earliest of them shown at `from`, in nanoseconds; the last refused sound can be the hidden first packet of the next file.
@@ -75,6 +77,9 @@ final class RecorderQueue: Sendable {
             return false
         }
     }
+
+    /// Says that what follows is coded as `description` says.
+    func push(_ description: StreamDescription) { state.withLock { $0.items.append(.description(description)) } }
 
     /// Takes the oldest item; nil also ends the scheduled drain.
     func pop() -> Item? {

@@ -32,6 +32,8 @@ public enum RecorderState: String, Sendable, Codable {
 public struct WriteLatencyStatus: Sendable, Codable, Equatable {
     /// Writes counted.
     public var count = 0
+    /// The bound under which half of them stay, in milliseconds; a power of two of microseconds.
+    public var p50Milliseconds = 0.0
     /// The longest, in milliseconds.
     public var maximumMilliseconds = 0.0
     /// The bound under which 99 of 100 stay, in milliseconds; a power of two of microseconds.
@@ -72,6 +74,8 @@ public struct RecorderStatus: Sendable, Codable {
     public var queueMilliseconds: Int64 = 0
     /// How long writes take.
     public var writeLatency = WriteLatencyStatus()
+    /// How long making an open file durable takes, beside the writing.
+    public var syncLatency = WriteLatencyStatus()
     /// Program time in nanoseconds at which the open file is to end; nil if only its size matters.
     public var nextCut: Int64?
 }
@@ -91,14 +95,20 @@ struct LatencyHistogram {
         maximum = max(maximum, nanoseconds)
     }
 
-    var status: WriteLatencyStatus {
+    /// The bound in milliseconds under which `percent` of 100 stay.
+    private func bound(_ percent: Int) -> Double {
         var seen = 0
         let index = buckets.firstIndex { bucket in
             seen += bucket
-            return seen * 100 >= count * 99
+            return seen * 100 >= count * percent
         }
         let bound = count == 0 ? 0 : Double(UInt64(1) << UInt64(index ?? 0)) / 1000
-        let longest = Double(maximum) / 1e6
-        return WriteLatencyStatus(count: count, maximumMilliseconds: longest, p99Milliseconds: min(bound, longest))
+        return min(bound, Double(maximum) / 1e6)
+    }
+
+    var status: WriteLatencyStatus {
+        WriteLatencyStatus(
+            count: count, p50Milliseconds: bound(50), maximumMilliseconds: Double(maximum) / 1e6,
+            p99Milliseconds: bound(99))
     }
 }

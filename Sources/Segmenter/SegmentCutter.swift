@@ -12,6 +12,8 @@ struct SegmentStart: Sendable {
     var firstSound: EncodedPacket?
     /// Nanoseconds of program time at which the recorder wants the file to end; nil if only its size matters.
     var boundary: Int64?
+    /// By how many nanoseconds the file before is longer than it should be, because no keyframe came.
+    var lateness: Int64 = 0
 }
 
 /// Decides which packets belong to which file.
@@ -46,6 +48,7 @@ struct SegmentCutter {
 
     private var phase = Phase.waiting
     private var lastSound: EncodedPacket?
+    private var lateness: Int64 = 0
     private var schedule: SegmentSchedule
 
     /// Bytes that a sample costs besides its payload: fragment and table entries (measured: 13 to 20).
@@ -53,13 +56,23 @@ struct SegmentCutter {
     /// Sound that is this late is not waited for.
     private static let longestHold: Int64 = 3_000_000_000
 
-    /// A cutter of files of `length`.
-    init(length: SegmentLength, frameRate: FrameRate) {
-        schedule = SegmentSchedule(length: length, frameRate: frameRate)
+    /// A cutter of files of `length`, counted from the recording's start or along `grid`.
+    init(length: SegmentLength, frameRate: FrameRate, grid: WallClockGrid? = nil) {
+        schedule = SegmentSchedule(length: length, frameRate: frameRate, grid: grid)
     }
 
     /// The program time in nanoseconds at which the open file is to end.
     var nextBoundary: Int64? { schedule.boundary }
+
+    /// When the program's time was 0, in milliseconds of the wall clock; for a grid.
+    mutating func setProgramStart(_ milliseconds: Int64) { schedule.programStart = milliseconds }
+
+    /// Ends the open file as soon as a keyframe comes.
+    mutating func cutNow() -> [Action] {
+        guard case .writing = phase else { return [] }
+        schedule.requestCut()
+        return [.request(nil)]
+    }
 
     /// Takes the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [Action] {
@@ -146,6 +159,7 @@ struct SegmentCutter {
 
     private mutating func hold(_ keyframe: EncodedPacket, isFileOpen: Bool, _ actions: inout [Action]) {
         phase = .holding(pictures: [keyframe], isFileOpen: isFileOpen)
+        lateness = isFileOpen ? max(0, keyframe.ptsNanoseconds - (schedule.boundary ?? .max)) : 0
         for time in schedule.begin(at: keyframe) { actions.append(.request(time)) }
     }
 
@@ -154,7 +168,7 @@ struct SegmentCutter {
     ) {
         let start = SegmentStart(
             keyframe: pictures[0], preRoll: firstSound == nil ? nil : lastSound, firstSound: firstSound,
-            boundary: schedule.boundary)
+            boundary: schedule.boundary, lateness: lateness)
         phase = .writing
         actions.append(.open(start))
         if let preRoll = start.preRoll { actions.append(.write(preRoll)) }

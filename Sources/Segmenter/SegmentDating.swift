@@ -16,29 +16,45 @@ struct SegmentDating {
     /// More than this apart, in milliseconds, and the clocks no longer agree.
     private static let tolerance: Int64 = 2000
 
-    /// The program's time 0 was at `programStart`, if that is known.
-    init(programStart: UTCTime?) { self.programStart = programStart?.milliseconds }
+    /// How long packets are under way before they come.
+    private let encoderDelay: Duration
+
+    /// The program's time 0 was at `programStart`, if that is known; else it is reckoned from the arrival of the first
+    /// packet, `encoderDelay` after its time.
+    init(programStart: UTCTime?, encoderDelay: Duration = .zero) {
+        self.programStart = programStart?.milliseconds
+        self.encoderDelay = encoderDelay
+    }
 
     /// Takes the first packet in, which arrives `now`.
     mutating func begin(_ packet: EncodedPacket, now: @autoclosure () -> UTCTime) {
         guard programStart == nil else { return }
-        programStart = now().milliseconds - packet.ptsNanoseconds / 1_000_000
+        let age = encoderDelay.inNanoseconds + packet.ptsNanoseconds
+        programStart = now().milliseconds - age / 1_000_000
     }
 
     /// When program time `time` (nanoseconds) was on air, as far as is known.
     func time(of time: Int64) -> UTCTime { UTCTime(milliseconds: (programStart ?? 0) + time / 1_000_000) }
 
+    /// By how many milliseconds the wall clock and the program have come apart; 0 while that is tolerable.
+    private mutating func shift(at keyframe: EncodedPacket, _ now: UTCTime, _ queued: Int64) -> Int64 {
+        let late = now.milliseconds - queued - time(of: keyframe.ptsNanoseconds).milliseconds
+        let delay = self.delay ?? late
+        self.delay = delay
+        return abs(late - delay) > Self.tolerance ? late - delay : 0
+    }
+
+    /// When the program's time was 0, in milliseconds of the wall clock, reckoned as in ``date(_:now:queued:)``.
+    mutating func programStart(at keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> Int64 {
+        (programStart ?? 0) + shift(at: keyframe, now, queued)
+    }
+
     /// When the file whose first picture is `keyframe` began, reckoned `now` and after the picture waited `queued`
     /// milliseconds; and, the first time, by how many milliseconds the dates had to be moved. Never before the last one.
     mutating func date(_ keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
-        let expected = (programStart ?? 0) + keyframe.ptsNanoseconds / 1_000_000
-        let late = now.milliseconds - queued - expected
-        let delay = self.delay ?? late
-        self.delay = delay
-        var shift: Int64 = 0
-        if abs(late - delay) > Self.tolerance { shift = late - delay }
+        let shift = shift(at: keyframe, now, queued)
         programStart = (programStart ?? 0) + shift
-        last = max(last, expected + shift)
+        last = max(last, time(of: keyframe.ptsNanoseconds).milliseconds)
         let isNews = shift != 0 && !wasReported
         wasReported = wasReported || isNews
         return (UTCTime(milliseconds: last), isNews ? shift : nil)

@@ -122,7 +122,7 @@ package enum SegmentReader {
             guard let table = tables[track.id], !table.isEmpty else { continue }
             let check = TrackCheck(
                 layout: layout, track: track, table: table, isClosed: isClosed,
-                endsSuddenly: !isClosed || tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? false)
+                endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed)
             facts[track.kind] = check.facts
             problems += check.problems(media: Int64(MovieBox.fileTypeSize + MovieBox.placeholderSize)..<size)
         }

@@ -32,8 +32,10 @@ public enum SegmentRecovery {
     public static func run(in directory: RecordDirectory, channel: String) throws(FileFailure) -> [Entry] {
         let channel = SegmentName.safe(channel)
         var entries: [Entry] = []
-        for fileName in try directory.entries() where fileName.hasSuffix(SegmentName.openSuffix) {
-            guard let name = SegmentName(fileName: fileName), name.channel == channel else { continue }
+        for fileName in try directory.entries() where fileName.hasSuffix(SegmentName.openMark) {
+            guard let name = SegmentName(fileName: fileName, channel: channel, template: directory.template) else {
+                continue
+            }
             entries.append(Entry(fileName: fileName, outcome: recover(name, in: directory.path)))
         }
         return entries
@@ -46,6 +48,9 @@ public enum SegmentRecovery {
                 throw FileFailure("open", descriptor.path, text: "it is not a regular file")
             }
             guard descriptor.lock() else { return .inUse }
+            guard name.fileExtension != RecordFormat.ts.fileExtension else {
+                return try completeStream(descriptor, name, in: directory)
+            }
             return try complete(descriptor, name, in: directory)
         } catch let failure as FileFailure {
             return .failed(failure)
@@ -59,7 +64,8 @@ public enum SegmentRecovery {
     ) throws -> Outcome {
         switch try FragmentedFileReader(descriptor).read() {
         case .closed:
-            // It may be that the crash came before the head was on the disk.
+            // It may be that the crash came before the head was on the disk, and before reserved space was given back.
+            try descriptor.truncate(to: try descriptor.attributes().size)
             try descriptor.synchronise()
             return .renamed(fileName: try rename(descriptor, name, in: directory))
         case .open(let file):
@@ -70,6 +76,19 @@ public enum SegmentRecovery {
             let fileName = try rename(descriptor, name, in: directory)
             return .completed(fileName: fileName, frames: file.frames, droppedBytes: max(0, tail) + file.skippedBytes)
         }
+    }
+
+    /// A transport stream is whole as it is, but for a torn packet at its end and what a loss of power left empty.
+    private static func completeStream(
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
+    ) throws -> Outcome {
+        let size = try descriptor.attributes().size
+        let end = try TransportStreamFile.end(of: descriptor, size: size)
+        guard end > 0 else { throw MP4Failure(description: "it holds no whole packet") }
+        // Also where nothing is cut off: space that was reserved behind the end is given back.
+        try descriptor.truncate(to: end)
+        try descriptor.synchronise()
+        return .renamed(fileName: try rename(descriptor, name, in: directory))
     }
 
     /// Renames a file. A crash or a failure between linking the new name and removing the old one leaves both.

@@ -21,11 +21,12 @@ package enum SegmentSalvage {
     private static let blockSize = 1 << 20
 
     /// How the names of salvaged files end.
-    package static let repairedSuffix = ".repaired" + SegmentName.closedSuffix
+    package static let repairedSuffix = ".repaired" + RecordFormat.hybrid.fileExtension
 
     /// The name of the file that ``run(_:in:progress:)`` makes of `name`.
     package static func repairedName(_ name: String) -> String {
-        let suffix = [SegmentName.openSuffix, SegmentName.closedSuffix, SegmentName.brokenSuffix]
+        let closed = RecordFormat.hybrid.fileExtension
+        let suffix = [closed + SegmentName.openMark, closed, SegmentName.brokenSuffix]
             .first { name.hasSuffix($0) }
         return name.dropLast(suffix?.count ?? 0) + repairedSuffix
     }

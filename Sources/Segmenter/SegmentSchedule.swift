@@ -2,17 +2,22 @@
 
 internal import Media
 
-/// When a file is long enough: by time, in absolute multiples from the recording's start, or by size.
+/// When a file is long enough: by time, in absolute multiples from the recording's start or of the wall clock, by size,
+/// or because somebody says so.
 struct SegmentSchedule {
     /// The program time in nanoseconds at which the present file is to end; nil for a limit in bytes.
     private(set) var boundary: Int64?
+    /// By the wall clock, in milliseconds since 1970, when the program's time was 0. Read when a file begins, and only
+    /// then: a clock that is set moves the next boundary, once.
+    var programStart: Int64 = 0
 
     private let length: SegmentLength
     private let frameRate: FrameRate
+    private let grid: WallClockGrid?
     /// The recording's first picture, in frames of the program.
     private var origin: Int64?
-    /// Boundaries up to this number were asked for.
-    private var requested: Int64 = 0
+    /// Program times to come that were asked for.
+    private var requested: [Int64] = []
     private var bytes: Int64 = 0
     private var groupBytes: Int64 = 0
     private var largestGroup: Int64 = 0
@@ -21,10 +26,13 @@ struct SegmentSchedule {
     /// Boundaries are asked for this long before they come, because an encoder looks ahead: a request that comes when
     /// the encoder has the frame already is of no use.
     private static let lead: Int64 = 5_000_000_000
+    /// A moment of the wall clock this close, in milliseconds, is passed over: the clock was put back a little.
+    private static let nearest: Int64 = 2000
 
-    init(length: SegmentLength, frameRate: FrameRate) {
+    init(length: SegmentLength, frameRate: FrameRate, grid: WallClockGrid? = nil) {
         self.length = length
         self.frameRate = frameRate
+        self.grid = grid
     }
 
     /// The program's frame that is nearest to the picture's presentation time.
@@ -43,6 +51,19 @@ struct SegmentSchedule {
         frameRate.timeBase.rescale(frame, to: .nanoseconds, rounding: .down)
     }
 
+    /// The first boundary behind `frame`, as a frame.
+    private func boundaryFrame(after frame: Int64, _ duration: Duration, _ origin: Int64) -> Int64 {
+        if let grid {
+            let passed = min(Self.nearest, duration.inNanoseconds / 10_000_000)
+            let now = UTCTime(milliseconds: programStart + nanoseconds(frame) / 1_000_000 + passed)
+            let time = (grid.next(after: now).milliseconds - programStart) * 1_000_000
+            return max(frame + 1, TimeBase.nanoseconds.rescale(time, to: frameRate.timeBase, rounding: .up))
+        }
+        var number = max(1, nanoseconds(frame - origin) / max(1, duration.inNanoseconds))
+        while boundaryFrame(number, duration, origin) <= frame { number += 1 }
+        return boundaryFrame(number, duration, origin)
+    }
+
     /// A file begins with `keyframe`; returns the program times at which keyframes are to be asked for.
     mutating func begin(at keyframe: EncodedPacket) -> [Int64] {
         (bytes, groupBytes, isCutRequested) = (0, 0, false)
@@ -50,29 +71,33 @@ struct SegmentSchedule {
         let frame = frame(keyframe)
         let origin = self.origin ?? frame
         self.origin = origin
-        var number = max(1, nanoseconds(frame - origin) / max(1, duration.inNanoseconds))
-        while boundaryFrame(number, duration, origin) <= frame { number += 1 }
-        boundary = nanoseconds(boundaryFrame(number, duration, origin))
+        requested.removeAll { $0 < keyframe.ptsNanoseconds }
+        var next = boundaryFrame(after: frame, duration, origin)
+        boundary = nanoseconds(next)
         var times: [Int64] = []
-        while true {
-            let next = max(requested + 1, number)
-            let time = nanoseconds(boundaryFrame(next, duration, origin))
-            // The boundary of this very file is asked for however far it is.
-            guard next == number || time < keyframe.ptsNanoseconds + Self.lead else { return times }
-            times.append(time)
-            requested = next
-        }
+        // The boundary of this very file is asked for however far it is.
+        repeat {
+            let time = nanoseconds(next)
+            if !requested.contains(time) { times.append(time) }
+            next = boundaryFrame(after: next, duration, origin)
+        } while nanoseconds(next) < keyframe.ptsNanoseconds + Self.lead
+        requested += times
+        return times
     }
+
+    /// The file ends with the next keyframe.
+    mutating func requestCut() { isCutRequested = true }
 
     /// Whether the file ends before `keyframe`.
     func isCut(_ keyframe: EncodedPacket) -> Bool {
+        if isCutRequested { return true }
         switch length {
         case .duration:
             guard let boundary else { return false }
             // The boundary is a frame's time, rounded down; so is the picture's, in whatever time base it came.
             return nanoseconds(frame(keyframe)) >= boundary
         case .bytes(let limit):
-            return isCutRequested || isNearLimit(limit)
+            return isNearLimit(limit)
         }
     }
 

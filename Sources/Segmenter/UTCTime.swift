@@ -23,20 +23,47 @@ public struct UTCTime: Sendable, Hashable, Codable {
     public var extended: String { format(date: "-", time: ":") }
 
     private func format(date: String, time: String) -> String {
-        let (quotient, remainder) = milliseconds.quotientAndRemainder(dividingBy: 1000)
-        var seconds = time_t(remainder < 0 ? quotient - 1 : quotient)
-        var parts = tm()
-        guard gmtime_r(&seconds, &parts) != nil else { return "00000101T000000.000Z" }
-        let days = [
-            Self.pad(Int(parts.tm_year) + 1900, 4), Self.pad(Int(parts.tm_mon) + 1, 2), Self.pad(Int(parts.tm_mday), 2),
-        ]
-        let hours = [Self.pad(Int(parts.tm_hour), 2), Self.pad(Int(parts.tm_min), 2), Self.pad(Int(parts.tm_sec), 2)]
-        let fraction = Self.pad(Int(remainder < 0 ? remainder + 1000 : remainder), 3)
+        let parts = calendar
+        let days = [Self.pad(parts.year, 4), Self.pad(parts.month, 2), Self.pad(parts.day, 2)]
+        let hours = [Self.pad(parts.hour, 2), Self.pad(parts.minute, 2), Self.pad(parts.second, 2)]
+        let fraction = Self.pad(Int(milliseconds - milliseconds.flooredDivision(by: 1000) * 1000), 3)
         return "\(days.joined(separator: date))T\(hours.joined(separator: time)).\(fraction)Z"
+    }
+
+    /// Date and time of day.
+    var calendar: CalendarTime {
+        var seconds = time_t(milliseconds.flooredDivision(by: 1000))
+        var parts = tm()
+        // Fails for years that no integer holds, and leaves the zeros.
+        guard gmtime_r(&seconds, &parts) != nil else { return CalendarTime() }
+        return CalendarTime(
+            year: Int(parts.tm_year) + 1900, month: Int(parts.tm_mon) + 1, day: Int(parts.tm_mday),
+            hour: Int(parts.tm_hour), minute: Int(parts.tm_min), second: Int(parts.tm_sec),
+            dayOfYear: Int(parts.tm_yday) + 1)
     }
 
     static func pad(_ value: Int, _ width: Int) -> String {
         let digits = String(value)
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+}
+
+/// A date of the Gregorian calendar and a time of day.
+struct CalendarTime: Equatable {
+    var year = 0
+    var month = 1
+    var day = 1
+    var hour = 0
+    var minute = 0
+    var second = 0
+    /// From 1.
+    var dayOfYear = 1
+}
+
+extension Int64 {
+    /// The quotient rounded down, also for negative numbers.
+    func flooredDivision(by divisor: Int64) -> Int64 {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? quotient - 1 : quotient
     }
 }

@@ -92,6 +92,33 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.flatMap(\.pictures) == Array(0..<6000))
     }
 
+    @Test func `A file ends on demand at the next keyframe, and the files behind it where they would have`() {
+        let rate = FrameRate(25)
+        var cutter = SegmentCutter(length: .duration(.seconds(10)), frameRate: rate)
+        let packets = syntheticProgram(rate: rate, frames: 1000) { $0 % 50 == 0 }
+        var starts: [Int64] = []
+        for packet in packets {
+            if packet.track == .video, packet.pts == 330 {
+                #expect(cutter.cutNow().contains { if case .request(nil) = $0 { true } else { false } })
+            }
+            for case .open(let start) in cutter.push(packet) { starts.append(start.keyframe.pts) }
+        }
+        #expect(starts == [0, 250, 350, 500, 750])
+    }
+
+    @Test func `Nothing is cut on demand where nothing is recorded`() {
+        var cutter = SegmentCutter(length: .duration(.seconds(10)), frameRate: FrameRate(25))
+        #expect(cutter.cutNow().isEmpty)
+    }
+
+    @Test func `A program without keyframes is cut at the next one, and the file knows how late it is`() {
+        let rate = FrameRate(25)
+        let packets = syntheticProgram(rate: rate, frames: 1000) { [0, 250, 620].contains($0) }
+        let (files, _) = cut(packets, .duration(.seconds(10)), rate: rate)
+        #expect(files.map(\.start.keyframe.pts) == [0, 250, 620])
+        #expect(files.map(\.start.lateness) == [0, 0, 4_800_000_000])
+    }
+
     @Test func `Boundaries are asked for before the encoder has looked ahead beyond them`() {
         let rate = FrameRate(30)
         let packets = syntheticProgram(rate: rate, frames: 40) { $0 == 0 }

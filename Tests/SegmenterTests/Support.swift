@@ -104,6 +104,18 @@ struct Recording {
             wallClock: wallClock, logger: quiet)
     }
 
+    /// A recorder of the test's own.
+    init(directory: TemporaryDirectory, recorder: Recorder) {
+        self.directory = directory
+        self.recorder = recorder
+    }
+
+    /// Feeds a whole program.
+    func record(_ packets: some Sequence<EncodedPacket>) {
+        feed(packets)
+        finish()
+    }
+
     func feed(_ packets: some Sequence<EncodedPacket>) {
         for packet in packets {
             recorder.accept(packet)

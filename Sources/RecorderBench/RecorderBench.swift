@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import FanOut
+internal import Glibc
+internal import Logging
+internal import Media
+internal import Segmenter
+
+/// Measures the recorder by itself; `scripts/bench recorder` runs it.
+///
+/// `RecorderBench DIR SECONDS [hybrid|fragmented|ts] [paced]` records that much of a program of 8 Mbit/s, 30 fps and AAC
+/// in one file, and copies that file as cat does. It prints the CPU time of both and of closing the file.
+@main
+struct RecorderBench {
+    private static let rate = FrameRate(30)
+    private static let group: Int64 = 60
+
+    static func main() throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count >= 3, let seconds = Int64(arguments[2]), seconds > 0 else {
+            print("usage: RecorderBench DIR SECONDS [hybrid|fragmented|ts] [paced]")
+            exit(64)
+        }
+        let format = arguments.dropFirst(3).compactMap(RecordFormat.init(rawValue:)).first ?? .hybrid
+        let isPaced = arguments.contains("paced")
+        let (recording, closing, name) = try record(arguments[1], seconds, format, isPaced: isPaced)
+        print("recorder: \(recording) for \(seconds) s of the program")
+        print("close: \(closing)")
+        guard !isPaced else { return }
+        let copy = try copy("\(arguments[1])/\(name)", to: "\(arguments[1])/copy")
+        print("copying the file as cat does: \(copy)")
+        let ratio = (recording.cpu + closing.cpu) / copy.cpu
+        print("ratio of CPU: \(Double(Int(ratio * 1000)) / 1000)")
+    }
+
+    /// What something took.
+    private struct Cost: CustomStringConvertible {
+        var cpu: Double
+        var wall: Double
+        var description: String { "\(Int(cpu * 1e6)) us CPU, \(Int(wall * 1e6)) us" }
+
+        /// The process's CPU time and the clock, so far, in seconds.
+        static func now() -> Cost {
+            var usage = rusage()
+            getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+            func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+            return Cost(
+                cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), wall: Double(SystemClock().now) / 1e9)
+        }
+
+        static func since(_ start: Cost) -> Cost {
+            let now = now()
+            return Cost(cpu: now.cpu - start.cpu, wall: now.wall - start.wall)
+        }
+    }
+
+    private static func record(
+        _ path: String, _ seconds: Int64, _ format: RecordFormat, isPaced: Bool
+    ) throws -> (Cost, Cost, String) {
+        var configuration = RecorderConfiguration(
+            directory: try .prepare(path), channel: "bench", length: .duration(.seconds(7 * 86_400)))
+        configuration.format = format
+        configuration.sync = isPaced ? .standard : .never
+        var logger = Logger(label: "bench")
+        logger.logLevel = .error
+        let recorder = Recorder(
+            configuration: configuration, description: description, keyframes: NoKeyframes(), logger: logger)
+        let payloads = Payloads()
+        var start = Cost.now()
+        let origin = SystemClock().now
+        var sound: Int64 = -1
+        for frame in 0..<seconds * 30 {
+            if isPaced { usleep(UInt32(clamping: (origin + frame * 1_000_000_000 / 30 - SystemClock().now) / 1000)) }
+            while sound * 1024 <= frame * 1600 {
+                recorder.accept(payloads.sound(sound))
+                sound += 1
+            }
+            recorder.accept(payloads.picture(frame, rate, group))
+            recorder.wake()
+            if !isPaced, frame % 15 == 0 { recorder.waitForRoom() }
+        }
+        // The last fragment, and nothing else, is written at the close.
+        while recorder.status.queueBytes > 0 { usleep(1000) }
+        let recording = Cost.since(start)
+        start = Cost.now()
+        let done = DispatchSemaphore(value: 0)
+        recorder.finish(deadline: .max) { done.signal() }
+        done.wait()
+        let status = recorder.status
+        guard status.gapCount == 0, status.segmentsFinished == 1, let name = status.lastFinished else {
+            throw BenchFailure()
+        }
+        return (recording, Cost.since(start), name)
+    }
+
+    /// Reads and writes in pieces of 128 KiB.
+    private static func copy(_ path: String, to target: String) throws -> Cost {
+        let start = Cost.now()
+        let (source, file) = (open(path, O_RDONLY), open(target, O_WRONLY | O_CREAT | O_TRUNC, 0o644))
+        guard source >= 0, file >= 0 else { throw BenchFailure() }
+        defer {
+            close(source)
+            close(file)
+        }
+        var buffer = [UInt8](repeating: 0, count: 128 << 10)
+        while true {
+            let count = read(source, &buffer, buffer.count)
+            guard count > 0 else { break }
+            guard write(file, buffer, count) == count else { throw BenchFailure() }
+        }
+        return Cost.since(start)
+    }
+
+    private static let description = StreamDescription(
+        video: .init(
+            format: VideoFormat(width: 1280, height: 720, frameRate: rate),
+            decoderConfiguration: SharedBytes([1, 100, 0, 31, 255, 224, 0]), bitrate: 8_000_000, reorderDepth: 2,
+            encoderSettings: ""),
+        audio: .init(
+            format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 160_000, frameLength: 1024))
+}
+
+/// Payloads of the sizes that an encoder at 8 Mbit/s makes; each is shared by many packets.
+private struct Payloads {
+    private let key = Payloads.bytes(150_000)
+    private let others = (0..<8).map { Payloads.bytes(27_000 + $0 * 1250) }
+    private let voice = SharedBytes([UInt8](repeating: 3, count: 427))
+
+    /// One NAL unit with its length in front.
+    private static func bytes(_ size: Int) -> SharedBytes {
+        var bytes = [UInt8](repeating: 0x55, count: size)
+        bytes.replaceSubrange(0..<5, with: withUnsafeBytes(of: UInt32(size - 4).bigEndian, Array.init) + [0x41])
+        return SharedBytes(bytes)
+    }
+
+    func sound(_ number: Int64) -> EncodedPacket {
+        EncodedPacket(
+            track: .audio, pts: number * 1024, dts: number * 1024, duration: 1024, timeBase: TimeBase(1, 48_000),
+            isKeyframe: true, payload: voice)
+    }
+
+    func picture(_ frame: Int64, _ rate: FrameRate, _ group: Int64) -> EncodedPacket {
+        let isKeyframe = frame % group == 0
+        return EncodedPacket(
+            track: .video, pts: frame, dts: frame - 2, duration: 1, timeBase: rate.timeBase, isKeyframe: isKeyframe,
+            payload: isKeyframe ? key : others[Int(frame % 8)])
+    }
+}
+
+/// A program whose keyframes come by themselves.
+private final class NoKeyframes: KeyframeRequester {
+    func requestKeyframe(at programTime: Int64?) {}
+}
+
+/// A figure that would be of no use.
+private struct BenchFailure: Error {}

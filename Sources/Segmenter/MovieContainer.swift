@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// MP4: `ftyp`, 16 bytes of `free`, `moov` with `mvex`, then a `moof` and an `mdat` for each fragment.
+///
+/// At the close of a hybrid file a complete `moov` is appended and the head is overwritten, so that the `free` becomes
+/// the header of one `mdat` around everything up to the new `moov`: no media is copied. A fragmented one gets an index
+/// of its fragments.
+struct MovieContainer: SegmentContainer {
+    private let isHybrid: Bool
+    private var layout: MovieLayout
+    private var tags: MovieTags
+    private var tables: [UInt32: SampleTable] = [:]
+    private var index: FragmentIndex
+    private var video: TrackClock
+    private var audio: TrackClock
+    private var sequence: UInt32 = 0
+    private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
+
+    /// Players of fragmented files do not hide what an edit list leaves out.
+    var hidesPreRoll: Bool { isHybrid }
+
+    init(_ settings: SegmentFileSettings, start: SegmentStart) {
+        isHybrid = settings.format == .hybrid
+        tags = settings.tags
+        layout = MovieLayout(description: settings.description, tags: settings.tags)
+        let (picture, sound) = (layout.tracks[0], layout.tracks[1])
+        index = FragmentIndex(track: picture.id)
+        video = TrackClock(timescale: picture.timescale)
+        video.origin = video.ticks(start.keyframe.dts, start.keyframe)
+        layout.tracks[0].mediaTime = video.ticks(start.keyframe.pts, start.keyframe) - video.origin
+
+        // The sound's timeline begins with the hidden packet; the picture's first frame is at `zero` on the same clock.
+        audio = TrackClock(timescale: sound.timescale)
+        let zero = start.keyframe.timeBase.rescale(start.keyframe.pts, to: audio.timeBase)
+        audio.origin = zero
+        guard let first = start.firstSound else { return }
+        let begin = audio.ticks(first.pts, first)
+        let hidden = (isHybrid ? start.preRoll : nil) ?? first
+        audio.origin = min(begin, audio.ticks(hidden.pts, hidden))
+        layout.tracks[1].emptyEdit = max(0, begin - zero)
+        layout.tracks[1].mediaTime = begin - audio.origin
+    }
+
+    func head() -> [UInt8] { MovieBox.openHead + MovieBox.open(layout) }
+
+    mutating func fragment(
+        _ pictures: [EncodedPacket], _ sounds: [EncodedPacket], next: EncodedPacket?, at offset: Int64
+    ) -> [SharedBytes] {
+        let runs = [
+            Fragment.Run(track: layout.tracks[0], samples: video.entries(pictures, next: next)),
+            Fragment.Run(track: layout.tracks[1], samples: audio.entries(sounds, next: nil)),
+        ].filter { !$0.samples.isEmpty }
+        let (header, offsets) = Fragment(sequence: sequence &+ 1, runs: runs).encode()
+        written = (runs, offsets, offset)
+        return [SharedBytes(header)] + pictures.map(\.payload) + sounds.map(\.payload)
+    }
+
+    mutating func wrote() {
+        guard let (runs, offsets, position) = written else { return }
+        written = nil
+        sequence &+= 1
+        for (run, offset) in zip(runs, offsets) {
+            tables[run.track.id, default: SampleTable()].append(run.samples, at: UInt64(position) + UInt64(offset))
+        }
+        if !isHybrid, let run = runs.first { index.append(run, at: position) }
+    }
+
+    mutating func finish(
+        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding, isDurable: Bool
+    ) throws(FileFailure) -> Int64 {
+        tags.position?.ending = ending
+        layout.userData = tags.box
+        if isHybrid {
+            return try HybridFinish.complete(file, layout, tables, mediaEnd: mediaEnd, isDurable: isDurable)
+        }
+        let box = SharedBytes(index.encode())
+        do {
+            try file.write([box], at: mediaEnd)
+            // As long as the head that is there: only how the file ended is another word.
+            try file.write([SharedBytes(head())], at: 0)
+        } catch {
+            try? file.truncate(to: mediaEnd)
+            throw error
+        }
+        let size = mediaEnd + Int64(box.count)
+        try file.truncate(to: size)
+        if isDurable { try file.synchronise() }
+        return size
+    }
+}
+
+/// The clock of one track of a file.
+struct TrackClock {
+    /// The ticks at which the track's own timeline begins.
+    var origin: Int64 = 0
+    let timeBase: TimeBase
+
+    init(timescale: UInt32) { timeBase = TimeBase(1, Int32(clamping: timescale)) }
+
+    /// A time of `packet` in ticks of the track. From the program's start, so that rounding does not add up.
+    func ticks(_ time: Int64, _ packet: EncodedPacket) -> Int64 { packet.timeBase.rescale(time, to: timeBase) }
+
+    /// What the tables say of `packets`.
+    func entries(_ packets: [EncodedPacket], next: EncodedPacket?) -> [SampleEntry] {
+        packets.enumerated().map { index, packet in
+            let decode = ticks(packet.dts, packet)
+            let following = index + 1 < packets.count ? packets[index + 1] : next
+            let end = following.map { ticks($0.dts, $0) } ?? ticks(packet.dts + packet.duration, packet)
+            return SampleEntry(
+                decodeTime: max(0, decode - origin), duration: UInt32(clamping: end - decode),
+                compositionOffset: Int32(clamping: ticks(packet.pts, packet) - decode),
+                size: UInt32(clamping: packet.payload.count), isSync: packet.isKeyframe)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Logging
+internal import Media
+internal import Synchronization
+
+/// The files of a recording, from one to the next, and what becomes of them when the disk fails.
+extension RecorderEngine {
+    func open(_ start: SegmentStart) {
+        do {
+            let file = try create(start)
+            self.file = file
+            endGap(at: file.start)
+            sayLate(start)
+            logger.info("segment opened", metadata: ["segment": "\(file.name.open)"])
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// Whoever asked for files of a length learns why one is longer.
+    private func sayLate(_ start: SegmentStart) {
+        guard start.lateness > 2 * configuration.gop.inNanoseconds else { return }
+        let late = DurationText(.nanoseconds(start.lateness))
+        logger.notice("no keyframe came where a segment was to end; it is \(late) longer than it should be")
+    }
+
+    private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
+        let directory = configuration.directory
+        try directory.checkMount()
+        var number = sequence ?? 0
+        if sequence == nil { number = try directory.lastSequence(of: configuration.channel) }
+        let time = date(start.keyframe)
+        for attempt in 0..<1000 {
+            // Someone else may have made a file of this name since: theirs stays.
+            if attempt == 0 || directory.template.hasSequence { number += 1 }
+            sequence = number
+            let name = SegmentName(
+                channel: configuration.channel, start: time, sequence: number, template: directory.template,
+                offset: configuration.localOffset(time), format: configuration.format)
+            do throws(FileFailure) {
+                let unique = directory.template.hasSequence ? name : name.numbered(attempt)
+                try directory.makeParents(of: unique)
+                return try SegmentFile(settings(unique, time, start), start: start)
+            } catch {
+                guard error.code == EEXIST else { throw error }
+            }
+        }
+        throw FileFailure("create a file in", directory.path, code: EEXIST)
+    }
+
+    private func settings(_ name: SegmentName, _ time: UTCTime, _ start: SegmentStart) -> SegmentFileSettings {
+        SegmentFileSettings(
+            directory: configuration.directory.path, name: name, format: configuration.format,
+            description: description,
+            tags: MovieTags(
+                channel: configuration.channel, start: time, encoderSettings: description.video.encoderSettings,
+                version: configuration.version,
+                position: SegmentPosition(
+                    run: run, programStart: start.keyframe.ptsNanoseconds, ending: .recovered)),
+            fragmentDuration: configuration.fragmentDuration, isDurable: configuration.sync != .never)
+    }
+
+    private func date(_ keyframe: EncodedPacket) -> UTCTime {
+        let (time, moved) = dating.date(keyframe, now: environment.wallClock(), queued: environment.queued())
+        if let moved {
+            logger.notice(
+                "program and wall clock drifted \(moved) ms apart; files are named by the wall clock again",
+                metadata: ["start": "\(time.extended)"])
+        }
+        return time
+    }
+
+    func write(_ packet: EncodedPacket) {
+        guard let file else { return lose(packet) }
+        do {
+            if let elapsed = try file.append(packet, clock: environment.clock) {
+                latency.record(elapsed)
+                recordedEnd = file.recordedEnd
+                try synchronise(file)
+            }
+        } catch {
+            fail(error)
+            lose(packet)
+        }
+    }
+
+    /// Lets the open file be made durable, if it is time for that.
+    private func synchronise(_ file: SegmentFile) throws(FileFailure) {
+        let synchroniser = environment.synchroniser
+        if let failure = synchroniser.takeFailure(of: file.descriptor) { throw failure }
+        guard let interval = configuration.sync.interval else { return }
+        if environment.clock.now >= nextSync {
+            nextSync = environment.clock.now + interval
+            synchroniser.synchronise(file.descriptor)
+        }
+    }
+
+    /// Writes what the open file still lacks, and has it closed.
+    func endFile(_ ending: SegmentEnding) {
+        guard let file else { return }
+        do {
+            try file.flush()
+            release(file, ending)
+        } catch {
+            fail(error)
+        }
+    }
+
+    private func release(_ file: SegmentFile, _ ending: SegmentEnding) {
+        file.ending = ending
+        recordedEnd = file.recordedEnd
+        closedBytes += file.bytes
+        closedFrames += file.frames
+        self.file = nil
+        environment.closer.close(file)
+    }
+
+    /// Writing failed: what is not on disk is a gap, the file is closed as well as may be, and all is tried again.
+    func fail(_ failure: FileFailure) {
+        logger.error("recording failed: \(failure)")
+        mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
+        environment.status.value.withLock { $0.lastError = failure.description }
+        let lost = file?.pendingPictures ?? []
+        if let file { release(file, failure.isOutOfSpace ? .disk : .error) }
+        beginGap(failure.description)
+        for packet in lost { lose(packet) }
+        perform(cutter.interrupt())
+    }
+
+    /// A full disk takes an empty file, and one that is gone may seem to: only what must reach the disk proves more.
+    private static func probeBytes(_ failure: FileFailure) -> Int {
+        if failure.isOutOfSpace { return spaceProbeBytes }
+        return failure.code == EIO ? 1 : 0
+    }
+
+    func probe(_ failure: FileFailure) {
+        do {
+            try configuration.directory.probe(bytes: Self.probeBytes(failure))
+            logger.notice("recording is possible again; it goes on at the next keyframe")
+            mode = .active
+            environment.closer.retry()
+            environment.keyframes.requestKeyframe(at: nil)
+        } catch {
+            mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// MPEG-TS by libavformat. Each fragment ends with whole packets, so that a file can be cut off behind any of them; all
+/// files of a recording have one clock, so that they can be put one behind the other.
+struct TransportStreamContainer: SegmentContainer {
+    /// What libavformat hands out; a class, because its callback and this container both reach it.
+    private final class Outbox {
+        var bytes: [UInt8] = []
+    }
+
+    private let outbox = Outbox()
+    private let muxer: Muxer
+    private let path: String
+    /// Ticks of 90 kHz that all times move by, so that none is negative.
+    private let shift: Int64
+
+    /// A stream has no edit list: a packet of sound more in front would be heard.
+    let hidesPreRoll = false
+
+    /// `path` is for error texts.
+    init(_ settings: SegmentFileSettings, path: String) throws(FileFailure) {
+        self.path = path
+        let video = settings.description.video
+        shift = 90_000 + video.format.frameRate.timeBase.rescale(video.reorderDepth, to: .mpegTS)
+        var options = Muxer.Options(format: "mpegts")
+        // One frame of sound in a PES packet, so that none waits for more and each has its own time; tables every 100 ms.
+        options.values = [
+            "pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20", "mpegts_flags": "initial_discontinuity",
+        ]
+        options.metadata = ["service_name": settings.tags.channel, "service_provider": "relay"]
+        options.maximumDelay = .milliseconds(50)
+        do {
+            muxer = try Muxer(options, description: settings.description) { [outbox] bytes in
+                outbox.bytes.append(contentsOf: bytes)
+            }
+        } catch {
+            throw FileFailure("write", path, text: "\(error)")
+        }
+    }
+
+    private func takeBytes() -> [UInt8] {
+        muxer.flush()
+        defer { outbox.bytes.removeAll(keepingCapacity: true) }
+        return outbox.bytes
+    }
+
+    func head() -> [UInt8] { takeBytes() }
+
+    func fragment(
+        _ pictures: [EncodedPacket], _ sounds: [EncodedPacket], next: EncodedPacket?, at offset: Int64
+    ) throws(FileFailure) -> [SharedBytes] {
+        let packets = (pictures + sounds).sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
+        do {
+            for packet in packets { try muxer.write(packet, shift: shift) }
+        } catch {
+            throw FileFailure("write", path, text: "\(error)")
+        }
+        return [SharedBytes(takeBytes())]
+    }
+
+    func wrote() {}
+
+    func finish(
+        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding, isDurable: Bool
+    ) throws(FileFailure) -> Int64 {
+        // Gives back the space that was reserved behind the end.
+        try file.truncate(to: mediaEnd)
+        if isDurable { try file.synchronise() }
+        return mediaEnd
+    }
+}
+
+/// Looks at transport streams that a crash left open.
+enum TransportStreamFile {
+    /// Bytes of a packet (ISO/IEC 13818-1, 2.4.3.2).
+    private static let packetSize: Int64 = 188
+    private static let syncByte: UInt8 = 0x47
+    private static let block = 4096
+
+    /// Where the last whole packet of `file` ends. A loss of power can leave zeros at the end; a packet begins with a
+    /// byte that is none.
+    static func end(of file: FileDescriptor, size: Int64) throws(FileFailure) -> Int64 {
+        var packets = size / packetSize
+        while packets > 0 {
+            let count = min(packets, Int64(block))
+            let first = packets - count
+            let bytes = try file.read(at: first * packetSize, count: Int(count * packetSize))
+            let last = stride(from: bytes.count - Int(packetSize), through: 0, by: -Int(packetSize))
+                .first { bytes[$0] == syncByte }
+            if let last { return first * packetSize + Int64(last) + packetSize }
+            packets = first
+        }
+        return 0
+    }
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <sys/types.h>
+
+// Swift's Glibc module leaves out what needs _GNU_SOURCE. The prototype is that of fallocate(2); FALLOC_FL_KEEP_SIZE is
+// 1 (linux/falloc.h).
+extern int fallocate(int fd, int mode, off_t offset, off_t len);
+
+/// Reserves space for a part of a file without changing the file's length.
+static inline int relay_allocate_keeping_size(int fd, off_t offset, off_t length) {
+    return fallocate(fd, 1, offset, length);
+}

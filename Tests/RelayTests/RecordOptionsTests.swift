@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Segmenter
+import Testing
+
+@testable import Relay
+
+@Suite("Flags of recordings")
+struct RecordOptionsTests {
+    private func recording(_ arguments: String...) throws -> ChannelConfiguration.Recording? {
+        try RelayCommand.parse(["--record", "d"] + arguments).channelConfiguration().recording
+    }
+
+    /// The sentence with which `arguments` are refused; empty if they are not.
+    private func refusal(_ arguments: String...) -> String {
+        do {
+            _ = try RelayCommand.parse(["--record", "d"] + arguments)
+            return ""
+        } catch {
+            return RelayCommand.message(for: error)
+        }
+    }
+
+    @Test("Without flags files are plain MP4, in UTC, durable every 10 s")
+    func defaults() throws {
+        let recording = try #require(try recording())
+        #expect(recording.format == .hybrid && recording.template == .standard && !recording.isClockAligned)
+        #expect(recording.sync == .every(.seconds(10)))
+        #expect(recording.localOffset(UTCTime(milliseconds: 0)) == 0)
+    }
+
+    @Test("Format, name, times of synchronising and time zone reach the recorder")
+    func flags() throws {
+        let recording = try #require(
+            try recording(
+                "--record-format", "ts", "--record-name", "{date}/{sequence}", "--sync", "fragment", "--timezone",
+                "Europe/Berlin", "--segment", "30m", "--segment-align", "clock"))
+        #expect(recording.format == .ts && recording.sync == .fragment && recording.isClockAligned)
+        #expect(try recording.template == NameTemplate(parsing: "{date}/{sequence}"))
+        // 2026-01-21 and 2026-07-21.
+        #expect(recording.localOffset(UTCTime(milliseconds: 1_768_953_600_000)) == 3600)
+        #expect(recording.localOffset(UTCTime(milliseconds: 1_784_592_000_000)) == 7200)
+    }
+
+    @Test("What is wrong is refused in a sentence that says what would be right")
+    func refusals() {
+        #expect(refusal("--record-name", "{number}").contains("no field {number}"))
+        #expect(refusal("--record-name", "../{sequence}").contains("below the record directory"))
+        #expect(refusal("--sync", "often").contains("fragment, segment, never"))
+        #expect(refusal("--timezone", "Mars/Olympus").contains("Europe/Berlin"))
+        #expect(refusal("--segment-align", "clock", "--segment", "7m30s").isEmpty)
+        #expect(refusal("--segment-align", "clock", "--segment", "7m").contains("divides a day"))
+        #expect(refusal("--segment-align", "clock", "--segment", "1GB").contains("divides a day"))
+        #expect(refusal("--segment-align", "clock", "--unpaced").contains("real time"))
+        #expect(refusal("--record-format", "mkv").contains("hybrid"))
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Segmenter
+
+@Suite struct ClockTests {
+    private static let hour: Int64 = 3_600_000
+
+    /// The multiples behind `start`, in minutes after it.
+    private func minutes(_ count: Int, _ period: Duration, _ offset: @escaping WallClockGrid.Offset) throws -> [Int64] {
+        let grid = try #require(WallClockGrid(period: period, offset: offset))
+        var time = UTCTime(milliseconds: 0)
+        return (0..<count).map { _ in
+            time = grid.next(after: time)
+            return time.milliseconds / 60_000
+        }
+    }
+
+    @Test func `Multiples are those of local time`() throws {
+        #expect(try minutes(3, .seconds(1800)) { _ in 0 } == [30, 60, 90])
+        #expect(try minutes(3, .seconds(3600)) { _ in 5 * 3600 + 1800 } == [30, 90, 150])
+        #expect(try minutes(2, .seconds(86_400)) { _ in -3600 } == [60, 60 + 1440])
+    }
+
+    @Test func `Where clocks are put forward, no multiple comes twice and none that does not exist`() throws {
+        // From 02:00 to 03:00, two hours after the start.
+        let spring: WallClockGrid.Offset = { $0.milliseconds >= 2 * Self.hour ? 3600 : 0 }
+        #expect(try minutes(5, .seconds(1800), spring) == [30, 60, 90, 120, 150])
+        #expect(try minutes(3, .seconds(7200), spring) == [120, 180, 300])
+        #expect(try minutes(2, .seconds(86_400), spring) == [23 * 60, 47 * 60])
+    }
+
+    @Test func `Where clocks are put back, a long file is longer and short ones are what they were`() throws {
+        // From 03:00 to 02:00, three hours after the start.
+        let autumn: WallClockGrid.Offset = { $0.milliseconds >= 3 * Self.hour ? -3600 : 0 }
+        #expect(try minutes(9, .seconds(1800), autumn) == [30, 60, 90, 120, 150, 180, 210, 240, 270])
+        #expect(try minutes(3, .seconds(7200), autumn) == [120, 300, 420])
+        #expect(try minutes(1, .seconds(86_400), autumn) == [25 * 60])
+    }
+
+    @Test func `A length that does not divide a day has no grid`() {
+        #expect(WallClockGrid(period: .seconds(7)) == nil)
+        #expect(WallClockGrid(period: .seconds(2 * 86_400)) == nil)
+        #expect(WallClockGrid(period: .nanoseconds(500)) == nil)
+        #expect(WallClockGrid(period: .seconds(10)) != nil)
+    }
+
+    /// Program times in seconds at which files begin, of a program that follows each request for a keyframe, and whose
+    /// wall clock is `clock` milliseconds ahead of program time at each picture.
+    private func starts(_ seconds: Int64, period: Duration, clock: (Int64) -> Int64) throws -> [Double] {
+        let rate = FrameRate(25)
+        let grid: WallClockGrid = try #require(WallClockGrid(period: period))
+        var cutter = SegmentCutter(length: .duration(period), frameRate: rate, grid: grid)
+        var wanted: Set<Int64> = [0]
+        var starts: [Double] = []
+        for frame in 0..<seconds * 25 {
+            let due = wanted.filter { $0 <= frame }
+            wanted.subtract(due)
+            let isKeyframe = !due.isEmpty || frame % 250 == 249
+            cutter.setProgramStart(clock(frame / 25))
+            let sound = soundPacket(frame * 1920 / 1024)
+            for action in cutter.push(videoPacket(frame, rate: rate, isKeyframe: isKeyframe)) + cutter.push(sound) {
+                if case .open(let start) = action { starts.append(Double(start.keyframe.pts) / 25) }
+                if case .request(let time?) = action {
+                    wanted.insert(TimeBase.nanoseconds.rescale(time - 1000, to: rate.timeBase, rounding: .up))
+                }
+            }
+        }
+        return starts
+    }
+
+    @Test func `Files begin where the wall clock shows a multiple`() throws {
+        #expect(
+            try starts(70, period: .seconds(10)) { _ in 86_400_000 + 3300 } == [
+                0, 6.72, 16.72, 26.72, 36.72, 46.72, 56.72, 66.72,
+            ])
+        #expect(try starts(5, period: .seconds(1)) { _ in 500 } == [0, 0.52, 1.52, 2.52, 3.52, 4.52])
+    }
+
+    @Test func `A clock that is set moves one cut, and does not cut again and again`() throws {
+        let forward = try starts(60, period: .seconds(10)) { $0 < 15 ? 0 : 3000 }
+        #expect(forward == [0, 10, 20, 27, 37, 47, 57])
+        let back = try starts(60, period: .seconds(10)) { $0 < 15 ? 0 : -1000 }
+        #expect(back == [0, 10, 20, 31, 41, 51])
+        let wild = try starts(60, period: .seconds(10)) { $0 * 7919 % 20_000 }
+        #expect(wild.count <= 30 && zip(wild, wild.dropFirst()).allSatisfy { $1 - $0 >= 1 })
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import Testing
+
+@testable import Segmenter
+
+@Suite struct DurabilityTests {
+    private static let rate = FrameRate(25)
+
+    private func recorder(_ directory: TemporaryDirectory, _ sync: SyncPolicy, clock: ManualClock) throws -> Recorder {
+        var configuration = RecorderConfiguration(
+            directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)))
+        configuration.sync = sync
+        return Recorder(
+            configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
+            clock: clock, logger: quiet)
+    }
+
+    @Test func `Files are made durable when the policy says, beside the writing`() throws {
+        for (sync, expected) in [
+            (SyncPolicy.never, 0...0), (.segment, 0...0), (.fragment, 8...11), (.every(.seconds(2)), 2...3),
+        ] {
+            let (directory, clock) = (try TemporaryDirectory(), ManualClock())
+            let recorder = try recorder(directory, sync, clock: clock)
+            for packet in syntheticProgram(rate: Self.rate, frames: 125, isKeyframe: { $0 % 25 == 0 }) {
+                recorder.accept(packet)
+                guard packet.track == .video else { continue }
+                recorder.wake()
+                recorder.settle()
+                recorder.settleSynchroniser()
+                clock.advance(by: .milliseconds(40))
+            }
+            let count = recorder.status.syncLatency.count
+            #expect(expected.contains(count), "\(sync): \(count)")
+            Recording(directory: directory, recorder: recorder).finish()
+            #expect(recorder.status.framesWritten == 125)
+        }
+    }
+
+    @Test func `Policies are read, and what is none is refused`() throws {
+        #expect(try SyncPolicy(parsing: "fragment") == .fragment)
+        #expect(try SyncPolicy(parsing: "30s") == .every(.seconds(30)))
+        for text in ["", "always", "0s", "10ms", "-1"] {
+            #expect(throws: TextFailure.self) { try SyncPolicy(parsing: text) }
+        }
+    }
+
+    /// Bytes that a file occupies on the disk.
+    private func occupied(_ path: String) throws -> Int {
+        let result = try run("stat", "-c", "%b %B", path)
+        let numbers = result.output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+        return numbers[0] * numbers[1]
+    }
+
+    @Test func `Space is reserved ahead of a file, and what is not used is given back`() throws {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(60)), directory: directory)
+        recording.feed(syntheticProgram(rate: Self.rate, frames: 100, isKeyframe: { $0 % 25 == 0 }))
+        recording.recorder.settle()
+        let open = directory.path(try #require(directory.files.first))
+        let size = try #require(try FileManager.default.attributesOfItem(atPath: open)[.size] as? Int)
+        #expect(size < 100_000)
+        #expect(try occupied(open) >= 1 << 20)
+        recording.finish()
+        #expect(try occupied(try #require(recording.finished.first)) < 200_000)
+    }
+
+    @Test func `Half and nearly all of the writes are told apart from the longest`() {
+        var histogram = LatencyHistogram()
+        for _ in 0..<98 { histogram.record(1_000_000) }
+        histogram.record(100_000_000)
+        histogram.record(10_000_000_000)
+        let status = histogram.status
+        #expect(status.count == 100 && status.maximumMilliseconds == 10_000)
+        #expect((1.0...2.1).contains(status.p50Milliseconds))
+        #expect((100.0...200.0).contains(status.p99Milliseconds))
+    }
+}
