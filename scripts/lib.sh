@@ -63,7 +63,7 @@ build_packages=(
     libswscale-dev libswresample-dev librtmp-dev libsrt-gnutls-dev
 )
 # shellcheck disable=SC2034
-run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2)
+run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2 mount util-linux e2fsprogs btrfs-progs)
 
 is_installed() {
     [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]

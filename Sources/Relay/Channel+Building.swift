@@ -143,24 +143,42 @@ extension Channel {
     static func makeRecorder(
         _ configuration: ChannelConfiguration, directory: RecordDirectory?, encoder: EncoderSession,
         clock: any MonotonicClock, logger: Logger
-    ) throws -> (Recorder?, StorageGuard?) {
-        guard let recording = configuration.recording, let directory else { return (nil, nil) }
-        let recorder = Recorder(
-            configuration: RecorderConfiguration(
-                directory: directory, channel: configuration.name, length: recording.length,
-                version: RelayVersion.text),
-            description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
+    ) throws -> (Recorder?, StorageGuard?, Retention?) {
+        guard let recording = configuration.recording, let directory else { return (nil, nil, nil) }
         let budget = StorageBudget(
             videoBitrate: plannedBitrate(encoder.description), audioBitrate: encoder.description.audio.bitrate,
             duration: recording.expected, reserve: recording.reserve)
+        let retention = try makeRetention(
+            configuration, recording, directory: directory, budget: budget, clock: clock, logger: logger)
+        let recorder = Recorder(
+            configuration: RecorderConfiguration(
+                directory: directory, channel: configuration.name, length: recording.length,
+                version: RelayVersion.text, observers: retention.map { [$0] } ?? []),
+            description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
         let storage = StorageGuard(
             directory: directory, budget: budget, warning: recording.warning, control: recorder,
-            writtenBytes: { recorder.status.totalBytes }, clock: clock, logger: logger)
+            writtenBytes: { recorder.status.totalBytes },
+            retained: { retention?.balance ?? RetentionBalance() }, clock: clock, logger: logger)
         let admission = storage.admit()
         if !admission.isAdmitted, configuration.outputs.isEmpty {
             throw RelayFailure(.storageRefused, admission.sentence)
         }
-        return (recorder, storage)
+        return (recorder, storage, retention)
+    }
+
+    /// What deletes old files, if anything does. Asks the file system for its size.
+    private static func makeRetention(
+        _ configuration: ChannelConfiguration, _ recording: ChannelConfiguration.Recording,
+        directory: RecordDirectory, budget: StorageBudget, clock: any MonotonicClock, logger: Logger
+    ) throws -> Retention? {
+        guard let rules = recording.retention else { return nil }
+        let capacity = (try? SystemFreeSpace().space(at: directory.path))?.capacity
+        if let text = rules.contradiction(length: recording.length, budget: budget, capacity: capacity) {
+            throw RelayFailure(.usage, text)
+        }
+        return Retention(
+            directory: directory, channel: configuration.name, rules: rules, leastFree: budget.comfortBytes,
+            clock: clock, logger: logger)
     }
 
     /// What the picture will take. A recording of constant quality has no bitrate; it is reckoned at 0.15 bits a pixel,

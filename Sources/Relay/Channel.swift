@@ -39,6 +39,7 @@ final class Channel: Sendable {
     private let pool = RTMPWriterPool()
     private let recorder: Recorder?
     private let storage: StorageGuard?
+    private let retention: Retention?
     private let directory: RecordDirectory?
     private let endAskedAt = Mutex<Int64?>(nil)
 
@@ -71,7 +72,7 @@ final class Channel: Sendable {
         self.encoder = encoder
         outputs = try Self.makeOutputs(
             configuration, pool: pool, hub: hub, encoder: encoder, clock: clock, logger: logger)
-        (recorder, storage) = try Self.makeRecorder(
+        (recorder, storage, retention) = try Self.makeRecorder(
             configuration, directory: directory, encoder: encoder, clock: clock, logger: logger)
         program = Program(
             frameRate: format.frameRate, audio: .program,
@@ -87,12 +88,14 @@ final class Channel: Sendable {
         outputs.start()
         if let recorder { hub.add(recorder) }
         storage?.start()
+        retention?.start()
         let ending = DispatchGroup()
         recoverRecordings(ending)
         startSources()
         let status = runProgram()
         for source in sources { source.stop() }
         storage?.stop()
+        retention?.stop()
         endConsumers(ending)
         return status == .done ? delivered : status
     }
@@ -118,7 +121,7 @@ final class Channel: Sendable {
             sources: sources.map(\.status), feed: picture.status, soundFeed: sound?.status, program: program.status,
             encoder: encoder.status,
             frameRate: encoder.description.video.format.frameRate, outputs: outputs.statuses,
-            recorder: recorder?.status, storage: storage?.status)
+            recorder: recorder?.status, storage: storage?.status, retention: retention?.status)
     }
 
     private func startSources() {

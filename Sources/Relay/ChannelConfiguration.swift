@@ -17,6 +17,8 @@ struct ChannelConfiguration {
         var expected: Duration
         var warning: Duration
         var reserve: ByteSize?
+        /// What of it is kept; nil for all.
+        var retention: RetentionRules?
     }
 
     var name = "relay"

@@ -9,10 +9,16 @@ public struct RecordDirectory: Sendable {
     public let path: String
     /// The file system it was on when it was prepared (`st_dev`): an empty mount point must not be filled instead.
     let device: UInt64
+    /// The name of an empty file in it by which it is known again when its disk comes back under another number; nil
+    /// where none can be made.
+    let mark: String?
 
-    private init(path: String, device: UInt64) {
+    private static let markPrefix = ".relay-archive-"
+
+    private init(path: String, device: UInt64, mark: String? = nil) {
         self.path = path
         self.device = device
+        self.mark = mark
     }
 
     /// Makes `path` a directory that can be written, creating what is missing of it, and proves it with a file that is
@@ -23,7 +29,15 @@ public struct RecordDirectory: Sendable {
         try create(path)
         let directory = RecordDirectory(path: path, device: try Self.device(of: path))
         try directory.probe(bytes: 0)
-        return directory
+        return RecordDirectory(path: path, device: directory.device, mark: directory.findMark())
+    }
+
+    /// The mark that is there, or else a new one. A name needs no room on a full disk, and copying is no matter: what
+    /// the mark tells apart is a disk and the empty mount point under it.
+    private func findMark() -> String? {
+        if let mark = try? entries().first(where: { $0.hasPrefix(Self.markPrefix) }) { return mark }
+        let name = Self.markPrefix + String(UInt64.random(in: 0 ... .max), radix: 16)
+        return (try? FileDescriptor.create("\(path)/\(name)")) == nil ? nil : name
     }
 
     private static func create(_ path: String) throws(FileFailure) {
@@ -46,11 +60,13 @@ public struct RecordDirectory: Sendable {
         return UInt64(info.st_dev)
     }
 
-    /// Checks that the directory is still on the file system it was on.
+    /// Checks that the directory is still on the file system it was on, or on it again. A file system that is mounted
+    /// again may get another number (NFS, tmpfs and btrfs always do, a disk that is plugged in again can), but it has
+    /// the mark; the empty directory that it was mounted on has neither.
     func checkMount() throws(FileFailure) {
-        guard try Self.device(of: path) == device else {
-            throw FileFailure("record in", path, text: "another file system is mounted there, or none any more")
-        }
+        if try Self.device(of: path) == device { return }
+        if let mark, access("\(path)/\(mark)", F_OK) == 0 { return }
+        throw FileFailure("record in", path, text: "another file system is mounted there, or none any more")
     }
 
     /// Creates a file of `bytes` and removes it: the only proof that writing works.

@@ -41,8 +41,8 @@ final class RecorderEngine {
     private var dating: SegmentDating
 
     private static let probeInterval: Int64 = 1_000_000_000
-    /// What must fit before a full disk counts as no longer full.
-    private static let spaceProbeBytes = 2 << 20
+    /// What must be written before a disk that failed counts as well again: room for it, and a disk that takes it.
+    private static let probeBytes = 2 << 20
 
     init(_ environment: Environment) {
         self.environment = environment
@@ -236,7 +236,7 @@ extension RecorderEngine {
 
     private func probe(_ failure: FileFailure) {
         do {
-            try environment.configuration.directory.probe(bytes: failure.isOutOfSpace ? Self.spaceProbeBytes : 0)
+            try environment.configuration.directory.probe(bytes: Self.probeBytes)
             logger.notice("recording is possible again; it goes on at the next keyframe")
             mode = .active
             environment.closer.retry()
