@@ -119,24 +119,34 @@ extension Serial {
             try await trial.check(gaps: 1)
         }
 
-        @Test("A disk that takes no more blocks (EIO) is used again when it takes them")
+        @Test("A disk that answers every call with an I/O error is let go of, and is used again when it works")
         func inputOutputError() async throws {
+            let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync")
+            let trial = try await Run(recordingTo: disk.path)
+            try disk.fail()
+            try await trial.relay.says("Input/output error", within: .seconds(5))
+            try await eventually("the disk can be unmounted", within: .seconds(5)) { umount2(disk.path, 0) == 0 }
+            let openings = trial.openings
+            try await disk.mount()
+            try await trial.resumes(after: openings)
+            try await trial.check(gaps: 1)
+        }
+
+        @Test("A disk that promised more room than it has is used again when there is room behind it")
+        func thinlyProvisioned() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 300, memory: 60, options: "sync,errors=continue")
             let trial = try await Run(recordingTo: disk.path)
-            // The blocks' memory is full, which the file system on top does not know.
+            // The memory for its blocks is full, which the file system on top does not know.
             let ballast = "\(disk.memoryPath)/ballast"
-            try? await fill(ballast)
-            try await trial.relay.says("Input/output error", within: .seconds(10))
+            let filling = try ChildProcess("dd", ["if=/dev/zero", "of=\(ballast)", "bs=64k"])
+            try await filling.ending(within: .seconds(20))
+            try await trial.relay.says("No space left on device", within: .seconds(10))
+            // Long enough to try in vain.
             try await Task.sleep(for: .seconds(2))
             let openings = trial.openings
             try FileManager.default.removeItem(atPath: ballast)
             try await trial.resumes(after: openings)
             try await trial.check(gaps: 1)
-        }
-
-        /// Writes until there is no more room; that this ends badly is the purpose.
-        private func fill(_ path: String) async throws {
-            try await run("dd", ["if=/dev/zero", "of=\(path)", "bs=64k"])
         }
 
         @Test(
@@ -148,7 +158,7 @@ extension Serial {
             let path = "\(disk.path)/recordings"
             try await run("btrfs", ["quota", "enable", disk.path])
             try await run("btrfs", ["subvolume", "create", path])
-            try await run("btrfs", ["qgroup", "limit", "3M", path])
+            try await run("btrfs", ["qgroup", "limit", "700K", path])
             let trial = try await Run(recordingTo: path)
             try await trial.relay.says("Disk quota exceeded", within: .seconds(40))
             try await Task.sleep(for: .seconds(2))

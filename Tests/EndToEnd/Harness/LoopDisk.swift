@@ -50,6 +50,18 @@ final class LoopDisk: Sendable {
     /// Takes the disk away, whoever still uses it.
     func unmount() async throws { try await run("umount", ["--lazy", path]) }
 
+    /// From now on every call to the file system fails with `EIO`, as if its device had been pulled out, until it is
+    /// unmounted and mounted again.
+    func fail() throws {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY)
+        defer { close(descriptor) }
+        // `EXT4_IOC_SHUTDOWN`, `_IOR('X', 125, __u32)`, with `EXT4_GOING_FLAGS_NOLOGFLUSH` (Linux, fs/ext4/ext4.h).
+        var flags: UInt32 = 2
+        guard ioctl(descriptor, 0x8004_587D, &flags) == 0 else {
+            throw HarnessFailure("\(path) cannot be shut down: errno \(errno).")
+        }
+    }
+
     /// The name of the loop device, such as `loop0`.
     var device: String {
         get throws {
