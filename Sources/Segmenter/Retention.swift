@@ -128,7 +128,8 @@ public final class Retention: RecordingObserver {
             policy.deleted(gone.reduce(0) { $0 + $1.segment.bytes }, from: space, now: now)
         }
         let names = Set(gone.map(\.segment.fileName))
-        publish(plan, policy, look.segments.filter { !names.contains($0.fileName) }, isVain: plan.wantsRoom && gone.isEmpty)
+        let left = look.segments.filter { !names.contains($0.fileName) }
+        publish(plan, policy, left, isVain: plan.wantsRoom && gone.isEmpty)
     }
 
     private func publish(

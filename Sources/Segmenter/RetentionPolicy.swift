@@ -100,7 +100,7 @@ struct RetentionPolicy {
                 plan.deletions.append(Deletion(segment: next, rule: .size))
             }
             if total > limit {
-                plan.problem = unkept("--keep-size \(ByteSize(bytes: limit))")
+                plan.problem = unkept("a total of \(ByteSize(bytes: limit))")
             }
         }
         if let space = look.space { makeRoom(space, look.now, &candidates, &plan) }

@@ -90,6 +90,7 @@ extension Serial {
         func unmounted() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync")
             let trial = try await Run(recordingTo: disk.path)
+            let device = try disk.device
             try await disk.unmount()
             try await trial.relay.says("another file system is mounted there, or none", within: .seconds(5))
             // Somebody makes another disk of it meanwhile, which is none of ours either.
@@ -98,10 +99,17 @@ extension Serial {
             #expect(fileNames(in: disk.path).isEmpty)
             try await eventually("the other disk is unmounted", within: .seconds(5)) { umount2(disk.path, 0) == 0 }
             #expect(fileNames(in: disk.path).isEmpty)
+            // When it comes back, its device has another number, because a third one has taken that.
+            try await eventually("the device is free", within: .seconds(5)) {
+                !FileManager.default.fileExists(atPath: "/sys/block/\(device)/loop/backing_file")
+            }
+            let third = try await LoopDisk.ext4(megabytes: 10, memory: 20, options: "sync")
             let openings = trial.openings
             try await disk.mount()
+            #expect(try disk.device != device)
             try await trial.resumes(after: openings)
             try await trial.check(gaps: 1)
+            withExtendedLifetime(third) {}
         }
 
         @Test("A file system that becomes read-only is let go of, and is used again when it has been mended")
