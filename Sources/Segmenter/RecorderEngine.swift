@@ -126,12 +126,7 @@ final class RecorderEngine {
         logger.warning(
             "gap in the recording: \(ended.frames) frames, \(ended.reason)",
             metadata: ["from_ns": "\(ended.from)", "to_ns": "\(time)"])
-        environment.status.value.withLock { status in
-            status.gapCount += 1
-            status.gapFrames += ended.frames
-            status.gaps.append(ended)
-            if status.gaps.count > 100 { status.gaps.removeFirst() }
-        }
+        environment.status.value.withLock { $0.count(ended) }
         let (channel, start) = (environment.configuration.channel, dating.time(of: ended.from))
         for observer in environment.configuration.observers {
             observer.gapEnded(ended, channel: channel, start: start)

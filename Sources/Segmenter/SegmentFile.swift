@@ -193,6 +193,9 @@ final class SegmentFile {
         return .finished(record(fileName: try HybridFinish.rename(name, in: directory), bytes: size))
     }
 
+    /// What was written, should it prove later that the disk has not kept all of it.
+    var claim: SegmentClaim { SegmentClaim(from: start, to: recordedEnd, frames: frames, start: settings.tags.start) }
+
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {
         SegmentRecord(
             fileName: fileName, channel: name.channel, sequence: name.sequence, start: settings.tags.start,

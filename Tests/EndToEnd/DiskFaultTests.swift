@@ -33,7 +33,7 @@ extension Serial {
             }
 
             /// Lets it record some more, ends it, and compares the recording with the stream and with the log's gaps.
-            func check(gaps: Int) async throws {
+            func check(gaps: ClosedRange<Int>) async throws {
                 let before = set.finished.count
                 try await eventually("more is recorded", within: .seconds(15)) { set.finished.count >= before + 2 }
                 let result = try await relay.end(by: SIGINT, within: .seconds(10))
@@ -48,7 +48,7 @@ extension Serial {
                 #expect(recorded.last == stream.counters.last)
                 let missing = Set(stream.counters.compactMap(\.self)).subtracting(recorded).sorted()
                 let lines = GapLine.all(in: result.log)
-                #expect(lines.count == gaps, "\(result.log)")
+                #expect(gaps.contains(lines.count), "\(result.log)")
                 #expect(missing.count == lines.reduce(0) { $0 + $1.frames }, "\(missing.count): \(lines)")
                 // Picture n is shown at n / 30 s.
                 let inGaps = missing.filter { number in
@@ -108,7 +108,7 @@ extension Serial {
             try await disk.mount()
             #expect(try disk.device != device)
             try await trial.resumes(after: openings)
-            try await trial.check(gaps: 1)
+            try await trial.check(gaps: 1...1)
             withExtendedLifetime(third) {}
         }
 
@@ -124,12 +124,16 @@ extension Serial {
             let openings = trial.openings
             try await disk.mount()
             try await trial.resumes(after: openings)
-            try await trial.check(gaps: 1)
+            try await trial.check(gaps: 1...1)
         }
 
-        @Test("A disk that answers every call with an I/O error is let go of, and is used again when it works")
-        func inputOutputError() async throws {
-            let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync")
+        /// Without `sync` the failure takes with it what the system had not written yet: that is a gap as well.
+        @Test(
+            "A disk that answers every call with an I/O error is let go of, and is used again when it works",
+            arguments: [("sync", 1...1), ("commit=1", 1...2)])
+        func inputOutputError(options: String, gaps: ClosedRange<Int>) async throws {
+            let disk = try await LoopDisk(
+                megabytes: 100, memory: 60, make: ["mkfs.ext4", "-q"], options: options)
             let trial = try await Run(recordingTo: disk.path)
             try disk.fail()
             try await trial.relay.says("Input/output error", within: .seconds(5))
@@ -137,7 +141,7 @@ extension Serial {
             let openings = trial.openings
             try await disk.mount()
             try await trial.resumes(after: openings)
-            try await trial.check(gaps: 1)
+            try await trial.check(gaps: gaps)
         }
 
         @Test("A disk that promised more room than it has is used again when there is room behind it")
@@ -154,7 +158,7 @@ extension Serial {
             let openings = trial.openings
             try FileManager.default.removeItem(atPath: ballast)
             try await trial.resumes(after: openings)
-            try await trial.check(gaps: 1)
+            try await trial.check(gaps: 1...1)
         }
 
         @Test(
@@ -173,7 +177,7 @@ extension Serial {
             let openings = trial.openings
             try await run("btrfs", ["qgroup", "limit", "none", path])
             try await trial.resumes(after: openings)
-            try await trial.check(gaps: 1)
+            try await trial.check(gaps: 1...1)
         }
 
         @Test("A disk that hangs for ten seconds costs no picture")
@@ -184,7 +188,7 @@ extension Serial {
             let thaw = Thaw(path: disk.path)
             try await Task.sleep(for: .seconds(10))
             thaw.now()
-            try await trial.check(gaps: 0)
+            try await trial.check(gaps: 0...0)
         }
     }
 }
