@@ -65,9 +65,12 @@ build_packages=(
 # shellcheck disable=SC2034
 run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2)
 # What the end-to-end tests need beyond that: TLS in front of nginx, certificates, an HTTP and a SOCKS proxy (without a
-# service each), an RTMP server that asks for a login, for which Debian has none but a script, and loss of packets.
+# service each), an RTMP server that asks for a login, for which Debian has none but a script, loss of packets, and disks
+# that fail.
 # shellcheck disable=SC2034
-test_packages=(libnginx-mod-stream openssl tinyproxy-bin microsocks python3 iptables)
+test_packages=(
+    libnginx-mod-stream openssl tinyproxy-bin microsocks python3 iptables mount util-linux e2fsprogs btrfs-progs dmsetup
+)
 
 is_installed() {
     [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]

@@ -14,7 +14,7 @@ public final class Catalogue: RecordingObserver {
     private enum Change {
         case segment(String, SegmentRecord?)
         case gap(CatalogueGap)
-        case removed(String)
+        case deleted(String, UTCTime)
         case checksum(String, name: String, bytes: Int64)
     }
 
@@ -74,8 +74,7 @@ public final class Catalogue: RecordingObserver {
         note(.gap(CatalogueGap(gap, channel: channel, start: start)))
     }
 
-    /// The file `fileName` was deleted on purpose, as by retention. Returns at once.
-    public func segmentRemoved(fileName: String) { note(.removed(fileName)) }
+    public func segmentDeleted(fileName: String) { note(.deleted(fileName, .now)) }
 
     private func note(_ change: Change) {
         queue.async {
@@ -147,7 +146,7 @@ extension Catalogue {
             try store.put([segment], living: living)
             reads.withLock { $0 }?.add([name])
         case .gap(let gap): try store.put(gap)
-        case .removed(let name): try store.remove([name])
+        case .deleted(let name, let time): try store.noteDeletion(of: name, at: time)
         case .checksum(let sum, let name, let bytes): try store.setChecksum(sum, of: name, bytes: bytes)
         }
     }

@@ -50,6 +50,22 @@ public struct CatalogueGap: Sendable, Codable, Equatable {
             cause: gap.reason, isTold: true)
     }
 
+    /// `gaps`, with those that follow each other without a picture between them as one.
+    static func joined(_ gaps: [CatalogueGap]) -> [CatalogueGap] {
+        var result: [CatalogueGap] = []
+        for gap in gaps.sorted(by: { ($0.run, $0.from) < ($1.run, $1.from) }) {
+            guard var last = result.last, last.run == gap.run, let end = last.to, gap.from - end < 1_000_000 else {
+                result.append(gap)
+                continue
+            }
+            last.to = gap.to
+            last.frames = last.frames.flatMap { frames in gap.frames.map { frames + $0 } }
+            if last.cause != gap.cause { last.cause += "; then " + gap.cause }
+            result[result.count - 1] = last
+        }
+        return result
+    }
+
     /// Whether both miss some of the same pictures, or begin at the same one.
     func overlaps(_ other: CatalogueGap) -> Bool {
         guard run == other.run else { return false }

@@ -37,7 +37,8 @@ enum CatalogueSchema {
             bytes INTEGER NOT NULL,
             sha256 TEXT,
             ending TEXT,                   -- rotate, stop, error, disk, recovered
-            upload TEXT CHECK (upload IN ('none', 'waiting', 'done'))
+            upload TEXT CHECK (upload IN ('none', 'waiting', 'done')),
+            deleted INTEGER                -- on purpose, by retention: UTC, ms since 1970
         ) STRICT;
         CREATE INDEX segments_by_time ON segments (channel, start);
         CREATE INDEX segments_by_run ON segments (run);

@@ -44,9 +44,11 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
     public var ending: SegmentEnding?
     /// `none`, `waiting` or `done`; nil where nothing is uploaded.
     public var upload: String?
+    /// When retention deleted the file: milliseconds since 1970-01-01T00:00:00Z; nil while it is there.
+    public var deleted: Int64?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
-        case name, channel, sequence, run, start, duration, frames, bytes, sha256, ending, upload
+        case name, channel, sequence, run, start, duration, frames, bytes, sha256, ending, upload, deleted
         case programStart = "program_start"
         case programEnd = "program_end"
         case wholeEnd = "whole_end"

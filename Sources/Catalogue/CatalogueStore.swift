@@ -114,9 +114,16 @@ final class CatalogueStore: Sendable {
 // MARK: Rows
 
 extension CatalogueStore {
-    /// All segments in the order of their time.
-    func segments() throws(CatalogueFailure) -> [CatalogueSegment] {
-        try read { try SegmentRow.order(sql: "channel, start, name").fetchAll($0).map(\.segment) }
+    /// All segments in the order of their time, without those that were deleted.
+    func segments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NULL") }
+
+    /// Segments that were deleted between others of their run, which are kept.
+    func deletedSegments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NOT NULL") }
+
+    private func segments(_ condition: String) throws(CatalogueFailure) -> [CatalogueSegment] {
+        try read {
+            try SegmentRow.filter(sql: condition).order(sql: "channel, start, name").fetchAll($0).map(\.segment)
+        }
     }
 
     /// All gaps in the order of their time.
@@ -128,7 +135,10 @@ extension CatalogueStore {
     func unhashed(channel: String) throws(CatalogueFailure) -> [String] {
         try read {
             try String.fetchAll(
-                $0, sql: "SELECT name FROM segments WHERE sha256 IS NULL AND channel = ? ORDER BY start",
+                $0,
+                sql: """
+                    SELECT name FROM segments WHERE sha256 IS NULL AND deleted IS NULL AND channel = ? ORDER BY start
+                    """,
                 arguments: [channel])
         }
     }
@@ -167,6 +177,23 @@ extension CatalogueStore {
             for name in names { _ = try SegmentRow.deleteOne(database, key: name) }
         }
     }
+
+    /// Notes that the file `name` was deleted on purpose at `time`. What lies between others is remembered, so that no
+    /// hole is found there.
+    func noteDeletion(of name: String, at time: UTCTime) throws(CatalogueFailure) {
+        try write {
+            try $0.execute(
+                sql: "UPDATE segments SET deleted = ? WHERE name = ?", arguments: [time.milliseconds, name])
+            try $0.execute(sql: Self.forgetOldest)
+        }
+    }
+
+    private static let forgetOldest = """
+        DELETE FROM segments WHERE deleted IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM segments AS kept
+            WHERE kept.channel = segments.channel AND kept.run = segments.run AND kept.deleted IS NULL
+                AND kept.program_start < segments.program_start)
+        """
 
     /// Notes the checksum of the file `name` of `bytes` bytes.
     func setChecksum(_ sha256: String, of name: String, bytes: Int64) throws(CatalogueFailure) {

@@ -19,7 +19,8 @@ enum CatalogueSync {
         let files = try directory.recordings().filter { $0.kind == .closed }.map(\.name)
         let living = directory.livingRuns()
         let known = Set(try store.segments().map(\.name))
-        let wanted = isFull ? files : files.filter { !known.contains($0) }
+        // A transport stream says nothing that a row could be made of again.
+        let wanted = files.filter { !known.contains($0) || isFull && !$0.hasSuffix(RecordFormat.ts.fileExtension) }
         var unread: Unread = []
         var rows: [CatalogueSegment] = []
         for (index, name) in wanted.enumerated() {

@@ -7,7 +7,8 @@ extension Verification {
     /// One file with its place.
     private struct Placed {
         var row: CatalogueSegment
-        var facts: SegmentFacts
+        /// Nil for a transport stream, and for a file that retention deleted.
+        var facts: SegmentFacts?
 
         /// Where the sound begins and ends, in samples of the program. The picture's time was rounded down to a
         /// nanosecond when it was written; so the sample can be either of two.
@@ -21,10 +22,12 @@ extension Verification {
 
     /// Follows the pictures and the sound of each run from file to file, and compares the holes with the ledger.
     mutating func checkContinuity() {
-        let placed = files.map { Placed(row: CatalogueSegment(name: $0.key, facts: $0.value), facts: $0.value) }
-        report.segments = placed.count
-        report.duration = placed.reduce(0) { $0 + $1.row.duration }
-        report.frames = placed.reduce(0) { $0 + $1.row.frames }
+        var placed = files.map { Placed(row: CatalogueSegment(name: $0.key, facts: $0.value), facts: $0.value) }
+        placed += otherRows.map { Placed(row: $0, facts: nil) }
+        let present = placed.map(\.row).filter { $0.deleted == nil }
+        report.segments = present.count
+        report.duration = present.reduce(0) { $0 + $1.duration }
+        report.frames = present.reduce(0) { $0 + $1.frames }
         let homeless = placed.count { $0.row.run == nil }
         if homeless > 0 {
             report.note(nil, "\(homeless) files are of a version that did not say which run they belong to")
@@ -55,7 +58,7 @@ extension Verification {
             report.problem(after.row.name, "it repeats pictures of \(before.row.name)")
             return nil
         }
-        guard let sound = before.facts.sound, let next = after.facts.sound, sound.timescale == next.timescale else {
+        guard let sound = before.facts?.sound, let next = after.facts?.sound, sound.timescale == next.timescale else {
             return nil
         }
         let distances = before.sound(sound).flatMap { end in after.sound(next).map { $0.begin - end.end } }
@@ -65,9 +68,10 @@ extension Verification {
             report.problem(after.row.name, "it repeats \(-distance) samples of sound of the file before")
         }
         if distance > 0 {
+            let at = UTCTime(milliseconds: after.row.start).extended
             report.missing.append(
                 .init(
-                    channel: before.row.channel, from: after.facts.start.extended, to: after.facts.start.extended,
+                    channel: before.row.channel, from: at, to: at,
                     frames: 0, audioSamples: distance, cause: "between \(before.row.name) and \(after.row.name)"))
         }
         return nil
@@ -102,7 +106,9 @@ extension Verification {
             }
             guard hasBefore, hasAfter else { continue }
             let isSame = matching.contains { hole in
-                abs(hole.from - gap.from) <= tolerance && abs((hole.to ?? .max) - to) <= tolerance
+                // What the recorder reckons, it reckons without the pictures behind the first one that is missing.
+                let late = Int64(rows.first { $0.wholeEnd == hole.from }?.lateFrames ?? 0) * first.frameDuration
+                return -tolerance...tolerance + late ~= gap.from - hole.from && abs((hole.to ?? .max) - to) <= tolerance
                     && hole.frames == gap.frames
             }
             if !isSame {

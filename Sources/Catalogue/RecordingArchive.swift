@@ -72,7 +72,7 @@ public struct RecordingArchive {
         let store = try CatalogueStore()
         do throws(CatalogueFailure) {
             if let ledger = try ledger() {
-                try store.put(ledger.segments.filter { exists($0.name) }, living: [])
+                try store.put(ledger.segments.filter { exists($0.name) } + ledger.deleted, living: [])
                 for gap in ledger.gaps where gap.isTold { try store.put(gap) }
             } else {
                 notes.append("There is no catalogue; this is what the files say.")
@@ -108,7 +108,7 @@ public struct RecordingArchive {
     }
 
     /// The database as it is on disk; nil if there is none.
-    func ledger() throws(CatalogueFailure) -> (segments: [CatalogueSegment], gaps: [CatalogueGap])? {
+    func ledger() throws(CatalogueFailure) -> Ledger? {
         guard exists(CatalogueStore.fileName) else { return nil }
         // SQLite wants to write beside a database in this mode even to read it.
         guard access(directory.path, W_OK) == 0 else {
@@ -119,11 +119,17 @@ public struct RecordingArchive {
         return try Self.all(CatalogueStore(reading: directory.path))
     }
 
-    private static func all(
-        _ store: CatalogueStore
-    ) throws(CatalogueFailure) -> (segments: [CatalogueSegment], gaps: [CatalogueGap])? {
+    /// All that a database holds.
+    struct Ledger {
+        var segments: [CatalogueSegment]
+        var deleted: [CatalogueSegment]
+        var gaps: [CatalogueGap]
+    }
+
+    private static func all(_ store: CatalogueStore) throws(CatalogueFailure) -> Ledger? {
         guard try store.hasTables() else { return nil }
-        return (try store.segments(), try store.gaps())
+        return Ledger(
+            segments: try store.segments(), deleted: try store.deletedSegments(), gaps: try store.gaps())
     }
 
     func exists(_ name: String) -> Bool { access("\(directory.path)/\(name)", F_OK) == 0 }

@@ -19,7 +19,8 @@ extension RecordingArchive {
     public func repair() throws(ArchiveFailure) -> [Repair] {
         do {
             let recordings = try directory.recordings()
-            var repairs = try complete(recordings.filter { $0.kind == .open }.map(\.name))
+            let open = recordings.filter { $0.kind == .open }.map(\.name)
+            var repairs = SegmentRecovery.run(in: directory, open: open).compactMap(Self.repair)
             let names = Set(recordings.map(\.name))
             let total = recordings.count
             for (index, (name, kind)) in recordings.enumerated() where kind != .open {
@@ -35,27 +36,6 @@ extension RecordingArchive {
         } catch {
             throw ArchiveFailure("\(error)")
         }
-    }
-
-    private func complete(_ open: [String]) throws(FileFailure) -> [Repair] {
-        var repairs: [Repair] = []
-        let byParent = Dictionary(grouping: open) { String($0.prefix(upTo: $0.lastIndex(of: "/") ?? $0.startIndex)) }
-        for (parent, paths) in byParent.sorted(by: { $0.key < $1.key }) {
-            let place = parent.isEmpty ? directory : try .existing("\(directory.path)/\(parent)")
-            let names = paths.map { String($0.split(separator: "/").last ?? "") }
-            for channel in Set(names.compactMap { SegmentName(fileName: $0)?.channel }).sorted() {
-                for entry in try SegmentRecovery.run(in: place, channel: channel) {
-                    if let repair = Self.repair(entry, in: parent) { repairs.append(repair) }
-                }
-            }
-        }
-        return repairs
-    }
-
-    private static func repair(_ entry: SegmentRecovery.Entry, in parent: String) -> Repair? {
-        guard var repair = repair(entry) else { return nil }
-        if !parent.isEmpty { repair.file = "\(parent)/\(repair.file)" }
-        return repair
     }
 
     private static func repair(_ entry: SegmentRecovery.Entry) -> Repair? {

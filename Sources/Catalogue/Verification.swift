@@ -39,6 +39,10 @@ struct Verification {
     var report = VerificationReport()
     /// The files that make up the recordings.
     private(set) var files: [String: SegmentFacts] = [:]
+    /// Transport streams, which say little of themselves.
+    private var streams: [String] = []
+    /// Rows of those that are as the catalogue says, and of files that retention deleted between others.
+    private(set) var otherRows: [CatalogueSegment] = []
     /// Rows and gaps that the catalogue holds; empty if it cannot be read.
     private(set) var rows: [String: CatalogueSegment] = [:]
     private(set) var gaps: [CatalogueGap] = []
@@ -57,6 +61,10 @@ struct Verification {
         var copies: [String] = []
         for (index, (name, kind)) in recordings.enumerated() {
             archive.report("reading", Int64(index), Int64(recordings.count))
+            if kind == .closed, name.hasSuffix(RecordFormat.ts.fileExtension) {
+                streams.append(name)
+                continue
+            }
             if name.hasSuffix(SegmentSalvage.repairedSuffix) {
                 copies.append(name)
                 continue
@@ -113,18 +121,20 @@ struct Verification {
 
     mutating func compareWithLedger() {
         do {
+            defer { readStreams() }
             guard let ledger = try archive.ledger() else {
                 return report.note(nil, "there is no catalogue; relay recordings rebuild makes one")
             }
             rows = Dictionary(ledger.segments.map { ($0.name, $0) }) { first, _ in first }
-            gaps = ledger.gaps.filter(\.isTold)
+            gaps = CatalogueGap.joined(ledger.gaps.filter(\.isTold))
+            otherRows = ledger.deleted
         } catch {
             return report.problem(nil, "the catalogue cannot be read: \(error)")
         }
         for (name, row) in rows.sorted(by: { $0.key < $1.key }) where !archive.exists(name) {
             report.problem(name, "the catalogue knows it, with \(row.frames) pictures, and it is gone")
         }
-        for (name, facts) in files.sorted(by: { $0.key < $1.key }) where facts.isClosed {
+        for (name, facts) in files.sorted(by: { $0.key < $1.key }) where !name.hasSuffix(SegmentName.openMark) {
             guard let row = rows[name] else {
                 report.note(name, "not in the catalogue yet")
                 continue
@@ -138,15 +148,40 @@ struct Verification {
         }
     }
 
+    /// A transport stream is compared with what the recorder said of it.
+    private mutating func readStreams() {
+        for name in streams {
+            guard let row = rows[name] else {
+                report.note(name, "a transport stream that the catalogue does not know; not looked at")
+                continue
+            }
+            do throws(FileFailure) {
+                let size = try FileDescriptor.open(readOnly: path(name)).attributes().size
+                guard size != row.bytes else {
+                    otherRows.append(row)
+                    continue
+                }
+                report.problem(name, "it has \(size) bytes, the catalogue says \(row.bytes)")
+            } catch {
+                report.problem(name, "\(error)")
+            }
+        }
+    }
+
     // MARK: Content
 
+    /// The files whose content can be compared with what is known.
+    private var readable: [String] {
+        (Array(files.keys) + otherRows.filter { $0.deleted == nil }.map(\.name)).sorted()
+    }
+
     mutating func checkSums() {
-        let known = files.keys.sorted().filter { rows[$0]?.sha256 != nil }
-        let unknown = files.values.count { $0.isClosed } - known.count
+        let known = readable.filter { rows[$0]?.sha256 != nil }
+        let unknown = readable.count { !$0.hasSuffix(SegmentName.openMark) } - known.count
         if unknown > 0, !rows.isEmpty {
             report.note(nil, "no checksum yet of \(unknown) segment\(unknown == 1 ? "" : "s")")
         }
-        let total = known.reduce(0) { $0 + (files[$1]?.bytes ?? 0) }
+        let total = known.reduce(0) { $0 + (rows[$1]?.bytes ?? 0) }
         var before: Int64 = 0
         for name in known {
             do throws(FileFailure) {
@@ -155,17 +190,17 @@ struct Verification {
             } catch {
                 report.problem(name, "\(error)")
             }
-            before += files[name]?.bytes ?? 0
+            before += rows[name]?.bytes ?? 0
         }
     }
 
     mutating func decode() {
-        let names = files.keys.sorted()
+        let names = readable
         for (index, name) in names.enumerated() {
             archive.report("decoding", Int64(index), Int64(names.count))
             do {
                 let check = try DeepCheck(path(name), subject: name)
-                for problem in check.problems(expected: files[name]?.picture.samples ?? 0) {
+                for problem in check.problems(expected: files[name]?.picture.samples ?? rows[name]?.frames ?? 0) {
                     report.problem(name, problem)
                 }
             } catch {

@@ -8,11 +8,20 @@ internal import Segmenter
 /// Readers of flag values. Each throws one sentence that says what would be right.
 enum ArgumentParsing {
     static func duration(_ text: String) throws -> Duration {
-        let duration = try message { () throws(TextFailure) in try DurationText(parsing: text).duration }
+        let duration = try anyDuration(text)
         guard duration > .zero else {
             throw ValidationError("A length of time must be more than nothing, such as 10s.")
         }
         return duration
+    }
+
+    /// A length of time that may be nothing.
+    static func anyDuration(_ text: String) throws -> Duration {
+        try message { () throws(TextFailure) in try DurationText(parsing: text).duration }
+    }
+
+    static func freeSpace(_ text: String) throws -> FreeSpaceGoal {
+        try message { () throws(TextFailure) in try FreeSpaceGoal(parsing: text) }
     }
 
     static func byteSize(_ text: String) throws -> ByteSize {

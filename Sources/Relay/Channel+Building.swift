@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Catalogue
 internal import Dispatch
 internal import Encoder
 internal import FanOut
@@ -152,10 +153,35 @@ extension Channel {
 
     /// `isAhead`: the program runs so far ahead of the clock that packets leave the encoder in time.
     static func makeRecorder(
-        _ configuration: ChannelConfiguration, directory: RecordDirectory?, observers: [any RecordingObserver],
+        _ configuration: ChannelConfiguration, directory: RecordDirectory?, catalogue: Catalogue?,
         encoder: EncoderSession, isAhead: Bool, clock: any MonotonicClock, logger: Logger
-    ) throws -> (Recorder?, StorageGuard?) {
-        guard let recording = configuration.recording, let directory else { return (nil, nil) }
+    ) throws -> (Recorder?, StorageGuard?, Retention?) {
+        guard let recording = configuration.recording, let directory else { return (nil, nil, nil) }
+        let budget = StorageBudget(
+            videoBitrate: plannedBitrate(encoder.description), audioBitrate: encoder.description.audio.bitrate,
+            duration: recording.expected, reserve: recording.reserve)
+        let retention = try makeRetention(
+            configuration, recording, directory: directory, catalogue: catalogue, budget: budget, clock: clock,
+            logger: logger)
+        var settings = recorderConfiguration(configuration, recording, directory, encoder, isAhead: isAhead)
+        settings.observers = (catalogue.map { [$0] } ?? []) + (retention.map { [$0] } ?? [])
+        let recorder = Recorder(
+            configuration: settings, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
+        let storage = StorageGuard(
+            directory: directory, budget: budget, warning: recording.warning, control: recorder,
+            writtenBytes: { recorder.status.totalBytes },
+            retained: { retention?.balance ?? RetentionBalance() }, clock: clock, logger: logger)
+        let admission = storage.admit()
+        if !admission.isAdmitted, configuration.outputs.isEmpty {
+            throw RelayFailure(.storageRefused, admission.sentence)
+        }
+        return (recorder, storage, retention)
+    }
+
+    private static func recorderConfiguration(
+        _ configuration: ChannelConfiguration, _ recording: ChannelConfiguration.Recording,
+        _ directory: RecordDirectory, _ encoder: EncoderSession, isAhead: Bool
+    ) -> RecorderConfiguration {
         var settings = RecorderConfiguration(
             directory: directory, channel: configuration.name, length: recording.length, version: RelayVersion.text)
         settings.format = recording.format
@@ -168,19 +194,23 @@ extension Channel {
             settings.encoderDelay = .nanoseconds(
                 rate.timeBase.rescale(Int64(encoder.delayInFrames), to: .nanoseconds))
         }
-        let recorder = Recorder(
-            configuration: settings, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
-        let budget = StorageBudget(
-            videoBitrate: plannedBitrate(encoder.description), audioBitrate: encoder.description.audio.bitrate,
-            duration: recording.expected, reserve: recording.reserve)
-        let storage = StorageGuard(
-            directory: directory, budget: budget, warning: recording.warning, control: recorder,
-            writtenBytes: { recorder.status.totalBytes }, clock: clock, logger: logger)
-        let admission = storage.admit()
-        if !admission.isAdmitted, configuration.outputs.isEmpty {
-            throw RelayFailure(.storageRefused, admission.sentence)
+        return settings
+    }
+
+    /// What deletes old files, if anything does. Asks the file system for its size.
+    private static func makeRetention(
+        _ configuration: ChannelConfiguration, _ recording: ChannelConfiguration.Recording,
+        directory: RecordDirectory, catalogue: Catalogue?, budget: StorageBudget, clock: any MonotonicClock,
+        logger: Logger
+    ) throws -> Retention? {
+        guard let rules = recording.retention else { return nil }
+        let capacity = (try? SystemFreeSpace().space(at: directory.path))?.capacity
+        if let text = rules.contradiction(length: recording.length, budget: budget, capacity: capacity) {
+            throw RelayFailure(.usage, text)
         }
-        return (recorder, storage)
+        return Retention(
+            directory: directory, channel: configuration.name, rules: rules, leastFree: budget.comfortBytes,
+            observers: catalogue.map { [$0] } ?? [], clock: clock, logger: logger)
     }
 
     /// What the picture will take. A recording of constant quality has no bitrate; it is reckoned at 0.15 bits a pixel,

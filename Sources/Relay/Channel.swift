@@ -40,6 +40,7 @@ final class Channel: Sendable {
     private let pool = RTMPWriterPool()
     private let recorder: Recorder?
     private let storage: StorageGuard?
+    private let retention: Retention?
     private let directory: RecordDirectory?
     private let catalogue: Catalogue?
     private let endAskedAt = Mutex<Int64?>(nil)
@@ -75,10 +76,9 @@ final class Channel: Sendable {
             configuration, pool: pool, hub: hub, encoder: encoder, clock: clock, logger: logger)
         let catalogue = directory.map { Catalogue(directory: $0, channel: configuration.name, logger: logger) }
         self.catalogue = catalogue
-        (recorder, storage) = try Self.makeRecorder(
-            configuration, directory: directory, observers: catalogue.map { [$0] } ?? [], encoder: encoder,
-            isAhead: configuration.isPaced && canReadAhead,
-            clock: clock, logger: logger)
+        (recorder, storage, retention) = try Self.makeRecorder(
+            configuration, directory: directory, catalogue: catalogue, encoder: encoder,
+            isAhead: configuration.isPaced && canReadAhead, clock: clock, logger: logger)
         program = Program(
             frameRate: format.frameRate, audio: .program,
             pacing: configuration.isPaced ? .realTime(lead: canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
@@ -94,12 +94,14 @@ final class Channel: Sendable {
         if let recorder { hub.add(recorder) }
         storage?.start()
         catalogue?.start()
+        retention?.start()
         let ending = DispatchGroup()
         recoverRecordings(ending)
         startSources()
         let status = runProgram()
         for source in sources { source.stop() }
         storage?.stop()
+        retention?.stop()
         endConsumers(ending)
         return status == .done ? delivered : status
     }
@@ -128,7 +130,7 @@ final class Channel: Sendable {
             sources: sources.map(\.status), feed: picture.status, soundFeed: sound?.status, program: program.status,
             encoder: encoder.status,
             frameRate: encoder.description.video.format.frameRate, outputs: outputs.statuses,
-            recorder: recorder?.status, storage: storage?.status)
+            recorder: recorder?.status, storage: storage?.status, retention: retention?.status)
     }
 
     private func startSources() {

@@ -22,6 +22,8 @@ struct ChannelConfiguration {
         var sync = SyncPolicy.standard
         var isClockAligned = false
         var localOffset: WallClockGrid.Offset = { _ in 0 }
+        /// What of it is kept; nil for all.
+        var retention: RetentionRules?
     }
 
     var name = "relay"

@@ -19,4 +19,5 @@ struct ChannelStatus: Sendable {
     var outputs: [OutputStatus]
     var recorder: RecorderStatus?
     var storage: StorageStatus?
+    var retention: RetentionStatus?
 }

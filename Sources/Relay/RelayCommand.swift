@@ -41,6 +41,7 @@ struct RelayCommand: ParsableCommand {
     @OptionGroup(title: "Input") var input: InputOptions
     @OptionGroup(title: "Outputs") var output: OutputOptions
     @OptionGroup(title: "Recording") var record: RecordOptions
+    @OptionGroup(title: "Retention") var retention: RetentionOptions
     @OptionGroup(title: "Encoder") var encoder: EncoderOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
@@ -94,6 +95,7 @@ struct RelayCommand: ParsableCommand {
         try output.apply(to: &configuration)
         try record.apply(to: &configuration, duration: operation.duration)
         try record.checkAlignment(isPaced: !input.unpaced)
+        try retention.apply(to: &configuration)
         encoder.apply(to: &configuration)
         configuration.name = operation.channel
         configuration.duration = operation.duration

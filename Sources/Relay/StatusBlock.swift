@@ -95,6 +95,9 @@ struct StatusBlock {
             }
             parts.append("disk \(storage.state.rawValue), \(left ?? "\(ByteSize(bytes: storage.freeBytes)) free")")
         }
+        if let retention = now.retention {
+            parts.append("keeps \(retention.files) files, \(ByteSize(bytes: retention.bytes))")
+        }
         if let reason = recorder.suspension { parts.append(reason) }
         return parts.joined(separator: "  ")
     }

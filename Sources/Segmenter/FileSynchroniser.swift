@@ -53,11 +53,11 @@ final class FileSynchroniser: Sendable {
         }
     }
 
-    /// What went wrong with `file`, once. A failure of an older file is forgotten: closing it says the same.
-    func takeFailure(of file: FileDescriptor) -> FileFailure? {
+    /// What went wrong, once. The system tells it once, too: closing the file will not say it again.
+    func takeFailure() -> FileFailure? {
         state.withLock { state in
             defer { state.failure = nil }
-            return state.failure?.path == file.path ? state.failure : nil
+            return state.failure
         }
     }
 

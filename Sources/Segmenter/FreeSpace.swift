@@ -5,8 +5,22 @@ internal import Media
 
 /// Tells how much space an unprivileged process may still use.
 public protocol FreeSpaceProbe: Sendable {
-    /// Free bytes on the file system of `path`. May block for as long as the file system does.
-    func freeBytes(at path: String) throws(FileFailure) -> Int64
+    /// What is free on the file system of `path`, which must be writable. May block for as long as the file system does.
+    func space(at path: String) throws(FileFailure) -> DiskSpace
+}
+
+/// The size of a file system.
+public struct DiskSpace: Sendable, Equatable {
+    /// Bytes that an unprivileged process may still use.
+    public var free: Int64
+    /// Bytes in all.
+    public var capacity: Int64
+
+    /// A file system of `capacity` bytes, `free` of them unused.
+    public init(free: Int64, capacity: Int64) {
+        self.free = free
+        self.capacity = capacity
+    }
 }
 
 /// Asks the system.
@@ -14,13 +28,23 @@ public struct SystemFreeSpace: FreeSpaceProbe {
     /// A probe of the system.
     public init() {}
 
-    public func freeBytes(at path: String) throws(FileFailure) -> Int64 {
+    public func space(at path: String) throws(FileFailure) -> DiskSpace {
         var info = statvfs()
         var result: CInt
         repeat { result = statvfs(path, &info) } while result != 0 && errno == EINTR
         guard result == 0 else { throw FileFailure("measure free space of", path, code: errno) }
+        guard info.f_flag & Self.readOnly == 0 else { throw FileFailure("write to", path, code: EROFS) }
         // `f_bavail`, not `f_bfree`: what is reserved for root is of no use.
-        let (bytes, overflow) = UInt64(info.f_bavail).multipliedReportingOverflow(by: UInt64(info.f_frsize))
+        return DiskSpace(
+            free: Self.bytes(UInt64(info.f_bavail), UInt64(info.f_frsize)),
+            capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)))
+    }
+
+    /// `ST_RDONLY` of `sys/statvfs.h`, an enumerator there.
+    private static let readOnly: UInt = 1
+
+    private static func bytes(_ blocks: UInt64, _ size: UInt64) -> Int64 {
+        let (bytes, overflow) = blocks.multipliedReportingOverflow(by: size)
         return overflow ? .max : Int64(clamping: bytes)
     }
 }

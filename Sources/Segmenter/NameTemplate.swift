@@ -126,6 +126,9 @@ public struct NameTemplate: Sendable, Hashable {
     /// Whether each file's name has its number in it.
     var hasSequence: Bool { parts.contains(.sequence) }
 
+    /// Whether each file's name has its channel in it.
+    public var hasChannel: Bool { parts.contains(.channel) }
+
     /// How many directories lie between the record directory and a file.
     var depth: Int { sample.count { $0 == "/" } }
 

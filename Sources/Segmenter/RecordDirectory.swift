@@ -11,6 +11,11 @@ public struct RecordDirectory: Sendable {
     let device: UInt64
     /// What its files are called.
     let template: NameTemplate
+    /// The name of an empty file in it by which it is known again when its disk comes back under another number; nil
+    /// where none can be made.
+    private(set) var mark: String?
+
+    private static let markPrefix = ".relay-archive-"
 
     init(path: String, device: UInt64, template: NameTemplate = .standard) {
         self.path = path
@@ -26,9 +31,18 @@ public struct RecordDirectory: Sendable {
         var path = path.isEmpty ? "." : path
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         try create(path)
-        let directory = RecordDirectory(path: path, device: try Self.device(of: path), template: template)
+        var directory = RecordDirectory(path: path, device: try Self.device(of: path), template: template)
         try directory.probe(bytes: 0)
+        directory.mark = directory.findMark()
         return directory
+    }
+
+    /// The mark that is there, or else a new one. A name needs no room on a full disk, and copying is no matter: what
+    /// the mark tells apart is a disk and the empty mount point under it.
+    private func findMark() -> String? {
+        if let mark = try? names().first(where: { $0.hasPrefix(Self.markPrefix) }) { return mark }
+        let name = Self.markPrefix + String(UInt64.random(in: 0 ... .max), radix: 16)
+        return (try? FileDescriptor.create("\(path)/\(name)")) == nil ? nil : name
     }
 
     private static func create(_ path: String) throws(FileFailure) {
@@ -51,11 +65,13 @@ public struct RecordDirectory: Sendable {
         return UInt64(info.st_dev)
     }
 
-    /// Checks that the directory is still on the file system it was on.
+    /// Checks that the directory is still on the file system it was on, or on it again. A file system that is mounted
+    /// again may get another number (NFS, tmpfs and btrfs always do, a disk that is plugged in again can), but it has
+    /// the mark; the empty directory that it was mounted on has neither.
     package func checkMount() throws(FileFailure) {
-        guard try Self.device(of: path) == device else {
-            throw FileFailure("record in", path, text: "another file system is mounted there, or none any more")
-        }
+        if try Self.device(of: path) == device { return }
+        if let mark, access("\(path)/\(mark)", F_OK) == 0 { return }
+        throw FileFailure("record in", path, text: "another file system is mounted there, or none any more")
     }
 
     /// Creates a file of `bytes` and removes it: the only proof that writing works.
@@ -99,29 +115,44 @@ public struct RecordDirectory: Sendable {
         return files.sorted()
     }
 
-    /// Appends what is in the directory `relative` of `root` to `files`, and returns its directories.
+    /// Appends what is in the directory `relative` of `root` to `files`, but for what is hidden, and returns its
+    /// directories.
     private static func list(
         _ root: String, _ relative: String, _ files: inout [String]
     ) throws(FileFailure) -> [String] {
-        let path = "\(root)/\(relative)"
+        var directories: [String] = []
+        for entry in try read("\(root)/\(relative)") where !entry.name.hasPrefix(".") {
+            if entry.isDirectory {
+                directories.append("\(relative)\(entry.name)/")
+            } else {
+                files.append(relative + entry.name)
+            }
+        }
+        return directories
+    }
+
+    /// The names of all that is in the directory itself, also of what is hidden; sorted.
+    private func names() throws(FileFailure) -> [String] { try Self.read(path).map(\.name).sorted() }
+
+    /// What is in the directory `path`.
+    private static func read(_ path: String) throws(FileFailure) -> [(name: String, isDirectory: Bool)] {
         guard let stream = opendir(path) else { throw FileFailure("read directory", path, code: errno) }
         defer { closedir(stream) }
-        var directories: [String] = []
+        var found: [(name: String, isDirectory: Bool)] = []
         while let entry = readdir(stream) {
             // The name is a C string in a fixed array; its length byte says how much of the record is valid.
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            guard name.first != "." else { continue }
             var info = stat()
             let isUnknown = entry.pointee.d_type == DT_UNKNOWN
             let isDirectory =
                 isUnknown
                 ? lstat("\(path)/\(name)", &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
                 : entry.pointee.d_type == DT_DIR
-            if isDirectory { directories.append("\(relative)\(name)/") } else { files.append(relative + name) }
+            found.append((name, isDirectory))
         }
-        return directories
+        return found
     }
 
     /// The highest sequence number that `channel` has used here, open, closed or broken; 0 if none.

@@ -89,7 +89,7 @@ extension RecorderEngine {
     /// Lets the open file be made durable, if it is time for that.
     private func synchronise(_ file: SegmentFile) throws(FileFailure) {
         let synchroniser = environment.synchroniser
-        if let failure = synchroniser.takeFailure(of: file.descriptor) { throw failure }
+        if let failure = synchroniser.takeFailure() { throw failure }
         guard let interval = configuration.sync.interval else { return }
         if environment.clock.now >= nextSync {
             nextSync = environment.clock.now + interval
@@ -100,7 +100,8 @@ extension RecorderEngine {
     /// Writes what the open file still lacks, and has it closed.
     func endFile(_ ending: SegmentEnding) {
         guard let file else { return }
-        do {
+        do throws(FileFailure) {
+            if let failure = environment.synchroniser.takeFailure() { throw failure }
             try file.flush()
             release(file, ending)
         } catch {
@@ -129,16 +130,12 @@ extension RecorderEngine {
         perform(cutter.interrupt())
     }
 
-    /// A full disk takes an empty file, and one that is gone may seem to: only what must reach the disk proves more.
-    private static func probeBytes(_ failure: FileFailure) -> Int {
-        if failure.isOutOfSpace { return spaceProbeBytes }
-        return failure.code == EIO ? 1 : 0
-    }
-
     func probe(_ failure: FileFailure) {
         do {
-            try configuration.directory.probe(bytes: Self.probeBytes(failure))
+            try configuration.directory.probe(bytes: Self.probeBytes)
             logger.notice("recording is possible again; it goes on at the next keyframe")
+            // Of the disk as it was.
+            _ = environment.synchroniser.takeFailure()
             mode = .active
             environment.closer.retry()
             environment.keyframes.requestKeyframe(at: nil)

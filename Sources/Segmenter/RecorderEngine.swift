@@ -45,8 +45,8 @@ final class RecorderEngine {
     let run = String(UInt64.random(in: 1 ... .max), radix: 16)
 
     static let probeInterval: Int64 = 1_000_000_000
-    /// What must fit before a full disk counts as no longer full.
-    static let spaceProbeBytes = 2 << 20
+    /// What must be written before a disk that failed counts as well again: room for it, and a disk that takes it.
+    static let probeBytes = 2 << 20
 
     init(_ environment: Environment) {
         self.environment = environment
@@ -159,12 +159,7 @@ final class RecorderEngine {
         logger.warning(
             "gap in the recording: \(ended.frames) frames, \(ended.reason)",
             metadata: ["from_ns": "\(ended.from)", "to_ns": "\(time)"])
-        environment.status.value.withLock { status in
-            status.gapCount += 1
-            status.gapFrames += ended.frames
-            status.gaps.append(ended)
-            if status.gaps.count > 100 { status.gaps.removeFirst() }
-        }
+        environment.status.value.withLock { $0.count(ended) }
         let (channel, start) = (environment.configuration.channel, dating.time(of: ended.from))
         for observer in environment.configuration.observers {
             observer.gapEnded(ended, channel: channel, start: start)

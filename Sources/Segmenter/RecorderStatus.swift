@@ -78,6 +78,14 @@ public struct RecorderStatus: Sendable, Codable {
     public var syncLatency = WriteLatencyStatus()
     /// Program time in nanoseconds at which the open file is to end; nil if only its size matters.
     public var nextCut: Int64?
+
+    /// Takes in a gap that is over.
+    mutating func count(_ gap: RecordingGap) {
+        gapCount += 1
+        gapFrames += gap.frames
+        gaps.append(gap)
+        if gaps.count > 100 { gaps.removeFirst() }
+    }
 }
 
 /// A histogram of durations by powers of two of microseconds: fixed in size, exact in its maximum.

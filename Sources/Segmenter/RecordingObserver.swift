@@ -66,4 +66,10 @@ public protocol RecordingObserver: AnyObject, Sendable {
     func segmentRecovered(fileName: String)
     /// A gap is over; `from` and `to` are program times, and `start` is the wall clock's time of `from`.
     func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime)
+    /// The finished file `fileName` was deleted because no more is kept.
+    func segmentDeleted(fileName: String)
+}
+
+extension RecordingObserver {
+    public func segmentDeleted(fileName: String) {}
 }

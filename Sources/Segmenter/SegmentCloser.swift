@@ -39,6 +39,8 @@ final class SegmentCloser: Sendable {
     private let logger: Logger
     private let observers: [any RecordingObserver]
     private let state = Mutex(Backlog())
+    /// What the files that could not be closed were thought to hold, by their names while they are open.
+    private let claims = Mutex<[String: SegmentClaim]>([:])
 
     /// A closer of the files of `channel` in `directory`. Tests bring their own serial `queue`.
     init(
@@ -84,6 +86,8 @@ final class SegmentCloser: Sendable {
             if backlog.isUnfinished { retry() }
         } catch {
             state.withLock { $0.isUnfinished = true }
+            // Of a file that somebody removed nothing is claimed, and the system reports no error either.
+            if error.code != 0 { claims.withLock { $0[file.name.open] = file.claim } }
             status.value.withLock { $0.lastError = error.description }
             logger.error("segment not closed, to be tried again: \(error)", metadata: ["segment": "\(file.name)"])
         }
@@ -107,21 +111,43 @@ final class SegmentCloser: Sendable {
             return
         }
         state.withLock { $0.isUnfinished = false }
+        settleAll(but: Set(entries.map(\.fileName)))
         for entry in entries {
             switch entry.outcome {
             case .completed(let name, let frames, let dropped):
                 finished(name, ["frames": "\(frames)", "dropped_bytes": "\(dropped)"])
+                settle(entry.fileName, found: frames)
                 for observer in observers { observer.segmentRecovered(fileName: name) }
             case .renamed(let name):
                 finished(name, [:])
+                claims.withLock { $0[entry.fileName] = nil }
                 for observer in observers { observer.segmentRecovered(fileName: name) }
-            case .setAside(let name, let reason): logger.warning("set aside \(name), which cannot be played: \(reason)")
+            case .setAside(let name, let reason):
+                logger.warning("set aside \(name), which cannot be played: \(reason)")
+                settle(entry.fileName, found: 0)
             case .inUse: break
             case .failed(let failure):
                 state.withLock { $0.isUnfinished = true }
                 logger.warning("segment still not closed: \(failure)", metadata: ["segment": "\(entry.fileName)"])
             }
         }
+    }
+
+    /// Counts as a gap what is in no file of these names any more: not even the name has reached the disk.
+    private func settleAll(but names: Set<String>) {
+        for name in claims.withLock({ Array($0.keys) }) where !names.contains(name) { settle(name, found: 0) }
+    }
+
+    /// Counts as a gap what a file turns out to lack.
+    private func settle(_ fileName: String, found: Int) {
+        guard let (gap, start) = claims.withLock({ $0.removeValue(forKey: fileName) })?.loss(found: found) else {
+            return
+        }
+        logger.warning(
+            "gap in the recording: \(gap.frames) frames, \(gap.reason)",
+            metadata: ["from_ns": "\(gap.from)", "to_ns": "\(gap.to ?? gap.from)"])
+        status.value.withLock { $0.count(gap) }
+        for observer in observers { observer.gapEnded(gap, channel: channel, start: start) }
     }
 
     /// Waits until what was asked so far is done; for tests.

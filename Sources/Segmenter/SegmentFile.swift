@@ -187,6 +187,13 @@ final class SegmentFile {
         return .finished(record(fileName: fileName, bytes: size))
     }
 
+    /// What was written, should it prove later that the disk has not kept all of it.
+    var claim: SegmentClaim {
+        SegmentClaim(
+            from: start, to: recordedEnd, frames: frames, start: settings.tags.start,
+            run: settings.tags.position?.run ?? "")
+    }
+
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {
         let hidden = container.hidesPreRoll ? preRoll : nil
         let hiddenSamples = hidden.map { $0.timeBase.rescale($0.duration, to: soundBase) } ?? 0

@@ -15,7 +15,7 @@ public struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     let fileExtension: String
 
     /// What is behind the extension of a file that is being written.
-    static let openMark = ".part"
+    package static let openMark = ".part"
     /// The extension of a file that recovery could make nothing of.
     static let brokenSuffix = ".broken"
 
@@ -42,6 +42,12 @@ public struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     public init?(fileName: String) {
         guard let (path, fileExtension) = Self.takeApart(fileName) else { return nil }
         self.init(standard: path, fileExtension)
+    }
+
+    /// The name of any file that is open or closed, whatever it says; nil if it has another extension.
+    init?(anyName fileName: String) {
+        guard let (path, fileExtension) = Self.takeApart(fileName) else { return nil }
+        self.init(String(path), "", NameTemplate.Reading(), fileExtension)
     }
 
     /// Reads the name of a file of `channel` that is open or closed, if it is of the usual form or as `template` makes

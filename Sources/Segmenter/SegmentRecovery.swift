@@ -41,6 +41,22 @@ public enum SegmentRecovery {
         return entries
     }
 
+    /// Completes the open files `names` of `directory`. One whose name is not of the usual form must be this program's
+    /// by its content.
+    package static func run(in directory: RecordDirectory, open names: [String]) -> [Entry] {
+        names.compactMap { fileName in
+            guard let name = SegmentName(anyName: fileName),
+                SegmentName(fileName: fileName) != nil || isOurs("\(directory.path)/\(fileName)", name)
+            else { return nil }
+            return Entry(fileName: fileName, outcome: recover(name, in: directory.path))
+        }
+    }
+
+    private static func isOurs(_ path: String, _ name: SegmentName) -> Bool {
+        guard let file = try? FileDescriptor.open(readOnly: path) else { return false }
+        return (try? file.isOurs(isStream: name.fileExtension == RecordFormat.ts.fileExtension)) ?? false
+    }
+
     private static func recover(_ name: SegmentName, in directory: String) -> Outcome {
         do {
             let descriptor = try FileDescriptor.open(existing: "\(directory)/\(name.open)")

@@ -42,4 +42,11 @@ public struct StorageBudget: Sendable, Hashable {
         let (sum, overflow) = reserveBytes.addingReportingOverflow(bytes(in: .seconds(5)))
         return overflow ? .max : sum
     }
+
+    /// Free bytes that retention keeps at least: a minute above what lets recording go on, so that old files go before
+    /// recording stops.
+    public var comfortBytes: Int64 {
+        let (sum, overflow) = resumeBytes.addingReportingOverflow(bytes(in: .seconds(60)))
+        return overflow ? .max : sum
+    }
 }

@@ -17,27 +17,31 @@ public final class StorageGuard: Sendable {
         var timer: (any DispatchSourceTimer)?
     }
 
-    private let directory: String
+    private let directory: RecordDirectory
     private let probe: any FreeSpaceProbe
     private let clock: any MonotonicClock
     private let logger: Logger
     private let control: any RecordingControl
     private let writtenBytes: @Sendable () -> Int64
+    private let retained: @Sendable () -> RetentionBalance
     private let queue: DispatchQueue
     private let state: Mutex<State>
 
-    /// A guard of `directory` for recordings of `budget`. `writtenBytes` is the recorder's total so far.
+    /// A guard of `directory` for recordings of `budget`. `writtenBytes` is the recorder's total so far, `retained` what
+    /// retention has freed and may free.
     public init(
         directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
         control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
+        retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
-        self.directory = directory.path
+        self.directory = directory
         self.probe = probe
         self.clock = clock
         self.logger = logger
         self.control = control
         self.writtenBytes = writtenBytes
+        self.retained = retained
         queue = DispatchQueue(label: "relay.storage.\(directory.path)", qos: .utility)
         let policy = StoragePolicy(directory: directory.path, budget: budget, warning: warning)
         state = Mutex(State(policy: policy))
@@ -45,9 +49,11 @@ public final class StorageGuard: Sendable {
 
     deinit { state.withLock { $0.timer?.cancel() } }
 
+    /// An empty mount point has room enough, but is not where recordings belong.
     private func measure() -> StoragePolicy.Measurement {
         do throws(FileFailure) {
-            return .free(try probe.freeBytes(at: directory))
+            try directory.checkMount()
+            return .free(try probe.space(at: directory.path).free)
         } catch {
             return .failed(error.description)
         }
@@ -91,11 +97,12 @@ public final class StorageGuard: Sendable {
     /// One look. Called by the timer, on the guard's queue.
     func check() {
         let measurement = measure()
-        let written = writtenBytes()
+        let (written, retained) = (writtenBytes(), retained())
         let (before, policy, actions) = state.withLock { state in
             let before = state.policy.state
             if case .free = measurement { state.measuredAt = clock.now }
-            let actions = state.policy.update(measurement, written: written, now: clock.now)
+            let actions = state.policy.update(
+                measurement, written: written, retained: retained, now: clock.now)
             return (before, state.policy, actions)
         }
         for action in actions {
@@ -108,12 +115,12 @@ public final class StorageGuard: Sendable {
     }
 
     private func report(_ policy: StoragePolicy) {
-        let free = ByteSize(bytes: policy.freeBytes)
+        let room = "\(ByteSize(bytes: policy.freeBytes)) free in \(directory.path)"
+        let left = DurationText(.seconds(Int64(min(policy.secondsUntilFull ?? 0, 1e9))))
         switch policy.state {
-        case .ok: logger.notice("storage is well again: \(free) free in \(directory)")
-        case .warning:
-            let left = DurationText(.seconds(Int64(min(policy.secondsUntilFull ?? 0, 1e9))))
-            logger.warning("storage runs short: \(free) free in \(directory), full in about \(left)")
+        case .ok: logger.notice("storage is well again: \(room)")
+        case .warning: logger.warning("storage runs short: \(room), full in about \(left)")
+        case .critical: logger.error("storage is nearly full: \(room), recording stops in about \(left)")
         case .stopped: logger.error("storage stopped the recording: \(policy.reason ?? "")")
         case .refused: logger.error("recording refused: \(policy.reason ?? "")")
         }
@@ -125,7 +132,8 @@ public final class StorageGuard: Sendable {
             StorageStatus(
                 state: state.policy.state, freeBytes: state.policy.freeBytes,
                 requiredBytes: state.policy.budget.requiredBytes, reserveBytes: state.policy.budget.reserveBytes,
-                secondsUntilFull: state.policy.secondsUntilFull, directory: directory, reason: state.policy.reason,
+                reclaimableBytes: state.policy.reclaimableBytes,
+                secondsUntilFull: state.policy.secondsUntilFull, directory: directory.path, reason: state.policy.reason,
                 ageSeconds: state.measuredAt.map { Double(clock.now - $0) / 1e9 } ?? 0)
         }
     }

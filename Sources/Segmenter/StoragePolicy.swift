@@ -20,11 +20,16 @@ struct StoragePolicy {
     let budget: StorageBudget
     /// Shorter than this until full is worth a warning.
     let warning: Duration
+    /// Shorter than this until full is critical: five minutes, or half of the warning time if that is less.
+    let critical: Duration
 
     private(set) var state = StorageState.ok
     private(set) var freeBytes: Int64 = 0
+    /// Bytes that retention may free.
+    private(set) var reclaimableBytes: Int64 = 0
     private(set) var reason: String?
     private(set) var secondsUntilFull: Double?
+    /// The last measurement, without what retention has freed: that hides no other writer.
     private var previous: (time: Int64, free: Int64)?
     /// When the recorder's total last grew, or from when on it may be expected to.
     private var lastWrite: (time: Int64, written: Int64)?
@@ -40,6 +45,7 @@ struct StoragePolicy {
         self.directory = directory
         self.budget = budget
         self.warning = warning
+        critical = min(.seconds(300), warning / 2)
     }
 
     /// Decides whether recording may begin at all.
@@ -76,17 +82,22 @@ struct StoragePolicy {
         return "\(needs), \(has)"
     }
 
-    /// Takes one measurement in, with the bytes that the recorder has written so far.
-    mutating func update(_ measurement: Measurement, written: Int64, now: Int64) -> [Action] {
+    /// Takes one measurement in, with the bytes that the recorder has written so far and what retention has freed and
+    /// may still free.
+    mutating func update(
+        _ measurement: Measurement, written: Int64, retained: RetentionBalance = .init(), now: Int64
+    ) -> [Action] {
         switch measurement {
         case .failed(let text):
             previous = nil
             lastWrite = nil
             secondsUntilFull = nil
-            guard state == .ok || state == .warning else { return [] }
-            return stop(text)
+            guard state == .stopped || state == .refused else { return stop(text) }
+            reason = text
+            return []
         case .free(let free):
-            observe(free, written, now)
+            reclaimableBytes = retained.reclaimableBytes
+            observe(free, written, retained, now)
             freeBytes = free
             return judge(free, now)
         }
@@ -104,41 +115,49 @@ struct StoragePolicy {
             guard now >= nextAdmission else { return [] }
             return admit(.free(free), now: now).isAdmitted ? [.resume] : []
         case .stopped:
-            guard free >= budget.resumeBytes else { return [] }
-            state = isShort ? .warning : .ok
+            guard free >= budget.resumeBytes else {
+                reason = shortage(free)
+                return []
+            }
+            state = level
             reason = nil
             return [.resume]
-        case .ok, .warning:
-            guard free > budget.reserveBytes else {
-                let reserve = ByteSize(bytes: budget.reserveBytes)
-                return stop("\(directory) has only \(ByteSize(bytes: free)) free; \(reserve) are kept in reserve")
-            }
-            state = isShort ? .warning : .ok
+        case .ok, .warning, .critical:
+            guard free > budget.reserveBytes else { return stop(shortage(free)) }
+            state = level
             return []
         }
     }
 
-    private var isShort: Bool {
-        guard let secondsUntilFull else { return false }
-        // Once warned, a tenth more is needed before all is well again: a forecast wavers.
-        return secondsUntilFull < warning.inSeconds * (state == .warning ? 1.1 : 1)
+    private func shortage(_ free: Int64) -> String {
+        let reserve = ByteSize(bytes: budget.reserveBytes)
+        return "\(directory) has only \(ByteSize(bytes: free)) free; \(reserve) are kept in reserve"
+    }
+
+    /// What the forecast says. Once warned, a tenth more is needed before things are better again: a forecast wavers.
+    private var level: StorageState {
+        guard let left = secondsUntilFull else { return .ok }
+        if left < critical.inSeconds * (state == .critical ? 1.1 : 1) { return .critical }
+        let wasShort = state == .warning || state == .critical
+        return left < warning.inSeconds * (wasShort ? 1.1 : 1) ? .warning : .ok
     }
 
     /// Forecasts from the worse of the recorder's rate and the slope of free space, both smoothed. Until something was
     /// written, the configured bitrate stands in; while nothing may be written, it counts as well, because the question
     /// is then how long the space would last if recording went on.
-    private mutating func observe(_ free: Int64, _ written: Int64, _ now: Int64) {
+    private mutating func observe(_ free: Int64, _ written: Int64, _ retained: RetentionBalance, _ now: Int64) {
+        let unaided = free - retained.deletedBytes
         if let previous, now > previous.time {
             let seconds = Double(now - previous.time) / 1e9
             let weight = min(1, seconds / Self.smoothing)
-            slope += weight * (Double(previous.free - free) / seconds - slope)
+            slope += weight * ((Double(previous.free) - Double(unaided)) / seconds - slope)
         }
-        previous = (now, free)
+        previous = (now, unaided)
         let isHeldBack = state == .stopped || state == .refused
         observeOwn(written, now, isHeldBack)
         let planned = Double(budget.bytes(in: .seconds(1)))
         let rate = max(slope, ownRate, isHeldBack || ownRate == 0 ? planned : 0)
-        let room = Double(max(0, free - min(free, budget.reserveBytes)))
+        let room = Double(free - min(free, budget.reserveBytes)) + Double(retained.reclaimableBytes)
         secondsUntilFull = rate > 0 ? room / rate : nil
     }
 

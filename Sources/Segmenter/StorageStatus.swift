@@ -6,6 +6,8 @@ public enum StorageState: String, Sendable, Codable {
     case ok
     /// The time until the disk is full is short.
     case warning
+    /// Minutes are left until recording stops.
+    case critical
     /// The reserve is reached or the directory cannot be used: nothing is recorded until that changes.
     case stopped
     /// There was never enough room to begin.
@@ -22,8 +24,10 @@ public struct StorageStatus: Sendable, Codable, Equatable {
     public var requiredBytes: Int64
     /// Bytes that stay free.
     public var reserveBytes: Int64
-    /// Seconds until the reserve is reached at the worse of the recorder's own rate and the observed one; nil when
-    /// the space does not shrink or is not known.
+    /// Bytes that retention may free before it comes to that.
+    public var reclaimableBytes: Int64 = 0
+    /// Seconds until the reserve is reached and nothing more may be reclaimed, at the worse of the recorder's own rate
+    /// and the observed one; nil when the space does not shrink or is not known.
     public var secondsUntilFull: Double?
     /// The directory.
     public var directory: String

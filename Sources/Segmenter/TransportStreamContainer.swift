@@ -17,6 +17,9 @@ struct TransportStreamContainer: SegmentContainer {
     /// Ticks of 90 kHz that all times move by, so that none is negative.
     private let shift: Int64
 
+    /// What the stream's service description calls its maker (ETSI EN 300 468, 6.2.33).
+    static let provider = "relay"
+
     /// A stream has no edit list: a packet of sound more in front would be heard.
     let hidesPreRoll = false
 
@@ -30,7 +33,7 @@ struct TransportStreamContainer: SegmentContainer {
         options.values = [
             "pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20", "mpegts_flags": "initial_discontinuity",
         ]
-        options.metadata = ["service_name": settings.tags.channel, "service_provider": "relay"]
+        options.metadata = ["service_name": settings.tags.channel, "service_provider": Self.provider]
         options.maximumDelay = .milliseconds(50)
         do {
             muxer = try Muxer(options, description: settings.description) { [outbox] bytes in
@@ -79,6 +82,17 @@ enum TransportStreamFile {
     private static let packetSize: Int64 = 188
     private static let syncByte: UInt8 = 0x47
     private static let block = 4096
+    /// Bytes that tell whose stream it is.
+    static let headSize = 4 * Int(packetSize)
+
+    /// Whether a stream that begins with `head` names this program as its provider: the tables come first.
+    static func isOurs(_ head: [UInt8]) -> Bool {
+        guard head.count == headSize,
+            stride(from: 0, to: head.count, by: Int(packetSize)).allSatisfy({ head[$0] == syncByte })
+        else { return false }
+        let provider = Array(TransportStreamContainer.provider.utf8)
+        return !BoxReader.positions(of: [UInt8(provider.count)] + provider, in: head).isEmpty
+    }
 
     /// Where the last whole packet of `file` ends. A loss of power can leave zeros at the end; a packet begins with a
     /// byte that is none.

@@ -11,7 +11,8 @@ import Testing
 @Suite struct CatalogueTests {
     @Test func `Every file and every gap is a row that agrees with the files`() throws {
         let directory = try Recording.make(hasGap: true)
-        let (segments, gaps) = try RecordingArchive(directory.path).onDisk()
+        let ledger = try RecordingArchive(directory.path).onDisk()
+        let (segments, gaps) = (ledger.segments, ledger.gaps)
         #expect(segments.map(\.name) == directory.files)
         let gap = try #require(gaps.first)
         #expect(gaps.count == 1 && gap.isTold && gap.cause == "no room")
@@ -129,6 +130,37 @@ import Testing
         #expect(try RecordingArchive(directory.path).verify(.init()).isGood)
     }
 
+    @Test func `What retention deleted between other files is no hole, and is forgotten in the end`() throws {
+        let directory = try Recording.make()
+        let files = directory.files
+        let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
+        func delete(_ name: String) throws {
+            try FileManager.default.removeItem(atPath: directory.path(name))
+            next.segmentDeleted(fileName: name)
+            next.settle()
+        }
+        next.start()
+        try delete(files[1])
+        let archive = try RecordingArchive(directory.path)
+        #expect(try archive.verify(.init()).isGood, "\(try archive.verify(.init()).lines)")
+        #expect(try archive.contents().gaps.isEmpty)
+        #expect(try archive.rebuild().segments == 4)
+        #expect(try archive.verify(.init()).isGood)
+        #expect(try archive.ledger()?.deleted.map(\.name) == [files[1]])
+        try delete(files[0])
+        #expect(try archive.verify(.init()).isGood)
+        #expect(try archive.ledger()?.deleted.isEmpty == true)
+    }
+
+    @Test func `A recording that stays fragmented says how it ended, and is whole`() throws {
+        let directory = try Recording.make(format: .fragmented)
+        let archive = try RecordingArchive(directory.path)
+        let report = try archive.verify(.init())
+        #expect(report.isGood && report.segments == 5, "\(report.lines)")
+        #expect(try archive.onDisk().segments.compactMap(\.ending) == [.rotate, .rotate, .rotate, .rotate, .stop])
+        #expect(try archive.repair().isEmpty)
+    }
+
     @Test func `Checksums are computed after the close, and those that were not by the next start`() throws {
         let directory = try Recording.make()
         let archive = try RecordingArchive(directory.path)
@@ -140,7 +172,7 @@ import Testing
             let sum = try #require(try Shell.run("sha256sum", directory.path(segment.name)).split(separator: " ").first)
             #expect(segment.sha256 == String(sum))
         }
-        next.segmentRemoved(fileName: directory.files[0])
+        next.segmentDeleted(fileName: directory.files[0])
         next.settle()
         #expect(try archive.onDisk().segments.map(\.name) == Array(directory.files.dropFirst()))
     }

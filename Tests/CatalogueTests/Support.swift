@@ -49,15 +49,17 @@ struct Recording {
     let recorder: Recorder
     let catalogue: Catalogue
 
-    init(in directory: TemporaryDirectory, channel: String = "test") throws {
+    init(in directory: TemporaryDirectory, channel: String = "test", format: RecordFormat = .hybrid) throws {
         self.directory = directory
         let target = try RecordDirectory.prepare(directory.path)
         catalogue = Catalogue(directory: target, channel: channel, logger: quiet)
         catalogue.start()
+        var configuration = RecorderConfiguration(
+            directory: target, channel: channel, length: .duration(.seconds(2)), programStart: UTCTime.now,
+            version: "9.9", observers: [catalogue])
+        configuration.format = format
         recorder = Recorder(
-            configuration: RecorderConfiguration(
-                directory: target, channel: channel, length: .duration(.seconds(2)),
-                programStart: UTCTime.now, version: "9.9", observers: [catalogue]),
+            configuration: configuration,
             description: Self.description, keyframes: KeyframeSpy(), logger: quiet)
     }
 
@@ -121,9 +123,11 @@ struct Recording {
     }
 
     /// Records into a new directory and ends.
-    static func make(_ frames: Int64 = 225, hasGap: Bool = false) throws -> TemporaryDirectory {
+    static func make(
+        _ frames: Int64 = 225, hasGap: Bool = false, format: RecordFormat = .hybrid
+    ) throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory()
-        let recording = try Recording(in: directory)
+        let recording = try Recording(in: directory, format: format)
         recording.record(frames, hasGap: hasGap)
         recording.finish()
         return directory
@@ -132,7 +136,7 @@ struct Recording {
 
 extension RecordingArchive {
     /// The rows and gaps in the database on disk.
-    func onDisk() throws -> (segments: [CatalogueSegment], gaps: [CatalogueGap]) { try ledger() ?? ([], []) }
+    func onDisk() throws -> Ledger { try ledger() ?? Ledger(segments: [], deleted: [], gaps: []) }
 }
 
 /// Waits for a condition that another queue brings about.

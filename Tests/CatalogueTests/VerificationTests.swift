@@ -31,7 +31,8 @@ import Testing
     @Test func `A gap is told with its bounds, its sound and the recorder's cause`() throws {
         let directory = try Recording.make(hasGap: true)
         let report = try verify(directory)
-        let (segments, gaps) = try RecordingArchive(directory.path).onDisk()
+        let ledger = try RecordingArchive(directory.path).onDisk()
+        let (segments, gaps) = (ledger.segments, ledger.gaps)
         let gap = try #require(gaps.first)
         #expect(report.problems.isEmpty, "\(report.lines)")
         let missing = try #require(report.missing.first)

@@ -63,6 +63,42 @@ extension Serial {
             #expect(log.contains("gap in the recording: \(missing) frames"), "\(missing): \(log)")
         }
 
+        @Test("An archive that fills its disk makes room for itself, and recording never stops")
+        func makesRoom() async throws {
+            let disk = try await SmallDisk(megabytes: 30)
+            let set = RecordingSet(directory: "\(disk.path)/recordings")
+            let server = try await RTMPServer.running()
+            let clip = try await Clip.noisy(seconds: 40, in: directory)
+            let relay = try RelayProcess(
+                ["--input", clip, "--preset", "ultrafast", "--video-bitrate", "8M", "--segment", "2s"]
+                    + ["--expect", "2s", "--disk-reserve", "2MB", "--record", set.directory, "--rtmp", server.url()]
+                    + ["--keep-free", "45%", "--keep-min", "0s"])
+            let result = try await relay.finished(within: .seconds(80))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(result.log.contains("segment deleted: less than 45% of the disk is free"))
+            #expect(!result.log.contains("gap in the recording") && !result.log.contains("storage stopped"))
+            let stream = try await DecodedFrames(try await server.recording())
+            #expect(stream.breaks.isEmpty && stream.counters.first == 0)
+            let recorded = try await set.counters()
+            #expect(DecodedFrames.breaks(in: recorded).isEmpty, "what is left is the end of the program, whole")
+            #expect(recorded.last == stream.counters.last)
+            #expect(recorded.count < stream.counters.count)
+        }
+
+        @Test(
+            "Retention that makes no sense is refused in one sentence",
+            arguments: [
+                (["--keep", "10s"], "shorter than one file"), (["--keep", "40m"], "--keep-min"),
+                (["--keep-size", "2MB"], "less than one file"), (["--keep-free", "900PB"], "not an amount"),
+                (["--keep-free", "900TB"], "more than the disk holds"), (["--keep-free", "0%"], "1% to 90%"),
+            ])
+        func nonsense(flags: [String], sentence: String) async throws {
+            let result = try await RelayProcess.run(
+                Shape.small + ["--record", directory.file("recordings"), "--expect", "1s"] + flags)
+            #expect(result.ending == .exited(64), "\(result.log)")
+            #expect(result.log.contains(sentence), "\(result.log)")
+        }
+
         @Test("A recording that cannot fit is refused, with the three numbers, if there is nothing else to do")
         func refused() async throws {
             let disk = try await SmallDisk(megabytes: 50)

@@ -96,6 +96,8 @@ struct StatusBlockTests {
         #expect(lines(now)[1].hasSuffix("not full for days"))
         now.storage?.secondsUntilFull = nil
         #expect(lines(now)[1].hasSuffix("5.0 GB free"))
+        now.retention = RetentionStatus(files: 12, bytes: 3_400_000_000)
+        #expect(lines(now)[1].hasSuffix("keeps 12 files, 3.4 GB"))
         now.recorder?.suspension = "no space"
         #expect(lines(now)[1].hasSuffix("no space"))
     }

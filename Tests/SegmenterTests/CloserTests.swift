@@ -64,6 +64,43 @@ import Testing
         }
     }
 
+    @Test func `What a disk has lost of a file that could not be closed is a gap of its own`() throws {
+        let (recording, blockers) = try recording()
+        let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
+        let whole = try FragmentedFileReader(try .open(existing: recording.directory.path(open))).read()
+        // As it was before its index: the last fragments have not reached the disk.
+        guard case .closed = whole else {
+            Issue.record("it was complete but for its name")
+            return
+        }
+        for name in blockers { try FileManager.default.removeItem(atPath: name) }
+        let descriptor = try FileDescriptor.open(existing: recording.directory.path(open))
+        try descriptor.write([SharedBytes(MovieBox.openHead)], at: 0)
+        try descriptor.truncate(to: try descriptor.attributes().size * 6 / 10)
+        recording.recorder.resume()
+        recording.recorder.settle()
+        recording.recorder.settleCloser()
+        let status = recording.recorder.status
+        #expect(status.segmentsFinished == 1)
+        let gap = try #require(status.gaps.first)
+        #expect(gap.reason.contains("before it had written") && gap.frames > 0 && gap.frames < 75)
+        let end = try #require(gap.to)
+        #expect(end >= 2_900_000_000 && end - gap.from == Int64(gap.frames) * 40_000_000)
+        recording.finish()
+    }
+
+    @Test func `A file of which not even the name is left is a gap of its own`() throws {
+        let (recording, blockers) = try recording()
+        let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
+        for name in blockers + [recording.directory.path(open)] { try FileManager.default.removeItem(atPath: name) }
+        recording.recorder.resume()
+        recording.recorder.settle()
+        recording.recorder.settleCloser()
+        #expect(recording.recorder.status.gaps.first?.from == 0)
+        #expect(recording.recorder.status.gaps.first?.frames == recording.recorder.status.framesWritten)
+        recording.finish()
+    }
+
     private func file(_ number: Int, in directory: TemporaryDirectory, isEmpty: Bool = false) throws -> SegmentFile {
         let start = UTCTime(milliseconds: 1_795_269_790_123)
         let settings = SegmentFileSettings(

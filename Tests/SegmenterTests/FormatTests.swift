@@ -154,7 +154,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
             }
             end += pieces.reduce(0) { $0 + Int64($1.count) }
         }
-        let size = try container.finish(file, mediaEnd: end, isDurable: false)
+        let size = try container.finish(file, mediaEnd: end, ending: .stop, isDurable: false)
         #expect(size > 15 << 30)
         let shift = TrackClock(timescale: 30000).ticks(pictures[0].pts, pictures[0])
         let expected = zip(pictures, places).map { packet, place in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Media
 import Synchronization
 import Testing
@@ -12,9 +13,9 @@ private final class FakeDisk: FreeSpaceProbe, RecordingControl {
 
     init(free: Int64?) { self.free = Mutex(free) }
 
-    func freeBytes(at path: String) throws(FileFailure) -> Int64 {
+    func space(at path: String) throws(FileFailure) -> DiskSpace {
         guard let free = free.withLock({ $0 }) else { throw FileFailure("measure free space of", path, text: "gone") }
-        return free
+        return DiskSpace(free: free, capacity: 1_000_000_000_000)
     }
 
     func set(_ bytes: Int64?) { free.withLock { $0 = bytes } }
@@ -28,6 +29,10 @@ private final class Counter: Sendable {
 }
 
 @Suite struct StorageTests {
+    private let temporary: TemporaryDirectory
+
+    init() throws { temporary = try TemporaryDirectory() }
+
     @Test func `The budget is bitrate and 2 % times duration times two, in bytes`() {
         let budget = StorageBudget(videoBitrate: 4_000_000, audioBitrate: 160_000, duration: .seconds(3600))
         #expect(budget.requiredBytes == 4_160_000 * 102 / 100 * 3600 * 2 / 8)
@@ -54,14 +59,15 @@ private final class Counter: Sendable {
 
     private func make(
         _ disk: FakeDisk, _ clock: ManualClock, reserve: Int64 = 100_000_000,
-        written: @escaping @Sendable () -> Int64 = { 0 }
+        written: @escaping @Sendable () -> Int64 = { 0 },
+        retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() }
     ) throws -> StorageGuard {
-        let directory = try RecordDirectory.prepare(try TemporaryDirectory().path)
+        let directory = try RecordDirectory.prepare(temporary.path)
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(100), reserve: ByteSize(bytes: reserve))
         return StorageGuard(
             directory: directory, budget: budget, warning: .seconds(60), control: disk, writtenBytes: written,
-            probe: disk, clock: clock, logger: quiet)
+            retained: retained, probe: disk, clock: clock, logger: quiet)
     }
 
     @Test func `Too little space is refused with the numbers and tried again every 30 s`() throws {
@@ -96,7 +102,7 @@ private final class Counter: Sendable {
             if states.last != watched.status.state { states.append(watched.status.state) }
         }
         for free in stride(from: Int64(400_000_000), through: 99_000_000, by: -2_000_000) { step(free) }
-        #expect(states == [.ok, .warning, .stopped])
+        #expect(states == [.ok, .warning, .critical, .stopped])
         #expect(disk.seen == ["suspend"])
         step(101_000_000)
         #expect(watched.status.state == .stopped, "a margin above the reserve is needed")
@@ -128,11 +134,77 @@ private final class Counter: Sendable {
         for _ in 0..<600 { step(99_000_000, writing: 0) }
         step(140_000_000, writing: 0)
         #expect(disk.seen == ["suspend", "resume"])
-        #expect(watched.status.state == .warning, "20 s of room are not well")
+        #expect(watched.status.state == .critical, "20 s of room are not well")
         let left = try #require(watched.status.secondsUntilFull)
         #expect((15...25).contains(left), "40 MB at 2 MB/s: \(left)")
         step(140_000_000, writing: 0)
+        #expect(watched.status.state == .critical)
+    }
+
+    @Test func `Five minutes before the reserve things are critical`() throws {
+        func state(_ seconds: Int64, from steps: [Int64] = []) throws -> StorageState {
+            var policy = StoragePolicy(
+                directory: "d",
+                budget: StorageBudget(
+                    videoBitrate: 8_000_000, audioBitrate: 0, duration: .zero, reserve: ByteSize(bytes: 1_000_000)),
+                warning: .seconds(1800))
+            // All at one moment: free space has no slope, and the planned rate stands.
+            for seconds in steps + [seconds] {
+                _ = policy.update(.free(1_000_000 + seconds * 1_020_000), written: 0, now: 1)
+            }
+            return policy.state
+        }
+        #expect(try state(1801) == .ok)
+        #expect(try state(1799) == .warning)
+        #expect(try state(301) == .warning)
+        #expect(try state(299) == .critical)
+        #expect(try state(329, from: [299]) == .critical)
+        #expect(try state(331, from: [299]) == .warning)
+        #expect(try state(1979, from: [299]) == .warning)
+        #expect(try state(1981, from: [299]) == .ok)
+    }
+
+    @Test func `What retention may delete is room, and what it has deleted hides no other writer`() throws {
+        var policy = StoragePolicy(
+            directory: "d",
+            budget: StorageBudget(
+                videoBitrate: 8_000_000, audioBitrate: 0, duration: .zero, reserve: ByteSize(bytes: 1_000_000)),
+            warning: .seconds(1800))
+        let reclaimable = RetentionBalance(deletedBytes: 0, reclaimableBytes: 4_000_000_000)
+        _ = policy.update(.free(10_000_000), written: 0, retained: reclaimable, now: 1)
+        #expect(policy.state == .ok)
+        #expect(try #require(policy.secondsUntilFull) > 3900)
+        // Others write 20 MB/s, and retention makes room for all of it: free space does not change.
+        for second in Int64(1)...200 {
+            let balance = RetentionBalance(
+                deletedBytes: second * 20_000_000, reclaimableBytes: 4_000_000_000 - second * 20_000_000)
+            _ = policy.update(.free(10_000_000), written: 0, retained: balance, now: 1 + second * 1_000_000_000)
+        }
+        #expect(policy.state == .critical)
+        #expect((0...2).contains(try #require(policy.secondsUntilFull)))
+    }
+
+    @Test func `A full disk that then vanishes does not resume in what is left of it`() throws {
+        let (disk, clock) = (FakeDisk(free: 150_000_000), ManualClock())
+        let path = temporary.path("recordings")
+        let watched = StorageGuard(
+            directory: try RecordDirectory.prepare(path),
+            budget: StorageBudget(
+                videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(1), reserve: ByteSize(bytes: 100_000_000)),
+            control: disk, writtenBytes: { 0 }, probe: disk, clock: clock, logger: quiet)
+        #expect(watched.admit().isAdmitted)
+        disk.set(50_000_000)
+        watched.check()
+        #expect(watched.status.state == .stopped)
+        try FileManager.default.removeItem(atPath: path)
+        disk.set(900_000_000)
+        watched.check()
+        #expect(watched.status.state == .stopped)
+        #expect(watched.status.reason?.contains("No such file") == true)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        watched.check()
         #expect(watched.status.state == .warning)
+        #expect(disk.seen == ["suspend", "resume"])
     }
 
     @Test func `The forecast follows other writers too`() throws {
@@ -151,12 +223,18 @@ private final class Counter: Sendable {
     }
 
     @Test func `The directory is created with its parents and proved writable`() throws {
-        let temporary = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(temporary.path("a/b/c/"))
         #expect(directory.path == temporary.path("a/b/c"))
         #expect(try directory.entries().filter { !$0.hasPrefix(".") }.isEmpty)
         #expect(throws: FileFailure.self) { try RecordDirectory.prepare("/proc/nothing/here") }
         #expect(throws: FileFailure.self) { try RecordDirectory.prepare("/etc/passwd") }
-        #expect(try SystemFreeSpace().freeBytes(at: temporary.path) > 0)
+        #expect(try SystemFreeSpace().space(at: temporary.path).free > 0)
+    }
+
+    @Test func `A directory is known again by its mark, and one mark is enough`() throws {
+        let first = try RecordDirectory.prepare(temporary.path)
+        let mark = try #require(first.mark)
+        #expect(try RecordDirectory.prepare(temporary.path).mark == mark)
+        #expect(temporary.all == [mark])
     }
 }

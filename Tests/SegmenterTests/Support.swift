@@ -19,7 +19,10 @@ final class TemporaryDirectory: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    var files: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+    /// The names of what is in it, without hidden ones.
+    var files: [String] { all.filter { !$0.hasPrefix(".") } }
+    /// The names of all that is in it.
+    var all: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
     func path(_ name: String) -> String { "\(path)/\(name)" }
 }
 
@@ -131,4 +134,26 @@ struct Recording {
     }
 
     var finished: [String] { directory.files.filter { $0.hasSuffix(".mp4") }.map(directory.path) }
+}
+
+/// Keeps log lines.
+final class LogLines: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var all: [String] { lines.withLock { $0 } }
+
+    var logger: Logger { Logger(label: "test") { [self] _ in Handler(lines: self) } }
+
+    private struct Handler: LogHandler {
+        let lines: LogLines
+        var logLevel = Logger.Level.info
+        var metadata: Logger.Metadata = [:]
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { lines.lines.withLock { $0.append("\(event.message)") } }
+    }
 }

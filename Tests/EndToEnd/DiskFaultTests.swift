@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+extension Serial {
+    /// What happens to disks and to what is mounted on them. Each time the stream loses nothing, and recording goes on
+    /// by itself when the cause is gone.
+    @Suite("Disk faults", .enabled(if: LoopDisk.isPossible, "only root can mount loop devices, where it may at all"))
+    struct DiskFaultTests {
+        /// A run that records to `path` and is live.
+        private struct Run {
+            let relay: RelayProcess
+            let server: RTMPServer
+            let set: RecordingSet
+
+            init(recordingTo path: String, _ arguments: [String] = []) async throws {
+                set = RecordingSet(directory: path)
+                server = try await RTMPServer.running()
+                relay = try RelayProcess(
+                    Shape.small + ["--segment", "2s", "--expect", "1s", "--disk-reserve", "100kB", "--record", path]
+                        + ["--rtmp", server.url()] + arguments)
+                let files = set
+                try await eventually("a file is finished", within: .seconds(20)) { !files.finished.isEmpty }
+            }
+
+            /// How often a file was begun.
+            var openings: Int { relay.process.errors.components(separatedBy: "segment opened").count - 1 }
+
+            /// Waits until another file is begun.
+            func resumes(after openings: Int) async throws {
+                try await eventually("recording goes on", within: .seconds(5)) { self.openings > openings }
+            }
+
+            /// Lets it record some more, ends it, and compares the recording with the stream and with the log's gaps.
+            func check(gaps: ClosedRange<Int>) async throws {
+                let before = set.finished.count
+                try await eventually("more is recorded", within: .seconds(15)) { set.finished.count >= before + 2 }
+                let result = try await relay.end(by: SIGINT, within: .seconds(10))
+                #expect(result.ending == .exited(0), "\(result.log)")
+                #expect(set.open.isEmpty, "\(set.open) \(result.log)")
+                let stream = try await DecodedFrames(try await server.recording())
+                #expect(stream.breaks.isEmpty)
+                #expect(stream.counters.first == 0)
+                for path in set.finished { #expect(try await Probe.complaints(path).isEmpty, "\(path)") }
+                let recorded = try await set.counters().compactMap(\.self)
+                #expect(Set(recorded).count == recorded.count, "a picture is recorded twice")
+                #expect(recorded.last == stream.counters.last)
+                let missing = Set(stream.counters.compactMap(\.self)).subtracting(recorded).sorted()
+                let lines = GapLine.all(in: result.log)
+                #expect(gaps.contains(lines.count), "\(result.log)")
+                #expect(missing.count == lines.reduce(0) { $0 + $1.frames }, "\(missing.count): \(lines)")
+                // Picture n is shown at n / 30 s.
+                let inGaps = missing.filter { number in
+                    lines.contains { ($0.from..<$0.to).contains(Int64(number) * 1_000_000_000 / 30 + 1000) }
+                }
+                #expect(inGaps == missing, "\(lines)")
+                for line in lines {
+                    let first = missing.first { Int64($0) * 1_000_000_000 / 30 + 1000 >= line.from }
+                    #expect(first.map { Int64($0) * 1_000_000_000 / 30 - line.from }.map(abs) ?? .max < 1000, "\(line)")
+                    #expect(missing.contains(UInt32((line.to + 1000) * 30 / 1_000_000_000) - 1), "\(line)")
+                }
+            }
+        }
+
+        @Test("A directory that is removed is used again when somebody makes it again")
+        func directoryRemoved() async throws {
+            let disk = try await SmallDisk(megabytes: 50)
+            let path = "\(disk.path)/recordings"
+            let trial = try await Run(recordingTo: path)
+            try FileManager.default.removeItem(atPath: path)
+            try await trial.relay.says("storage stopped the recording", within: .seconds(5))
+            #expect(!FileManager.default.fileExists(atPath: path))
+            let openings = trial.openings
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            try await trial.resumes(after: openings)
+            // What was recorded before is gone with the directory: only the new files can be compared.
+            let result = try await trial.relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(GapLine.all(in: result.log).count == 1)
+            let stream = try await DecodedFrames(try await trial.server.recording())
+            #expect(stream.breaks.isEmpty && stream.counters.first == 0)
+            let recorded = try await trial.set.counters()
+            #expect(DecodedFrames.breaks(in: recorded).isEmpty && recorded.last == stream.counters.last)
+            let gap = try #require(GapLine.all(in: result.log).first)
+            #expect(try #require(recorded.first ?? nil) == UInt32((gap.to + 1000) * 30 / 1_000_000_000))
+        }
+
+        @Test("A disk that is unmounted is not replaced by what is under it, and is used again when it is back")
+        func unmounted() async throws {
+            let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync")
+            let trial = try await Run(recordingTo: disk.path)
+            let device = try disk.device
+            try await disk.unmount()
+            try await trial.relay.says("another file system is mounted there, or none", within: .seconds(5))
+            // Somebody makes another disk of it meanwhile, which is none of ours either.
+            #expect(mount("tmpfs", disk.path, "tmpfs", 0, "size=20m") == 0)
+            try await Task.sleep(for: .seconds(3))
+            #expect(fileNames(in: disk.path).isEmpty)
+            try await eventually("the other disk is unmounted", within: .seconds(5)) { umount2(disk.path, 0) == 0 }
+            #expect(fileNames(in: disk.path).isEmpty)
+            // When it comes back, its device has another number, because a third one has taken that.
+            try await eventually("the device is free", within: .seconds(5)) {
+                !FileManager.default.fileExists(atPath: "/sys/block/\(device)/loop/backing_file")
+            }
+            let third = try await LoopDisk.ext4(megabytes: 10, memory: 20, options: "sync")
+            let openings = trial.openings
+            try await disk.mount()
+            #expect(try disk.device != device)
+            try await trial.resumes(after: openings)
+            try await trial.check(gaps: 1...1)
+            withExtendedLifetime(third) {}
+        }
+
+        @Test("A file system that becomes read-only is let go of, and is used again when it has been mended")
+        func becomesReadOnly() async throws {
+            let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync,errors=remount-ro")
+            let trial = try await Run(recordingTo: disk.path)
+            let trigger = "/sys/fs/ext4/\(try disk.device)/trigger_fs_error"
+            try Data("a test".utf8).write(to: URL(fileURLWithPath: trigger))
+            try await trial.relay.says("Read-only file system", within: .seconds(5))
+            // Nothing is held open on it, so it can be taken away and mended.
+            try await eventually("the disk can be unmounted", within: .seconds(5)) { umount2(disk.path, 0) == 0 }
+            let openings = trial.openings
+            try await disk.mount()
+            try await trial.resumes(after: openings)
+            try await trial.check(gaps: 1...1)
+        }
+
+        /// Without `sync` the failure takes with it what the system had not written yet: that is a gap as well.
+        @Test(
+            "A disk that answers every call with an I/O error is let go of, and is used again when it works",
+            arguments: [("sync", 1...1), ("commit=1", 1...2)])
+        func inputOutputError(options: String, gaps: ClosedRange<Int>) async throws {
+            let disk = try await LoopDisk(
+                megabytes: 100, memory: 60, make: ["mkfs.ext4", "-q"], options: options)
+            let trial = try await Run(recordingTo: disk.path)
+            try disk.fail()
+            try await trial.relay.says("Input/output error", within: .seconds(5))
+            try await eventually("the disk can be unmounted", within: .seconds(5)) { umount2(disk.path, 0) == 0 }
+            let openings = trial.openings
+            try await disk.mount()
+            try await trial.resumes(after: openings)
+            try await trial.check(gaps: gaps)
+        }
+
+        @Test("A disk that promised more room than it has is used again when there is room behind it")
+        func thinlyProvisioned() async throws {
+            let disk = try await LoopDisk.ext4(megabytes: 300, memory: 60, options: "sync,errors=continue")
+            let trial = try await Run(recordingTo: disk.path)
+            // The memory for its blocks is full, which the file system on top does not know.
+            let ballast = "\(disk.memoryPath)/ballast"
+            let filling = try ChildProcess("dd", ["if=/dev/zero", "of=\(ballast)", "bs=64k"])
+            try await filling.ending(within: .seconds(20))
+            try await trial.relay.says("No space left on device", within: .seconds(10))
+            // Long enough to try in vain.
+            try await Task.sleep(for: .seconds(2))
+            let openings = trial.openings
+            try FileManager.default.removeItem(atPath: ballast)
+            try await trial.resumes(after: openings)
+            try await trial.check(gaps: 1...1)
+        }
+
+        @Test(
+            "A quota that is used up is like a full disk",
+            .enabled(if: (try? Tools.path(of: "mkfs.btrfs")) != nil, "mkfs.btrfs is not installed"))
+        func quota() async throws {
+            let disk = try await LoopDisk(
+                megabytes: 150, memory: 150, make: ["mkfs.btrfs", "-q"], options: "commit=300")
+            let path = "\(disk.path)/recordings"
+            try await run("btrfs", ["quota", "enable", disk.path])
+            try await run("btrfs", ["subvolume", "create", path])
+            try await run("btrfs", ["qgroup", "limit", "700K", path])
+            let trial = try await Run(recordingTo: path)
+            try await trial.relay.says("Disk quota exceeded", within: .seconds(40))
+            try await Task.sleep(for: .seconds(2))
+            let openings = trial.openings
+            try await run("btrfs", ["qgroup", "limit", "none", path])
+            try await trial.resumes(after: openings)
+            try await trial.check(gaps: 1...1)
+        }
+
+        @Test("A disk that hangs for ten seconds costs no picture")
+        func hangs() async throws {
+            let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync")
+            let trial = try await Run(recordingTo: disk.path)
+            try await run("fsfreeze", ["--freeze", disk.path])
+            let thaw = Thaw(path: disk.path)
+            try await Task.sleep(for: .seconds(10))
+            thaw.now()
+            try await trial.check(gaps: 0...0)
+        }
+    }
+}
+
+/// Lets a frozen file system go on, also when a test fails: until then nothing that waits for it can end.
+private final class Thaw: Sendable {
+    private let path: String
+
+    init(path: String) { self.path = path }
+
+    func now() {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["fsfreeze", "--unfreeze", path]
+        process.standardError = FileHandle.nullDevice
+        try? process.run()
+        process.waitUntilExit()
+    }
+
+    deinit { now() }
+}

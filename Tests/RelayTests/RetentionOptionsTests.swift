@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Segmenter
+import Testing
+
+@testable import Relay
+
+@Suite("Retention options")
+struct RetentionOptionsTests {
+    private func rules(_ flags: String) throws -> RetentionRules? {
+        let arguments = ["--record", "dir"] + flags.split(separator: " ").map(String.init)
+        return try RelayCommand.parse(arguments).channelConfiguration().recording?.retention
+    }
+
+    @Test("Nothing is deleted unless it is asked for")
+    func none() throws { #expect(try rules("") == nil) }
+
+    @Test("Each limit stands for itself; an hour is the least age of all")
+    func limits() throws {
+        #expect(try rules("--keep 72h") == RetentionRules(maximumAge: .seconds(72 * 3600)))
+        #expect(try rules("--keep-size 500GB") == RetentionRules(maximumBytes: 500_000_000_000))
+        #expect(try rules("--keep-free 10%") == RetentionRules(minimumFree: .percent(10)))
+        #expect(
+            try rules("--keep-free 50GB --keep-min 0s")
+                == RetentionRules(minimumFree: .bytes(50_000_000_000), minimumAge: .zero))
+    }
+
+    @Test(
+        "Flags that do nothing are refused",
+        arguments: [
+            ["--record", "d", "--keep-min", "2h"], ["--keep", "72h"],
+            ["--record", "d", "--keep", "72h", "--record-name", "{start}"],
+        ])
+    func useless(flags: [String]) {
+        let arguments = flags + ["--rtmp", "rtmp://localhost/live/key"]
+        #expect(throws: (any Error).self) { try RelayCommand.parse(arguments) }
+    }
+
+    @Test("Contradictions are one sentence each")
+    func contradictions() {
+        let budget = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .zero)
+        func text(
+            _ rules: RetentionRules, _ length: SegmentLength = .duration(.seconds(1800)), capacity: Int64? = 1 << 40
+        ) -> String? { rules.contradiction(length: length, budget: budget, capacity: capacity) }
+        #expect(text(.init(maximumAge: .seconds(10)))?.contains("shorter than one file (about 30m)") == true)
+        #expect(text(.init(maximumAge: .seconds(10), minimumAge: .zero), .bytes(1 << 30))?.contains("one file") == true)
+        #expect(text(.init(maximumAge: .seconds(1800)))?.contains("--keep-min 1h") == true)
+        #expect(text(.init(maximumBytes: 1_000_000_000))?.contains("less than one file (about 1.8 GB)") == true)
+        #expect(text(.init(maximumBytes: 1_000_000_000), .bytes(2_000_000_000))?.contains("2.0 GB") == true)
+        #expect(text(.init(minimumFree: .bytes(1 << 41)))?.contains("more than the disk holds") == true)
+        #expect(text(.init(maximumAge: .seconds(7200), maximumBytes: 2_000_000_000, minimumFree: .percent(10))) == nil)
+        #expect(text(.init(minimumFree: .bytes(1 << 41)), capacity: nil) == nil)
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Segmenter
+
+@Suite struct RetentionPolicyTests {
+    private static let now = UTCTime(milliseconds: 1_800_000_000_000)
+    private static let hour: Int64 = 3_600_000
+
+    /// Files of 1 GB, one each hour; the last is being written.
+    private func files(_ count: Int) -> [StoredSegment] {
+        (1...count).map { number in
+            StoredSegment(
+                fileName: "file-\(number)", sequence: number, bytes: 1_000_000_000,
+                ended: UTCTime(milliseconds: Self.now.milliseconds - Int64(count - number) * Self.hour),
+                isFinished: number < count)
+        }
+    }
+
+    private func plan(
+        _ rules: RetentionRules, _ segments: [StoredSegment], free: Int64? = nil,
+        mayDelete: (StoredSegment) -> Bool = { _ in true }
+    ) -> RetentionPolicy.Plan {
+        var policy = RetentionPolicy(rules: rules, leastFree: 5_000_000_000)
+        let space = free.map { DiskSpace(free: $0, capacity: 1_000_000_000_000) }
+        return policy.plan(.init(segments: segments, wallClock: Self.now, now: 0, space: space), mayDelete: mayDelete)
+    }
+
+    private func names(_ plan: RetentionPolicy.Plan) -> [String] { plan.deletions.map(\.segment.fileName) }
+
+    @Test func `Files older than --keep go, the oldest first`() {
+        let plan = plan(.init(maximumAge: .seconds(6 * 3600)), files(10))
+        #expect(names(plan) == ["file-1", "file-2", "file-3"])
+        #expect(plan.deletions.allSatisfy { $0.rule == .age })
+        #expect(plan.problem == nil && plan.reclaimableBytes == 0)
+    }
+
+    @Test func `The oldest go until all files, the open one too, take no more than --keep-size`() {
+        let plan = plan(.init(maximumBytes: 7_500_000_000), files(10))
+        #expect(names(plan) == ["file-1", "file-2", "file-3"])
+        #expect(plan.deletions.allSatisfy { $0.rule == .size })
+    }
+
+    @Test func `Both limits together delete what the stricter one asks for`() {
+        let plan = plan(.init(maximumAge: .seconds(7 * 3600), maximumBytes: 6_000_000_000), files(10))
+        #expect(plan.deletions.map(\.rule) == [.age, .age, .size, .size])
+    }
+
+    @Test func `No file younger than --keep-min goes, and that is said`() {
+        let rules = RetentionRules(maximumBytes: 1_000_000_000, minimumAge: .seconds(4 * 3600))
+        let plan = plan(rules, files(10))
+        #expect(names(plan) == ["file-1", "file-2", "file-3", "file-4", "file-5", "file-6"])
+        #expect(plan.problem?.contains("a total of 1.0 GB cannot be kept") == true)
+        let future = files(10).map { file in
+            var file = file
+            file.ended.milliseconds += 100 * Self.hour
+            return file
+        }
+        #expect(self.plan(rules, future).deletions.isEmpty)
+    }
+
+    @Test func `A file that waits for its upload stays, and the next oldest goes`() {
+        let plan = plan(.init(maximumBytes: 8_000_000_000), files(10)) { $0.sequence != 1 }
+        #expect(names(plan) == ["file-2", "file-3"])
+        #expect(plan.heldFiles == 1)
+        let all = self.plan(.init(maximumBytes: 8_000_000_000), files(10)) { _ in false }
+        #expect(all.deletions.isEmpty && all.heldFiles == 9 && all.problem?.contains("still needed") == true)
+    }
+
+    @Test func `The open file stays whatever is asked for`() {
+        var open = files(1)
+        open[0].ended.milliseconds -= Self.hour
+        #expect(plan(.init(maximumAge: .seconds(1), minimumAge: .zero), open).deletions.isEmpty)
+    }
+
+    @Test func `Free space is made file by file, and what could still go is counted`() {
+        let rules = RetentionRules(minimumFree: .percent(10))
+        let plan = plan(rules, files(10), free: 97_500_000_000)
+        #expect(names(plan) == ["file-1"], "more only when it is seen that it helps")
+        #expect(plan.deletions.first?.rule == .free)
+        #expect(plan.reclaimableBytes == 8_000_000_000)
+        #expect(self.plan(rules, files(10), free: 100_000_000_000).deletions.isEmpty)
+        // The guard's own reserve counts even where less was asked for.
+        #expect(names(self.plan(.init(minimumFree: .bytes(1)), files(10), free: 4_999_999_999)) == ["file-1"])
+    }
+
+    @Test func `Small files go many at a time`() {
+        let small = files(300).map { file in
+            var file = file
+            file.bytes = 4 << 20
+            return file
+        }
+        #expect(plan(.init(minimumFree: .percent(50)), small, free: 0).deletions.count == 64)
+        #expect(plan(.init(maximumAge: .seconds(3600)), small).deletions.count == 100)
+    }
+
+    @Test func `Deleting that frees nothing ends`() {
+        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0)
+        var left = files(50)
+        let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
+        var deleted = 0
+        var problem: String?
+        for second in Int64(0)..<600 {
+            let now = second * 1_000_000_000
+            guard policy.wantsRoom(space, now: now) || second % 60 == 59 else { continue }
+            let wall = UTCTime(milliseconds: Self.now.milliseconds + second * 1000)
+            let plan = policy.plan(.init(segments: left, wallClock: wall, now: now, space: space)) { _ in true }
+            problem = plan.problem
+            deleted += plan.deletions.count
+            left.removeFirst(plan.deletions.count)
+            if !plan.deletions.isEmpty { policy.deleted(1_000_000_000, from: space, now: now) }
+        }
+        #expect(deleted == 3)
+        #expect(problem?.contains("snapshots") == true)
+        // When there is room again, for whatever reason, all begins anew.
+        let helped = policy.wantsRoom(
+            DiskSpace(free: 200_000_000_000, capacity: 1_000_000_000_000), now: 600_000_000_000)
+        #expect(!helped)
+        let again = policy.wantsRoom(space, now: 601_000_000_000)
+        #expect(again)
+    }
+
+    @Test func `Deleting that helps goes on until the goal is reached`() {
+        var policy = RetentionPolicy(rules: .init(minimumFree: .bytes(10_000_000_000)), leastFree: 0)
+        var left = files(50)
+        var free: Int64 = 5_000_000_000
+        for second in Int64(0)..<20 {
+            let now = second * 1_000_000_000
+            let space = DiskSpace(free: free, capacity: 1_000_000_000_000)
+            guard policy.wantsRoom(space, now: now) else { continue }
+            let plan = policy.plan(.init(segments: left, wallClock: Self.now, now: 0, space: space)) { _ in true }
+            left.removeFirst(plan.deletions.count)
+            free += Int64(plan.deletions.count) * 1_000_000_000
+            policy.deleted(Int64(plan.deletions.count) * 1_000_000_000, from: space, now: now)
+        }
+        #expect(free == 10_000_000_000)
+    }
+
+    @Test func `A wall clock that was set deletes nothing until no young file can look old`() {
+        var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(2 * 3600)), leastFree: 0)
+        func deletions(second: Int64, ahead: Int64) -> Int {
+            let wall = UTCTime(milliseconds: Self.now.milliseconds + second * 1000 + ahead)
+            return policy.plan(.init(segments: files(3), wallClock: wall, now: second * 1_000_000_000)) { _ in true }
+                .deletions.count
+        }
+        #expect(deletions(second: 0, ahead: 0) == 0)
+        #expect(deletions(second: 60, ahead: 1000 * Self.hour) == 0)
+        #expect(deletions(second: 3600, ahead: 1000 * Self.hour) == 0)
+        #expect(deletions(second: 3661, ahead: 1000 * Self.hour) == 2)
+    }
+
+    @Test func `Free space is a part of the disk or a size`() throws {
+        #expect(try FreeSpaceGoal(parsing: "10%") == .percent(10))
+        #expect(try FreeSpaceGoal(parsing: "50GB") == .bytes(50_000_000_000))
+        for wrong in ["", "%", "0%", "91%", "-5%", "ten", "10 percent"] {
+            #expect(throws: TextFailure.self) { try FreeSpaceGoal(parsing: wrong) }
+        }
+        #expect(FreeSpaceGoal.percent(10).bytes(of: 1000) == 100)
+    }
+}

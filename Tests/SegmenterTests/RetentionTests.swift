@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import Synchronization
+import Testing
+
+@testable import Segmenter
+
+/// A disk of which as much is free as a test says.
+private final class GivenSpace: FreeSpaceProbe {
+    let free: Mutex<Int64>
+    init(free: Int64) { self.free = Mutex(free) }
+    func space(at path: String) throws(FileFailure) -> DiskSpace {
+        DiskSpace(free: free.withLock { $0 }, capacity: 1_000_000)
+    }
+}
+
+/// Needs the files of these names, and notes what is deleted.
+private final class Upload: RetentionVeto, RecordingObserver {
+    let waiting = Mutex<Set<String>>([])
+    let deleted = Mutex<[String]>([])
+    func mayDelete(_ fileName: String) -> Bool { !waiting.withLock { $0.contains(fileName) } }
+    func segmentFinished(_ record: SegmentRecord) {}
+    func segmentRecovered(fileName: String) {}
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+    func segmentDeleted(fileName: String) { deleted.withLock { $0.append(fileName) } }
+}
+
+@Suite struct RetentionTests {
+    private static let rate = FrameRate(25)
+    private static let now = UTCTime.now
+    private let temporary: TemporaryDirectory
+    private let clock = ManualClock()
+    private let disk = GivenSpace(free: 1_000_000)
+    private let upload = Upload()
+
+    /// Five recorded files, each an hour older than the next; the newest ended an hour ago.
+    init() throws {
+        temporary = try TemporaryDirectory()
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(1)), directory: temporary)
+        recording.feed(syntheticProgram(rate: Self.rate, frames: 125, isKeyframe: { $0 % 25 == 0 }))
+        recording.finish()
+        for (index, path) in recording.finished.enumerated() { try age(path, hours: 5 - index) }
+    }
+
+    private func age(_ path: String, hours: Int) throws {
+        let date = Date(timeIntervalSinceNow: -3600 * Double(hours) - 60)
+        try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
+    }
+
+    private var files: [String] { temporary.files.filter { $0.hasSuffix(".mp4") } }
+
+    private func make(_ rules: RetentionRules, logger: LogLines = LogLines()) throws -> Retention {
+        Retention(
+            directory: try .prepare(temporary.path), channel: "test", rules: rules, leastFree: 0, vetoes: [upload],
+            observers: [upload], probe: disk, clock: clock,
+            wallClock: { [clock] in UTCTime(milliseconds: Self.now.milliseconds + clock.now / 1_000_000) },
+            logger: logger.logger)
+    }
+
+    @Test func `Old files are deleted, and it is told and counted`() throws {
+        let (lines, all) = (LogLines(), files)
+        #expect(all.count == 5)
+        upload.waiting.withLock { $0 = [all[0]] }
+        let retention = try make(.init(maximumAge: .seconds(3 * 3600)), logger: lines)
+        retention.check()
+        #expect(files == [all[0]] + all[3...])
+        #expect(upload.deleted.withLock { $0 } == [all[1], all[2]])
+        #expect(lines.all.filter { $0.contains("segment deleted: older than 3h") }.count == 2)
+        let status = retention.status
+        #expect(status.files == 3 && status.deletedFiles == 2 && status.heldFiles == 1)
+        #expect(status.deletedBytes == retention.balance.deletedBytes && status.deletedBytes > 1000)
+        // The upload is done: it goes with the next look at the directory.
+        upload.waiting.withLock { $0 = [] }
+        retention.check()
+        #expect(files.count == 3)
+        clock.advance(by: .seconds(60))
+        retention.check()
+        #expect(files.count == 2)
+    }
+
+    @Test func `Only whole files of this channel and this program go`() throws {
+        let model = files[0]
+        let others = [
+            model.replacingOccurrences(of: "test_", with: "other_"), model + ".part",
+            model.replacingOccurrences(of: ".mp4", with: ".broken"), "notes.mp4", "test_1.mp4",
+        ]
+        for name in others {
+            try FileManager.default.copyItem(atPath: temporary.path(model), toPath: temporary.path(name))
+            try age(temporary.path(name), hours: 100)
+        }
+        let foreign = model.replacingOccurrences(of: "_000001", with: "_900001")
+        let text = Data("something else entirely, of some length".utf8)
+        try text.write(to: URL(fileURLWithPath: temporary.path(foreign)))
+        try age(temporary.path(foreign), hours: 100)
+        let link = model.replacingOccurrences(of: "_000001", with: "_900002")
+        try FileManager.default.createSymbolicLink(
+            atPath: temporary.path(link), withDestinationPath: temporary.path("notes.mp4"))
+        let lines = LogLines()
+        let retention = try make(.init(maximumAge: .seconds(1), minimumAge: .zero), logger: lines)
+        retention.check()
+        clock.advance(by: .seconds(30))
+        retention.segmentRecovered(fileName: "")
+        retention.check()
+        #expect(Set(temporary.files) == Set(others + [foreign, link]))
+        #expect(lines.all.filter { $0.contains("none of this program") }.count == 1, "\(lines.all)")
+    }
+
+    @Test func `Free space is looked at each second, and files go one after the other until there is enough`() throws {
+        let retention = try make(.init(minimumFree: .percent(20)))
+        retention.check()
+        #expect(files.count == 5)
+        #expect(retention.balance.reclaimableBytes == retention.status.bytes)
+        let attributes = try FileManager.default.attributesOfItem(atPath: temporary.path(files[0]))
+        let first = try #require(attributes[.size] as? Int)
+        disk.free.withLock { $0 = Int64(200_000 - first - 1) }
+        retention.check()
+        #expect(files.count == 3)
+        // That it helped is not seen yet.
+        retention.check()
+        #expect(files.count == 3)
+    }
+
+    @Test func `A directory that is not the one any more is not looked into`() throws {
+        let lines = LogLines()
+        let retention = try make(.init(maximumAge: .seconds(3600), minimumAge: .zero), logger: lines)
+        let away = temporary.path + "-away"
+        try FileManager.default.moveItem(atPath: temporary.path, toPath: away)
+        retention.check()
+        retention.check()
+        #expect(lines.all.count == 1 && lines.all.first?.contains("No such file") == true, "\(lines.all)")
+        try FileManager.default.moveItem(atPath: away, toPath: temporary.path)
+        retention.check()
+        #expect(files.isEmpty)
+    }
+
+    @Test func `Files in directories of a day go too, and so do transport streams, if they are ours`() throws {
+        let directory = try TemporaryDirectory()
+        let template = try NameTemplate(parsing: "%Y-%m-%d/{channel}_{sequence}")
+        let target = try RecordDirectory.prepare(directory.path, template: template)
+        let source = try FLVFile.generate(in: try TemporaryDirectory(), rate: Self.rate, seconds: 3)
+        var configuration = RecorderConfiguration(
+            directory: target, channel: "test", length: .duration(.seconds(1)))
+        for format in [RecordFormat.hybrid, .ts] {
+            configuration.format = format
+            let recording = Recording(
+                directory: directory,
+                recorder: Recorder(
+                    configuration: configuration, description: source.description, keyframes: KeyframeSpy(),
+                    logger: quiet))
+            recording.record(source.packets)
+        }
+        let files = try target.segments(of: "test").map(\.fileName)
+        #expect(Set(files.map { String($0.suffix(3)) }) == ["mp4", ".ts"])
+        let foreign = String(files[0].prefix(11)) + "test_000100.ts"
+        try Data(repeating: 0x47, count: 1880).write(to: URL(fileURLWithPath: directory.path(foreign)))
+        for name in files + [foreign] { try age(directory.path(name), hours: 2) }
+        let retention = Retention(
+            directory: target, channel: "test", rules: RetentionRules(maximumAge: .seconds(3600)), leastFree: 0,
+            observers: [upload], logger: quiet)
+        retention.check()
+        #expect(try target.segments(of: "test").map(\.fileName) == [foreign])
+        #expect(upload.deleted.withLock { $0 } == files)
+    }
+}
