@@ -43,6 +43,14 @@ package final class FileDescriptor: Sendable {
     /// Takes the advisory lock that keeps recovery away; false if another process or descriptor holds it.
     func lock() -> Bool { flock(number, LOCK_EX | LOCK_NB) == 0 }
 
+    /// Locks a file that was just created; false if somebody else has locked or renamed it in between. A file system
+    /// without locks still records.
+    func claim() -> Bool {
+        guard flock(number, LOCK_EX | LOCK_NB) == 0 else { return errno != EWOULDBLOCK }
+        var (named, own) = (stat(), stat())
+        return stat(path, &named) == 0 && fstat(number, &own) == 0 && named.st_ino == own.st_ino
+    }
+
     /// Gives the lock back, also while somebody else still uses this descriptor.
     func unlock() { flock(number, LOCK_UN) }
 

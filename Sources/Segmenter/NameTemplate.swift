@@ -2,8 +2,8 @@
 
 internal import Glibc
 
-/// What the files of a recording are called: a path below the record directory, without extension, in which fields stand
-/// for what differs from file to file.
+/// What the files of a recording are called: a path below the record directory, without extension, in which fields
+/// stand for what differs from file to file.
 public struct NameTemplate: Sendable, Hashable {
     /// One piece of the path.
     enum Part: Hashable, Sendable {

@@ -38,8 +38,8 @@ public enum SyncPolicy: Sendable, Hashable {
         default:
             guard let duration = try? DurationText(parsing: text).duration, duration >= .seconds(1) else {
                 throw TextFailure(
-                    "\"\(text)\" is no time to synchronise; write fragment, segment, never, or a length of time such as 10s."
-                )
+                    "\"\(text)\" is no time to synchronise; "
+                        + "write fragment, segment, never, or a length of time such as 10s.")
             }
             self = .every(duration)
         }

@@ -67,8 +67,9 @@ final class SegmentFile {
         case .ts: container = try TransportStreamContainer(settings, path: path)
         }
         descriptor = try FileDescriptor.create(path)
-        // The lock keeps another process's recovery away; a file system without locks still records.
-        _ = descriptor.lock()
+        // The lock keeps recovery away, here and in other processes. Recovery may have been quicker, and have set the
+        // empty file aside: another name is taken then.
+        guard descriptor.claim() else { throw FileFailure("create", path, code: EEXIST) }
         try writeHead()
     }
 

@@ -29,7 +29,8 @@ struct TransportStreamContainer: SegmentContainer {
         let video = settings.description.video
         shift = 90_000 + video.format.frameRate.timeBase.rescale(video.reorderDepth, to: .mpegTS)
         var options = Muxer.Options(format: "mpegts")
-        // One frame of sound in a PES packet, so that none waits for more and each has its own time; tables every 100 ms.
+        // One frame of sound in a PES packet, so that none waits for more and each has its own time; tables every
+        // 100 ms.
         options.values = [
             "pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20", "mpegts_flags": "initial_discontinuity",
         ]

@@ -53,6 +53,7 @@ private final class Witness: RecordingObserver {
         recording.recorder.resume()
         feed(packets[back...])
         recording.finish()
+        #expect(recording.recorder.status.lastError == nil, "\(directory.files)")
         let gap = try #require(witness.gaps.first)
         #expect(witness.gaps.count == 1 && gap.reason == "no room")
         let records = witness.records

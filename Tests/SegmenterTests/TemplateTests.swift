@@ -97,8 +97,13 @@ import Testing
         let recorder = Recorder(
             configuration: configuration, description: description(rate: FrameRate(25)), keyframes: KeyframeSpy(),
             wallClock: { UTCTime(milliseconds: 1_795_269_790_000) }, logger: quiet)
-        let packets = syntheticProgram(rate: FrameRate(25), frames: 250, isKeyframe: { $0 % 25 == 0 })
-        Recording(directory: directory, recorder: recorder).record(packets)
+        let recording = Recording(directory: directory, recorder: recorder)
+        // One at a time: dates are reckoned with what waits in the queue.
+        for packet in syntheticProgram(rate: FrameRate(25), frames: 250, isKeyframe: { $0 % 25 == 0 }) {
+            recording.feed([packet])
+            recorder.settle()
+        }
+        recording.finish()
         #expect(directory.files.count == 10)
         #expect(directory.files.contains { $0.hasSuffix("-1.mp4") })
         #expect(recorder.status.framesWritten == 250 && recorder.status.gapCount == 0)
