@@ -28,7 +28,8 @@ public protocol OutputAttempt: AnyObject, Sendable {
     func start()
     /// The queue may be read from now on.
     func goLive()
-    /// The queue has something new. Called by the publishing thread after each picture, and once more at the end.
+    /// The queue has something new. Called by the publishing thread after each picture, and once more at the end, while
+    /// the output's lock is held: nothing may be reported from within.
     func wake()
     /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not
     /// happened by `deadline` (monotonic nanoseconds) is left to ``abandon()``.

@@ -87,6 +87,9 @@ extension Channel {
         let outputs = OutputSet(
             hub: hub, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
         for (output, name) in zip(configuration.outputs, configuration.outputNames) {
+            if output.address.isUnverified || output.backup?.isUnverified == true {
+                logger.warning("\(name): tls=insecure: nobody knows who receives this stream")
+            }
             do throws(OutputSetError) {
                 try outputs.add(output.definition(name: name, pool: pool))
             } catch {

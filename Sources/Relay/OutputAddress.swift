@@ -10,14 +10,16 @@ enum OutputAddress {
     case udp(UDPURL)
     case hls(HLSLocation, HLSOptions)
 
-    /// The address in `text`. Each of `options` must be one of its protocol's.
-    init(_ text: String, options: [String: String]) throws(OutputSpecificationError) {
+    /// The address in `text`. Each of `options` must be one of its protocol's; `standard` is for what they leave open.
+    init(
+        _ text: String, options: [String: String], standard: RTMPTransport = RTMPTransport()
+    ) throws(OutputSpecificationError) {
         var options = options
         do {
             switch Self.scheme(of: text) {
             case "rtmp":
                 let url = try RTMPURL(text)
-                self = .rtmp(url, try RTMPTransport(taking: &options, isSecure: url.isSecure))
+                self = .rtmp(url, try RTMPTransport(taking: &options, standard: standard, isSecure: url.isSecure))
             case "srt": self = .srt(try SRTURL(text))
             case "udp": self = .udp(try UDPURL(text))
             case "hls":
@@ -42,6 +44,11 @@ enum OutputAddress {
         case .udp: "udp"
         case .hls: "hls"
         }
+    }
+
+    /// Whether nobody knows who is at the other end of the encrypted connection.
+    var isUnverified: Bool {
+        if case .rtmp(let url, let transport) = self { url.isSecure && transport.tls == .insecure } else { false }
     }
 
     /// The target at this address for the output `name`.

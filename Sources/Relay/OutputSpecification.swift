@@ -26,8 +26,11 @@ struct OutputSpecification {
     var limits = QueueLimits.live
     var retry = RetryPolicy()
 
-    /// The output in `specification`; where `schemes` are given, its address must have one of them.
-    init(_ specification: String, schemes: [String] = []) throws(OutputSpecificationError) {
+    /// The output in `specification`; where `schemes` are given, its address must have one of them. `standard` is how RTMP
+    /// outputs reach their servers unless their options say otherwise.
+    init(
+        _ specification: String, schemes: [String] = [], standard: RTMPTransport = RTMPTransport()
+    ) throws(OutputSpecificationError) {
         let (text, fragment) = Self.split(specification)
         self.text = text
         var options = try Self.options(fragment)
@@ -48,7 +51,7 @@ struct OutputSpecification {
             self.retry.primaryInterval = try Self.duration(
                 interval, of: "primary-check", in: .seconds(1)...(.seconds(3600)))
         }
-        address = try OutputAddress(text, options: options)
+        address = try OutputAddress(text, options: options, standard: standard)
         if !schemes.isEmpty, !schemes.contains(address.scheme) {
             throw OutputSpecificationError("The address must begin with \(schemes.joined(separator: ":// or "))://.")
         }
@@ -56,7 +59,7 @@ struct OutputSpecification {
             // What the options say of the protocol holds for both addresses, where the protocol is the same.
             let isSame = OutputAddress.scheme(of: backup) == address.scheme
             do throws(OutputSpecificationError) {
-                self.backup = try OutputAddress(backup, options: isSame ? options : [:])
+                self.backup = try OutputAddress(backup, options: isSame ? options : [:], standard: standard)
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
