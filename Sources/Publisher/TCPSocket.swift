@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CSRT  // brings the whole of linger, which the Glibc module lacks
 internal import FanOut
 internal import Glibc
 internal import Media
