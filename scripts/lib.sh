@@ -82,6 +82,7 @@ missing_packages() {
         [[ "$package" == ffmpeg ]] && command -v ffmpeg ffprobe >/dev/null && continue
         [[ "$package" == python3 ]] && command -v python3 >/dev/null && continue
         [[ "$package" == pkg-config ]] && command -v pkg-config >/dev/null && continue
+        [[ "$package" == python3 ]] && command -v python3 >/dev/null && continue
         printf '%s\n' "$package"
     done
 }

@@ -159,7 +159,7 @@ extension OutputSupervisor {
             state.withLock { lanes in
                 if lanes.current?.number == number { lanes.current?.step = step }
             }
-        case .notice(let text): logger.info("server says: \(text)")
+        case .notice(let text): logger.info("\(text)")
         case .wantsKeyframe: keyframes.requestKeyframe(at: nil)
         case .reconnectRequested(let address): redirect(to: address, from: number)
         case .accepted: post(.accepted(attempt: number, at: clock.now))

@@ -11,7 +11,10 @@ internal import Synchronization
 /// may come from any thread.
 public final class OutputSupervisor: PacketConsumer {
     let state: Mutex<OutputLanes>
-    private let isDropping = Atomic(false)
+    /// When a picture was last dropped, on air (monotonic nanoseconds); 0 when that is over. The publishing thread's own.
+    private let lastDrop = Atomic<Int64>(0)
+    /// Without a drop for this long, dropping is over.
+    private static let recovery = Duration.seconds(10)
     /// Where all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once must not take a
     /// thread each.
     private static let shared = DispatchQueue(label: "relay.outputs")
@@ -73,11 +76,10 @@ public final class OutputSupervisor: PacketConsumer {
         switch state.withLock({ lanes in lanes.isClosed ? nil : lanes.packets.push(packet) }) {
         case nil: return
         case .queued:
-            guard isKeyframe, isDropping.exchange(false, ordering: .relaxed) else { return }
-            logger.notice(
-                "pictures are queued again", metadata: ["dropped": "\(fedQueue.status.droppedFrames)"])
+            guard isKeyframe, lastDrop.load(ordering: .relaxed) > 0 else { return }
+            noteRecovery()
         case .dropped(let cause) where cause == .disposable || cause == .congestion:
-            if !isDropping.exchange(true, ordering: .relaxed) {
+            if lastDrop.exchange(clock.now, ordering: .relaxed) == 0 {
                 logger.warning(
                     "the target takes less than the program makes: pictures are dropped",
                     metadata: ["cause": "\(cause.rawValue)", "queue_ms": "\(fedQueue.status.milliseconds)"])
@@ -85,6 +87,14 @@ public final class OutputSupervisor: PacketConsumer {
         case .dropped:
             return
         }
+    }
+
+    /// A target that is too slow for long drops and recovers every few seconds; that is one event for an operator.
+    private func noteRecovery() {
+        let last = lastDrop.load(ordering: .relaxed)
+        guard clock.now - last > Self.recovery.inNanoseconds else { return }
+        lastDrop.store(0, ordering: .relaxed)
+        logger.notice("no picture was dropped for 10 s", metadata: ["dropped": "\(fedQueue.status.droppedFrames)"])
     }
 
     private var fedQueue: PacketQueue { state.withLock { $0.packets } }

@@ -104,6 +104,13 @@ public final class Muxer {
         guard status >= 0 else { throw MuxerFailure("av_write_frame", subject: format, code: status) }
     }
 
+    /// Ends a fragment of a fragmented MP4 (`frag_custom`) and hands it out.
+    public func flushFragment() throws(MuxerFailure) {
+        let status = av_write_frame(context, nil)
+        avio_flush(context.pointee.pb)
+        guard status >= 0 else { throw MuxerFailure("av_write_frame", subject: format, code: status) }
+    }
+
     /// Hands out what libavformat still gathers in its buffer.
     public func flush() { avio_flush(context.pointee.pb) }
 

@@ -19,7 +19,8 @@ final class RTMPConnection: @unchecked Sendable {
     /// Pending bytes below which the next packet is taken: above it, what waits belongs in the queue, where the policy
     /// sees it.
     private static let lowWaterBytes = 64 << 10
-    static let stallNanoseconds: Int64 = 15_000_000_000
+    /// With the second or two that buffers take to fill, a peer that is gone is noticed within 15 s.
+    static let stallNanoseconds: Int64 = 13_000_000_000
 
     // What each picture needs comes first: with hundreds of connections the time goes into fetching memory.
     private var phase = Phase.attached
@@ -41,8 +42,8 @@ final class RTMPConnection: @unchecked Sendable {
     private var writeSource: (any DispatchSourceWrite)?
     private var isWatching = false
     private var leftAt: Int64 = 0
-    private var notices = NoticeLimit()
-    private var wasAskedToMove = false
+    var notices = NoticeLimit()
+    var wasAskedToMove = false
 
     /// A connection over `socket` that has been handed over; it writes its headers when it goes live.
     init(
@@ -108,7 +109,7 @@ extension RTMPConnection {
         if outbound.isEmpty { lastProgress = now }
         switch writer.shared.withLock({ shared in pump(into: socket, &shared, now: now) }) {
         case .wouldBlock: armWriteSource()
-        case .failed(let code): fail("sending to \(url): \(TCPSocket.message(code))")
+        case .failed(let code): fail("sending to \(url): \(socket.reason(code))")
         case .closed: break
         case .bytes:
             disarmWriteSource()
@@ -122,7 +123,9 @@ extension RTMPConnection {
         if outbound.isEmpty { swap(&outbound, &shared.outbound) }
         defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
         var (bytes, pictures) = (0, 0)
-        defer { account(bytes: bytes, pictures: pictures) }
+        defer {
+            sent.withLock { ($0.bytes, $0.frames) = ($0.bytes + UInt64(bytes), $0.frames + UInt64(pictures)) }
+        }
         var isAll = false
         while !isAll || !outbound.isEmpty {
             isAll = fill(&shared)
@@ -146,14 +149,6 @@ extension RTMPConnection {
         if isAll, chunks.append(shared.batch, on: &timeline, sharing: &shared, to: &outbound) { return true }
         for packet in shared.batch { chunks.append(timeline.message(for: packet), to: &outbound) }
         return isAll
-    }
-
-    private func account(bytes: Int, pictures: Int) {
-        guard bytes > 0 else { return }
-        sent.withLock { progress in
-            progress.bytes += UInt64(bytes)
-            progress.frames += UInt64(pictures)
-        }
     }
 
     func send(_ messages: [RTMPMessage]) {
@@ -222,7 +217,7 @@ extension RTMPConnection {
         isWatching = false
         guard !outbound.isEmpty else { return }
         if SystemClock().now - lastProgress >= Self.stallNanoseconds {
-            fail("\(url): the peer stopped reading for 15 s")
+            fail("\(url): the peer stopped reading for 13 s")
         } else {
             watchForStall()
         }
@@ -244,7 +239,7 @@ extension RTMPConnection {
         case .closed where phase == .leaving: finished()
         case .closed: fail("\(url): \(socket.ending ?? "the server closed the connection")")
         case .failed where phase == .leaving: finished()
-        case .failed(let code): fail("\(url): \(TCPSocket.message(code))")
+        case .failed(let code): fail("\(url): \(socket.reason(code))")
         }
     }
 
@@ -259,18 +254,6 @@ extension RTMPConnection {
             tell(note)
         }
         if phase != .leaving { send(answer.replies) }
-    }
-
-    private func tell(_ note: RTMPServerNote) {
-        switch notices.admit(at: SystemClock().now) {
-        case .passed: report(.notice(url.masking(note.description)))
-        case .last: report(.notice("further messages are left out"))
-        case .leftOut: break
-        }
-        if note.isReconnectRequest, !wasAskedToMove {
-            wasAskedToMove = true
-            report(.reconnectRequested(address: note.address))
-        }
     }
 
     /// Everything went out: says goodbye, then half-closes.

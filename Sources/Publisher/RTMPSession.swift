@@ -98,13 +98,16 @@ final class RTMPSession {
         while !isDone() {
             guard RTMP_IsConnected(rtmp) != 0, RTMP_ReadPacket(rtmp, &packet) != 0 else { throw failure(step) }
             guard packet.m_nBytesRead == packet.m_nBodySize else { continue }
+            defer { RTMPPacket_Free(&packet) }
             if let command = command(in: packet) {
-                if let note = RTMPServerNote(command: command), note.isError { refusal = note }
+                if let note = RTMPServerNote(command: command), note.isError {
+                    // Not librtmp's business: to the question for a login it would answer by itself.
+                    refusal = note
+                    throw failure(step)
+                }
                 saw(command)
             }
             RTMP_ClientPacket(rtmp, &packet)
-            RTMPPacket_Free(&packet)
-            if refusal != nil, !isDone() { throw failure(step) }
         }
     }
 

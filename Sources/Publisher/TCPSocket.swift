@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CSRT  // brings the whole of linger, which the Glibc module lacks
+internal import CSRT  // brings netdb.h with `linger`, which the Glibc module lacks
 internal import FanOut
 internal import Glibc
 internal import Media
@@ -72,6 +72,9 @@ final class TCPSocket: Sendable {
 
     /// What ended the connection, where the socket itself only sees its end.
     var ending: String? { tunnel?.ending }
+
+    /// Why the connection failed with `code` here.
+    func reason(_ code: CInt) -> String { ending ?? Self.message(code) }
 
     /// The kernel's words for an error number.
     static func message(_ code: CInt) -> String { String(cString: strerror(code)) }

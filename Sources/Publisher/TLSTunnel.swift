@@ -79,13 +79,14 @@ final class TLSTunnel: SocketTunnel {
         do {
             let (near, channel) = try session.connect(over: socket, on: loop)
             let tunnel = TLSTunnel(network: socket, channel: channel, tally: tally)
+            let end = TCPSocket(owning: near, tunnel: tunnel)
             do {
                 try session.handshake.futureResult.wait()
             } catch {
                 tunnel.reset()
                 throw error
             }
-            return TCPSocket(owning: near, tunnel: tunnel)
+            return end
         } catch let error as OutputFailure {
             throw failure(error.kind, "\(host): \(error.reason)")
         } catch {

@@ -7,6 +7,8 @@ internal import Publisher
 enum OutputAddress {
     case rtmp(RTMPURL, RTMPTransport)
     case srt(SRTURL)
+    case udp(UDPURL)
+    case hls(HLSLocation, HLSOptions)
 
     /// The address in `text`. Each of `options` must be one of its protocol's.
     init(_ text: String, options: [String: String]) throws(OutputSpecificationError) {
@@ -17,7 +19,12 @@ enum OutputAddress {
                 let url = try RTMPURL(text)
                 self = .rtmp(url, try RTMPTransport(taking: &options, isSecure: url.isSecure))
             case "srt": self = .srt(try SRTURL(text))
-            default: throw OutputSpecificationError("Addresses begin with rtmp://, rtmps:// or srt://.")
+            case "udp": self = .udp(try UDPURL(text))
+            case "hls":
+                self = .hls(try HLSLocation(text), try HLSOptions(options))
+                options = [:]
+            default:
+                throw OutputSpecificationError("Addresses begin with rtmp://, rtmps://, srt://, udp:// or hls:.")
             }
         } catch {
             throw OutputSpecificationError("\(error)")
@@ -32,6 +39,8 @@ enum OutputAddress {
         switch self {
         case .rtmp: "rtmp"
         case .srt: "srt"
+        case .udp: "udp"
+        case .hls: "hls"
         }
     }
 
@@ -40,6 +49,8 @@ enum OutputAddress {
         switch self {
         case .rtmp(let url, let transport): RTMPTarget(url: url, name: name, pool: pool, transport: transport)
         case .srt(let url): SRTTarget(url: url, name: name)
+        case .udp(let url): UDPTarget(url: url, name: name)
+        case .hls(let location, let options): HLSTarget(location: location, options: options, name: name)
         }
     }
 

@@ -146,7 +146,6 @@ import Testing
             ("srt://h", "no port"),
             ("srt://h:70000", "bad port"),
             ("srt://:9000?mode=caller", "no host"),
-            ("srt://h:9000?mode=rendezvous", "not supported yet"),
             ("srt://h:9000?latancy=20", "did you mean “latency”"),
             ("srt://h:9000?passphrase=secret", "10 to 79"),
             ("srt://h:9000?passphrase=" + String(repeating: "x", count: 80), "79"),

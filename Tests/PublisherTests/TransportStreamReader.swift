@@ -69,7 +69,12 @@ struct TransportStreamReader {
     }
 
     private static func types(_ unit: [UInt8]) -> [UInt8] {
-        unit.indices.dropLast(3).filter { unit[$0] == 0 && unit[$0 + 1] == 0 && unit[$0 + 2] == 1 }
-            .map { unit[$0 + 3] & 0x1F }
+        // The PES header begins with a start code, too: 9 bytes, then as many as the last of them says (ISO/IEC 13818-1,
+        // 2.4.3.6).
+        guard unit.count > 9 else { return [] }
+        let stream = Array(unit.dropFirst(9 + Int(unit[8])))
+        return stream.indices.dropLast(3)
+            .filter { stream[$0] == 0 && stream[$0 + 1] == 0 && stream[$0 + 2] == 1 }
+            .map { stream[$0 + 3] & 0x1F }
     }
 }

@@ -30,11 +30,18 @@ struct TransportStreamTests {
             payload: SharedBytes(length + slice))
     }
 
+    /// An AAC packet; libavformat refuses one of less than two bytes.
+    private static func sound(_ index: Int64) -> EncodedPacket {
+        EncodedPacket(
+            track: .audio, pts: index * 1024, dts: index * 1024, duration: 1024, timeBase: AudioFormat.program.timeBase,
+            isKeyframe: true, payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
+    }
+
     /// Three seconds of both tracks, an IDR picture each second; pictures whose number `omits` names are missing.
     private static func messages(_ rate: FrameRate, omits: (Int64) -> Bool = { _ in false }) throws -> [[UInt8]] {
         let stream = try TransportStream(description: description(rate), messageBytes: 1316)
         let perSecond = Int64(rate.value.rounded())
-        var packets = (0..<141).map { Samples.audio(pts: $0 * 1024) }
+        var packets = (0..<141).map { sound($0) }
         packets += (0..<3 * perSecond).filter { !omits($0) }
             .map { picture($0, rate, bytes: 9000, isKeyframe: $0 % perSecond == 0) }
         var result: [[UInt8]] = []

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Decides where an HLS output is cut. Pure; times are nanoseconds of the program.
+///
+/// A segment ends at a keyframe, and at the last one before it would become too long: when waiting for another could make
+/// it longer than the target, judged by the longest GOP seen. So an IDR picture that somebody else asked for shortens a
+/// segment and never lengthens one.
+struct HLSCutter {
+    /// What to do with a picture.
+    enum Decision: Equatable {
+        /// It belongs to the segment under way.
+        case goOn
+        /// It is a keyframe inside of the segment: what came before it can be written.
+        case fragment
+        /// A segment begins with it. The one before lasted `duration`, and if `isDiscontinuous`, pictures are missing.
+        case cut(duration: Int64, isDiscontinuous: Bool)
+        /// As ``goOn``, but no keyframe came in time: one is needed.
+        case goOnAndAsk
+    }
+
+    private let target: Int64
+    private let frame: Int64
+    private var start: Int64?
+    private var end: Int64 = 0
+    private var lastKeyframe: Int64 = 0
+    private var longestGOP: Int64 = 0
+    private var hasAsked = false
+
+    /// A cutter for segments of `target`, of a program whose pictures last `frame` nanoseconds.
+    init(target: Duration, frame: Int64) {
+        (self.target, self.frame) = (target.inNanoseconds, frame)
+    }
+
+    /// What the segment under way has lasted.
+    var elapsed: Int64 { start.map { max(0, end - $0) } ?? 0 }
+
+    /// Takes the next picture in decoding order. The first must be a keyframe.
+    mutating func picture(pts: Int64, isKeyframe: Bool) -> Decision {
+        defer { end = max(end, pts + frame) }
+        guard let start else {
+            begin(at: pts)
+            return .goOn
+        }
+        guard isKeyframe else {
+            guard pts - start > target + frame / 2, !hasAsked else { return .goOn }
+            hasAsked = true
+            return .goOnAndAsk
+        }
+        // Before a keyframe all pictures of the segment are there, so `end` is where it should be, to half a frame.
+        if pts - end > frame / 2 {
+            let duration = elapsed
+            begin(at: pts)
+            return .cut(duration: duration, isDiscontinuous: true)
+        }
+        longestGOP = max(longestGOP, pts - lastKeyframe)
+        lastKeyframe = pts
+        guard pts - start + longestGOP > target + frame / 2 else { return .fragment }
+        begin(at: pts)
+        return .cut(duration: pts - start, isDiscontinuous: false)
+    }
+
+    private mutating func begin(at pts: Int64) {
+        (start, end, lastKeyframe, hasAsked) = (pts, pts, pts, false)
+    }
+}

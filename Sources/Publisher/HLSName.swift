@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The names of the files that an HLS output makes. Nothing of another name is ever removed.
+///
+/// A run is one attempt: its number is the time of its beginning, so that no name comes twice and no cache on the way
+/// holds something old under it.
+enum HLSName {
+    /// The playlist.
+    static let playlist = "index.m3u8"
+    /// Behind the name of a file that is being written.
+    static let temporarySuffix = ".tmp"
+
+    /// The header of the run `run`, in microseconds since 1970.
+    static func map(run: Int64) -> String { "relay-\(run)-init.mp4" }
+
+    /// The `number`-th segment of the run `run`.
+    static func segment(run: Int64, number: Int64) -> String { "relay-\(run)-\(number).m4s" }
+
+    /// Whether `name` is a header or segment, or the beginning of one.
+    static func isOurs(_ name: String) -> Bool {
+        guard name.utf8.count <= 80 else { return false }
+        let whole = name.hasSuffix(temporarySuffix) ? name.dropLast(temporarySuffix.count) : Substring(name)
+        let parts = whole.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0] == "relay", isNumber(parts[1]) else { return false }
+        if parts[2] == "init.mp4" { return true }
+        return parts[2].hasSuffix(".m4s") && isNumber(parts[2].dropLast(4))
+    }
+
+    private static func isNumber(_ text: Substring) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    }
+}

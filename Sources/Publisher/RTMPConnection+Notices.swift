@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import Media
+
+extension RTMPConnection {
+    /// Passes on what the server says. On the writer's queue.
+    func tell(_ note: RTMPServerNote) {
+        switch notices.admit(at: SystemClock().now) {
+        case .passed: report(.notice("the server says: \(url.masking(note.description))"))
+        case .last: report(.notice("the server says more; further messages are left out"))
+        case .leftOut: break
+        }
+        if note.isReconnectRequest, !wasAskedToMove {
+            wasAskedToMove = true
+            report(.reconnectRequested(address: note.address))
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSRT  // brings sys/socket.h whole, which the Glibc module lacks in part
+internal import FanOut
+internal import Glibc
+
+/// The owner of one UDP socket with a fixed receiver, closed when nobody holds it any more. It never blocks.
+final class UDPSocket {
+    /// What a send came to.
+    enum Outcome: Equatable {
+        case sent
+        /// The kernel holds as much as it may.
+        case wouldBlock
+        /// This datagram, or one before it, found nobody; the next may.
+        case lost(String)
+        /// There is no way to the receiver.
+        case failed(String)
+    }
+
+    private let descriptor: CInt
+
+    /// A socket that sends to the first of `addresses` that it can.
+    static func open(_ url: UDPURL, _ addresses: [HostAddress]) throws(OutputFailure) -> UDPSocket {
+        var failure = OutputFailure(.unreachable, step: "connect", reason: "\(url): the name has no address")
+        for address in addresses {
+            do throws(OutputFailure) { return try UDPSocket(url, address) } catch { failure = error }
+        }
+        throw failure
+    }
+
+    private init(_ url: UDPURL, _ address: HostAddress) throws(OutputFailure) {
+        let type = CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        descriptor = socket(address.family, type, 0)
+        guard descriptor >= 0 else { throw Self.failure(url, "socket", errno) }
+        try configure(url, address)
+        guard address.withSockaddr({ connect(descriptor, $0, $1) }) == 0 else {
+            throw Self.failure(url, "connect", errno)
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Sends one datagram.
+    func send(_ bytes: [UInt8]) -> Outcome {
+        while true {
+            if Glibc.send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)) >= 0 { return .sent }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN, EWOULDBLOCK, ENOBUFS: return .wouldBlock
+            // A host that is not there yet, or a firewall: UDP has no connection that could be lost, and a stream that
+            // begins anew each second would help nobody.
+            case ECONNREFUSED, EHOSTUNREACH, EHOSTDOWN, EPERM: return .lost(TCPSocket.message(errno))
+            default: return .failed(TCPSocket.message(errno))
+            }
+        }
+    }
+}
+
+extension UDPSocket {
+    private static func failure(_ url: UDPURL, _ what: String, _ code: CInt) -> OutputFailure {
+        OutputFailure(.unreachable, step: "connect", reason: "\(url): \(what): \(TCPSocket.message(code))")
+    }
+
+    private func configure(_ url: UDPURL, _ address: HostAddress) throws(OutputFailure) {
+        let isGroup = Self.isGroup(address)
+        let isIPv6 = address.family == AF_INET6
+        let level = CInt(isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
+        if let bytes = url.bufferBytes { try set(SOL_SOCKET, SO_SNDBUF, bytes, "buffer_size", url) }
+        if let trafficClass = url.trafficClass {
+            try set(level, isIPv6 ? IPV6_TCLASS : IP_TOS, trafficClass, "dscp", url)
+        }
+        if isGroup {
+            let hops = isIPv6 ? IPV6_MULTICAST_HOPS : IP_MULTICAST_TTL
+            try set(level, CInt(hops), url.timeToLive ?? 1, "ttl", url)
+        } else if let timeToLive = url.timeToLive {
+            try set(level, isIPv6 ? IPV6_UNICAST_HOPS : IP_TTL, timeToLive, "ttl", url)
+        }
+        if let local = url.localAddress { try leave(by: local, isGroup: isGroup, family: address.family, url) }
+    }
+
+    private func leave(by local: String, isGroup: Bool, family: CInt, _ url: UDPURL) throws(OutputFailure) {
+        guard let address = HostAddress(literal: local, port: 0), address.family == family else {
+            throw OutputFailure(
+                .unreachable, step: "connect", reason: "\(url): localaddr is of another address family than the host")
+        }
+        guard address.withSockaddr({ bind(descriptor, $0, $1) }) == 0 else {
+            throw Self.failure(url, "localaddr", errno)
+        }
+        guard isGroup, family == AF_INET else { return }
+        let bytes = address.networkBytes
+        try set(CInt(IPPROTO_IP), IP_MULTICAST_IF, (bytes[0], bytes[1], bytes[2], bytes[3]), "localaddr", url)
+    }
+
+    /// Multicast: 224.0.0.0/4 (RFC 5771) and ff00::/8 (RFC 4291, 2.7).
+    private static func isGroup(_ address: HostAddress) -> Bool {
+        let first = address.networkBytes.first ?? 0
+        return address.family == AF_INET6 ? first == 0xFF : first >> 4 == 0xE
+    }
+
+    private func set<Value>(
+        _ level: CInt, _ name: CInt, _ value: Value, _ option: String, _ url: UDPURL
+    ) throws(OutputFailure) {
+        let status = withUnsafeBytes(of: value) { bytes in
+            setsockopt(descriptor, level, name, bytes.baseAddress, socklen_t(bytes.count))
+        }
+        guard status == 0 else { throw Self.failure(url, option, errno) }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where an MPEG transport stream goes by UDP: `udp://239.1.1.1:5000?ttl=4&localaddr=192.0.2.1`, a group or one host.
+///
+/// Options carry the names that FFmpeg uses: `ttl`, `pkt_size`, `localaddr`, `dscp` or `tos`, `buffer_size`. There are
+/// no secrets in it.
+public struct UDPURL: Sendable, Equatable, CustomStringConvertible {
+    /// The receiver's name or address, or the group.
+    public let host: String
+    /// The port.
+    public let port: UInt16
+    /// Routers that a datagram may pass; nil is the system's default for one host. A group's is 1: the local network.
+    public private(set) var timeToLive: Int32?
+    /// Bytes in a datagram: a whole number of TS packets.
+    public private(set) var datagramBytes = 1316
+    /// The address to send from; for an IPv4 group it names the interface.
+    public private(set) var localAddress: String?
+    /// The IP header's traffic class (RFC 2474: the code point in its upper six bits).
+    public private(set) var trafficClass: Int32?
+    /// Bytes that the kernel may hold.
+    public private(set) var bufferBytes: Int32?
+
+    /// The largest payload of a datagram in whole TS packets.
+    private static let maximumDatagram: Int64 = 65_507 / 188 * 188
+
+    /// The address in `text`.
+    public init(_ text: String) throws(PublisherURLError) {
+        let parts = try URLParts(text)
+        guard parts.scheme == "udp" else { throw PublisherURLError("The address must begin with udp://.") }
+        guard !parts.host.isEmpty else { throw PublisherURLError("The address has no host to send to.") }
+        guard let port = parts.port else {
+            throw PublisherURLError("The address has no port; MPEG-TS over UDP has no usual one.")
+        }
+        guard parts.path.isEmpty, parts.user == nil else {
+            throw PublisherURLError("A UDP address has no user and no path.")
+        }
+        host = parts.host
+        self.port = port
+        var seen: Set<String> = []
+        for pair in (parts.query ?? "").split(separator: "&") {
+            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = URLParts.decode(sides[0])
+            // The two names of one thing count as one.
+            guard seen.insert(name == "tos" ? "dscp" : name).inserted else {
+                throw PublisherURLError("The UDP option \(name.prefix(40)) is given twice.")
+            }
+            try set(name, to: sides.count > 1 ? URLParts.decode(sides[1]) : "")
+        }
+    }
+
+    private mutating func set(_ name: String, to value: String) throws(PublisherURLError) {
+        switch name {
+        case "ttl": timeToLive = Int32(try Self.number(value, name, 0...255))
+        case "pkt_size":
+            let size = try Self.number(value, name, 188...Self.maximumDatagram)
+            guard size % 188 == 0 else {
+                throw PublisherURLError("The UDP option pkt_size is a multiple of 188, such as 1316.")
+            }
+            datagramBytes = Int(size)
+        case "localaddr":
+            guard !value.isEmpty, value.utf8.count <= 64 else {
+                throw PublisherURLError("The UDP option localaddr is an IP address of this host.")
+            }
+            localAddress = value
+        case "dscp": trafficClass = Int32(try Self.number(value, name, 0...63)) << 2
+        case "tos": trafficClass = Int32(try Self.number(value, name, 0...255))
+        case "buffer_size": bufferBytes = Int32(try Self.number(value, name, 1316...256 << 20))
+        default:
+            throw PublisherURLError(
+                "UDP has no option “\(name.prefix(40))”; there are ttl, pkt_size, localaddr, dscp, tos and buffer_size."
+            )
+        }
+    }
+
+    private static func number(
+        _ text: String, _ name: String, _ range: ClosedRange<Int64>
+    ) throws(PublisherURLError) -> Int64 {
+        guard let number = Int64(text), range.contains(number) else {
+            throw PublisherURLError(
+                "The UDP option \(name) is a number from \(range.lowerBound) to \(range.upperBound).")
+        }
+        return number
+    }
+
+    public var description: String {
+        let from = localAddress.map { "?localaddr=\($0)" } ?? ""
+        return "udp://\(URLParts.bracketed(host)):\(port)\(from)"
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+extension Serial {
+    /// MPEG-TS by UDP, received by ffmpeg.
+    @Suite("UDP")
+    struct UDPTests {
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        /// Receives until nothing has come for 4 s.
+        private func receiver(_ address: String, port: Int, _ file: String) async throws -> ChildProcess {
+            let separator = address.contains("?") ? "&" : "?"
+            let process = try ChildProcess(
+                "ffmpeg",
+                ["-v", "error", "-nostdin", "-y", "-i", "\(address)\(separator)timeout=4000000&buffer_size=2000000"]
+                    + ["-map", "0", "-c", "copy", directory.file(file)])
+            try await eventually("ffmpeg listens", within: .seconds(5)) { Ports.isUsed(port, by: "udp") }
+            return process
+        }
+
+        @Test(
+            "Every picture arrives once and in order, at one host and at a group, and sound and picture stay together",
+            arguments: [("127.0.0.1", ""), ("239.255.77.61", "?localaddr=127.0.0.1")])
+        func complete(host: String, query: String) async throws {
+            let port = try Ports.free()
+            let address = "udp://\(host):\(port)\(query)"
+            let receiver = try await receiver(address, port: port, "received.ts")
+            let result = try await RelayProcess.run(Shape.small + ["--duration", "6s", "--output", address])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            try await receiver.ending(within: .seconds(15))
+
+            let file = directory.file("received.ts")
+            let frames = try await DecodedFrames(file)
+            #expect(frames.breaks.isEmpty)
+            #expect(frames.span == 0...179)
+            let offset = try await AVOffset(file, frames: frames)
+            #expect(offset.milliseconds.count >= 5 && offset.worst <= 10, "\(offset.milliseconds)")
+            #expect(try await Probe.complaints(file).isEmpty)
+        }
+
+        @Test("A large stream is paced so that a receiver with a usual buffer loses nothing")
+        func large() async throws {
+            let clip = try await Clip.noisy(seconds: 8, in: directory)
+            let port = try Ports.free()
+            let address = "udp://127.0.0.1:\(port)"
+            let receiver = try await receiver(address, port: port, "received.ts")
+            let result = try await RelayProcess.run(
+                ["--input", clip, "--preset", "ultrafast", "--video-bitrate", "8M", "--output", address])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            try await receiver.ending(within: .seconds(15))
+            let frames = try await DecodedFrames(directory.file("received.ts"))
+            #expect(frames.breaks.isEmpty)
+            #expect(frames.span == 0...239)
+        }
+
+        @Test("Without a receiver the output stays live, and one that comes later gets the stream from a keyframe")
+        func lateReceiver() async throws {
+            let server = try await RTMPServer.running()
+            let port = try Ports.free()
+            let address = "udp://127.0.0.1:\(port)"
+            let relay = try RelayProcess(
+                Shape.small + ["--duration", "12s", "--rtmp", server.url(), "--output", address])
+            try await relay.says("Connection refused; the stream is sent all the same", within: .seconds(5))
+            let receiver = try await receiver(address, port: port, "received.ts")
+            let result = try await relay.finished(within: .seconds(20))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("attempt=2"), "\(result.log)")
+            try await receiver.ending(within: .seconds(15))
+
+            let late = try await DecodedFrames(directory.file("received.ts"))
+            #expect(late.span?.upperBound == 359)
+            #expect(late.counters.count >= 90)
+            let other = try await DecodedFrames(try await server.recording())
+            #expect(other.breaks.isEmpty && other.span == 0...359)
+        }
+
+        @Test("An address that cannot be sent to is named, and tried again")
+        func unreachable() async throws {
+            let result = try await RelayProcess.run(
+                Shape.small + ["--duration", "3s", "--output", "udp://127.0.0.1:9?localaddr=203.0.113.7"])
+            #expect(result.log.contains("localaddr: Cannot assign requested address"), "\(result.log)")
+            #expect(result.log.contains("attempt=2"), "\(result.log)")
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Publisher
+
+@Suite struct UDPURLTests {
+    @Test("A group's options are read")
+    func group() throws {
+        let url = try UDPURL(
+            "udp://239.1.1.1:5000?ttl=4&pkt_size=1128&localaddr=192.0.2.1&dscp=34&buffer_size=400000")
+        #expect(url.host == "239.1.1.1" && url.port == 5000)
+        #expect(url.timeToLive == 4)
+        #expect(url.datagramBytes == 1128)
+        #expect(url.localAddress == "192.0.2.1")
+        #expect(url.trafficClass == 136)
+        #expect(url.bufferBytes == 400_000)
+        #expect("\(url)" == "udp://239.1.1.1:5000?localaddr=192.0.2.1")
+    }
+
+    @Test("Without options a datagram has seven packets, and the system chooses the rest")
+    func plain() throws {
+        let url = try UDPURL("UDP://[ff15::1]:5000")
+        #expect(url.host == "ff15::1" && url.datagramBytes == 1316)
+        #expect(url.timeToLive == nil && url.trafficClass == nil && url.localAddress == nil)
+        #expect("\(url)" == "udp://[ff15::1]:5000")
+        #expect(try UDPURL("udp://h:1?tos=184").trafficClass == 184)
+    }
+
+    @Test(
+        "A bad address is refused in one sentence",
+        arguments: [
+            ("udp://h", "no port"), ("udp://:5000", "no host"), ("udp://h:70000", "bad port"), ("h:5000", "no scheme"),
+            ("udp://h:5000/x", "no user and no path"), ("udp://bob@h:5000", "no user and no path"),
+            ("rtmp://h:5000", "udp://"), ("udp://h:5000?pkt_size=1300", "multiple of 188"),
+            ("udp://h:5000?pkt_size=0", "188 to 65424"), ("udp://h:5000?pkt_size=65612", "188 to 65424"),
+            ("udp://h:5000?ttl=256", "0 to 255"), ("udp://h:5000?ttl=", "0 to 255"), ("udp://h:5000?ttl", "0 to 255"),
+            ("udp://h:5000?dscp=64", "0 to 63"), ("udp://h:5000?tos=-1", "0 to 255"),
+            ("udp://h:5000?dscp=1&tos=4", "given twice"), ("udp://h:5000?ttl=1&ttl=2", "given twice"),
+            ("udp://h:5000?localaddr=", "IP address"), ("udp://h:5000?fifo_size=1", "no option “fifo_size”"),
+            ("udp://h:5000?=", "no option"), ("udp://h:5000?buffer_size=99999999999", "1316 to"),
+        ])
+    func refuses(text: String, part: String) {
+        let error = #expect(throws: PublisherURLError.self) { try UDPURL(text) }
+        #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+    }
+
+    @Test("An unknown option of any length is named in one short sentence")
+    func hostile() {
+        let name = String(repeating: "x", count: 1 << 20)
+        let error = #expect(throws: PublisherURLError.self) { try UDPURL("udp://h:5000?\(name)=1") }
+        #expect((error?.description.count ?? .max) < 200)
+    }
+}
+
+@Suite struct UDPPacingTests {
+    @Test("A picture's datagrams are spread over its time, and none is late", arguments: [1, 5, 19, 114, 1000])
+    func spreads(count: Int) {
+        var pacing = UDPPacing(frameNanoseconds: 33_333_333)
+        let start: Int64 = 7_000_000_000
+        pacing.begin(count: count, at: start)
+        var (now, sent, largest) = (start, 0, 0)
+        while sent < count, now < start + 33_333_333 {
+            let due = pacing.due(at: now)
+            pacing.note(sent: due)
+            sent += due
+            largest = max(largest, due)
+            now += pacing.tick
+        }
+        #expect(sent == count)
+        #expect(largest <= count / 7 + 1)
+    }
+
+    @Test("At a high frame rate the clock is not looked at more than 500 times a second")
+    func tick() {
+        #expect(UDPPacing(frameNanoseconds: 8_333_333).tick == 2_000_000)
+        #expect(UDPPacing(frameNanoseconds: 40_000_000).tick == 4_500_000)
+    }
+
+    @Test("After a stall all of a picture is due at once")
+    func stall() {
+        var pacing = UDPPacing(frameNanoseconds: 40_000_000)
+        pacing.begin(count: 50, at: 0)
+        pacing.note(sent: pacing.due(at: 0))
+        #expect(pacing.due(at: 5_000_000_000) + 7 == 50)
+    }
+}

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays the matrix: which runs, in which order, in namespaces of their own, and what comes of it."""
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import contestants
+import nginx
+import report
+import rows
+import verdict
+
+HERE = Path(__file__).parent
+NAMESPACES = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--net", "--mount", "--pid",
+              "--fork", "--kill-child", "--mount-proc"]
+SETUP = 20
+"""Seconds of a run beside the fault itself, about."""
+TRIES = 2
+
+
+def works(*words: str) -> bool:
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=20)
+        return done.returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def make_clock(work: Path) -> str:
+    """A library that moves the wall clock of a process; empty if there is nothing to compile it with."""
+    library = str(work / "clock.so")
+    return next((library for compiler in ("cc", "clang", "gcc")
+                 if works(compiler, "-shared", "-fPIC", "-O1", "-o", library, str(HERE / "clock.c"))), "")
+
+
+def has_tls(relay: Path) -> bool:
+    """Whether relay takes the address, which nobody answers: else that is a wrong flag."""
+    words = [relay, "--output", "rtmps://127.0.0.1:1/live/key#tls=insecure", "--duration", "1s", "--no-status"]
+    return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode != 64
+
+
+class Machine:
+    """What this machine lets us do."""
+
+    def __init__(self, relay: Path, work: Path) -> None:
+        self.isolated = works(*NAMESPACES, "true")
+        inside = [*NAMESPACES, "sh", "-c"]
+        path = "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && "
+        self.clock = make_clock(work)
+        private = "" if self.isolated else "no network namespaces here (they need root or user namespaces)"
+        lossy = "iptables -A INPUT -p udp -m statistic --mode random --probability 0.1 -j DROP"
+        firewall = works(*inside, path + lossy)
+        shaper = works(*inside, path + "tc qdisc add dev lo root tbf rate 1mbit burst 16kb latency 50ms")
+        resolver = works(*inside, "mount --bind /dev/null /etc/resolv.conf")
+        self.obstacles = {
+            rows.FIREWALL: private or ("" if firewall else "no iptables here"),
+            rows.SHAPER: private or ("" if shaper else "no tc tbf here"),
+            rows.RESOLVER: private or ("" if resolver else "no private mounts here"),
+            rows.CLOCK: "" if self.clock else "no C compiler here",
+            rows.TLS: "" if has_tls(relay) else "this relay has no rtmps",
+        }
+
+    def obstacle(self, row: rows.Row) -> str:
+        return next((self.obstacles[need] for need in row.needs if self.obstacles[need]), "")
+
+
+class Matrix:
+    """The runs, and what they showed."""
+
+    def __init__(self, options: argparse.Namespace, machine: Machine) -> None:
+        self.options, self.machine = options, machine
+        self.running: set[subprocess.Popen] = set()
+        self.lock = threading.Lock()
+        self.stopping = False
+        self.number = 0
+
+    def play(self, row: rows.Row, contestant: str) -> dict:
+        if obstacle := self.machine.obstacle(row):
+            return {"not_run": obstacle}
+        result: dict = {}
+        for _ in range(1 if self.options.short else TRIES):
+            result = self.once(row, contestant)
+            if contestant != "relay" or "not_run" in result or not verdict.disturbed(result):
+                break
+        return result
+
+    def once(self, row: rows.Row, contestant: str) -> dict:
+        with self.lock:
+            self.number += 1
+            work = self.options.work / f"{self.number:03d}-{row.name}-{contestant}"
+        result = work.with_suffix(".json")
+        options = {
+            "row": row.name, "contestant": contestant, "work": str(work), "result": str(result),
+            "relay": str(self.options.relay), "clip": str(self.options.work / "clip.mp4"),
+            "certificate": str(self.options.work / "certificate.pem"), "key": str(self.options.work / "key.pem"),
+            "short": self.options.short, "isolated": self.machine.isolated, "clock": self.machine.clock,
+            "nginx": nginx.find() is not None and not self.options.short}
+        words = [*(NAMESPACES if self.machine.isolated else []), sys.executable, str(HERE / "run.py"),
+                 json.dumps(options)]
+        with work.with_suffix(".log").open("wb") as log, self.lock:
+            if self.stopping:
+                return {"not_run": "interrupted"}
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            self.running.add(process)
+        process.wait()
+        self.kill(process)
+        with self.lock:
+            self.running.discard(process)
+        if not self.options.keep:
+            shutil.rmtree(work, ignore_errors=True)
+        if not result.exists():
+            said = work.with_suffix(".log").read_text(errors="replace").strip().splitlines()
+            return {"not_run": f"the run failed: {said[-1] if said else 'no word'}"}
+        return json.loads(result.read_text())
+
+    @staticmethod
+    def kill(process: subprocess.Popen) -> None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def stop(self) -> None:
+        with self.lock:
+            self.stopping = True
+            for process in self.running:
+                self.kill(process)
+
+    def all(self) -> list[report.Entry]:
+        # Long ones first, so that none is left alone at the end.
+        short = self.options.short
+        pairs = [(row, contestant) for row in self.options.rows for contestant in self.options.peers]
+        pairs.sort(key=lambda pair: -pair[0].hold[short])
+        entries = []
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            waiting = {pool.submit(self.play, *pair): pair for pair in pairs}
+            try:
+                for future in concurrent.futures.as_completed(waiting):
+                    entries.append(report.Entry(*waiting[future], future.result(), short))
+                    print(entries[-1].line(), file=sys.stderr, flush=True)
+            except BaseException:
+                self.stop()
+                pool.shutdown(cancel_futures=True)
+                raise
+        peers = self.options.peers
+        return sorted(entries, key=lambda entry: (rows.ALL.index(entry.row), peers.index(entry.contestant)))
+
+
+def make_inputs(work: Path, seconds: float) -> None:
+    """The program: a moving pattern with noise, no two pictures alike, and a tone. And a certificate."""
+    subprocess.run(
+        ["ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi", "-i",
+         f"testsrc2=s=640x360:r={contestants.RATE}:d={seconds},noise=alls=10:allf=t", "-f", "lavfi", "-i",
+         f"sine=440:r=48000:d={seconds}", "-c:v", "libx264", "-preset", "ultrafast", "-crf", "30", "-g", "60",
+         "-pix_fmt", "yuv420p", "-c:a", "aac", work / "clip.mp4"], check=True)
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+         "subjectAltName=DNS:localhost", "-keyout", work / "key.pem", "-out", work / "certificate.pem"],
+        check=True, capture_output=True)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/chaos")
+    parser.add_argument("--relay", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--row", action="append", default=[])
+    parser.add_argument("--peers", default="relay")
+    parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+    options.peers = list(contestants.ALL) if options.peers == "all" else options.peers.split(",")
+    for name, known in ((options.peers, contestants.ALL), (options.row, rows.BY_NAME)):
+        if unknown := [word for word in name if word not in known]:
+            parser.error(f"no {', '.join(unknown)}; there are {', '.join(known)}")
+    options.rows = [rows.BY_NAME[name] for name in options.row] or rows.ALL
+    options.jobs = options.jobs or (4 if options.short else 1)
+    return options
+
+
+def seconds_of(row: rows.Row, short: bool) -> float:
+    return row.hold[short] * (4 if row.victim == "none" else 1) + SETUP + (row.patience[short] > 40) * 50
+
+
+def end(*_: object) -> None:
+    raise SystemExit(143)
+
+
+def main() -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # started in the background, it would be ignored
+    signal.signal(signal.SIGTERM, end)
+    options = parse()
+    options.work.mkdir(parents=True, exist_ok=True)
+    machine = Machine(options.relay, options.work)
+    lengths = [seconds_of(row, options.short) for row in options.rows if not machine.obstacle(row)]
+    total = sum(lengths) * len(options.peers) / options.jobs
+    print(f"{len(lengths)} faults, {', '.join(options.peers)}: about {total / 60:.0f} min", file=sys.stderr, flush=True)
+    make_inputs(options.work, max(lengths, default=0) + 60)
+    entries = Matrix(options, machine).all()
+    text = report.scorecard(entries, options.relay, options.short)
+    if options.output:
+        options.output.write_text(text)
+    else:
+        print(text)
+    broken = [entry for entry in entries if entry.broken]
+    for entry in broken:
+        print(f"broken: {entry.line()}", file=sys.stderr)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the judge sees what it is there to see: `python3 -m unittest` in this directory."""
+from __future__ import annotations
+
+import unittest
+from dataclasses import replace
+from types import SimpleNamespace
+
+import amf
+import frames
+import judge
+import rows
+import verdict
+from frames import Frame
+from rtmp_stream import Stream
+from ts_sink import Demuxer
+
+KEY, REFERENCE, OTHER = b"\x65", b"\x41", b"\x01"
+
+
+def program(count: int, group: int = 60) -> list[Frame]:
+    """Pictures of a gapless program; every third is one that no other refers to."""
+    return [Frame(100.01 + index * judge.FRAME, 1, index * judge.FRAME, index % group == 0, index % 3 != 2, f"{index}")
+            for index in range(count)]
+
+
+def tag(unit: bytes, text: bytes) -> bytes:
+    nal = unit + text
+    return b"\x17\x01\0\0\0" + len(nal).to_bytes(4, "big") + nal
+
+
+class FramesTests(unittest.TestCase):
+    def test_same_picture_in_both_forms(self) -> None:
+        nal = KEY + b"picture"
+        one = frames.from_video_tag(b"\x17\x01\0\0\0" + len(nal).to_bytes(4, "big") + nal, 0, 0, 0)
+        two = frames.from_units(frames.start_coded(b"\0\0\0\1\x09\xf0\0\0\0\1\x67sps\0\0\1" + nal), 0, 0, 0)
+        other = frames.from_video_tag(tag(KEY, b"another"), 0, 0, 0)
+        self.assertEqual(one and one.identity, two and two.identity)
+        self.assertTrue(one and one.is_key and one.is_reference)
+        self.assertNotEqual(one and one.identity, other and other.identity)
+
+    def test_reference(self) -> None:
+        for unit, expected in ((REFERENCE, True), (OTHER, False)):
+            frame = frames.from_video_tag(tag(unit, b"x"), 0, 0, 0)
+            self.assertEqual(frame and frame.is_reference, expected)
+
+
+class ProgramTests(unittest.TestCase):
+    def test_nothing_is_missing(self) -> None:
+        whole = program(90)
+        later = [replace(frame, decode_time=frame.decode_time + 7) for frame in whole]
+        found = judge.Program([whole, later])
+        for output in (whole, later):
+            self.assertEqual(found.missing(output), {"frames": 90, "missing": 0, "late": 0, "repeated": 0})
+
+    def test_missing_late_and_repeated(self) -> None:
+        whole = program(90)
+        found = judge.Program([whole])
+        self.assertEqual(found.missing(whole[:40] + whole[43:])["missing"], 3)
+        self.assertEqual(found.missing(whole[:80])["missing"], 10)
+        self.assertEqual(found.missing(whole[5:])["late"], 5)
+        self.assertEqual(found.missing(whole + whole[-2:])["repeated"], 2)
+        self.assertEqual(found.missing([])["missing"], 90)
+
+    def test_missing_everywhere(self) -> None:
+        whole = program(90)
+        output = whole[:30] + whole[32:]
+        self.assertEqual(judge.Program([output, output]).missing(output)["missing"], 2)
+
+    def test_unreadable(self) -> None:
+        whole = program(90)
+        found = judge.Program([whole])
+        self.assertEqual(found.unreadable(whole), 0)
+        self.assertEqual(found.unreadable(whole[:2] + whole[3:]), 0)  # nobody needs number 2
+        self.assertEqual(found.unreadable(whole[:3] + whole[4:]), 1)
+        self.assertEqual(found.unreadable(whole[:20] + whole[60:]), 0)
+        self.assertEqual(found.unreadable(whole[1:]), 1)
+
+    def test_gap(self) -> None:
+        whole = program(90)
+        gap, at = judge.largest_gap(whole[:30] + whole[40:], 100, 103)
+        self.assertAlmostEqual(gap, 11 * judge.FRAME, places=6)
+        self.assertAlmostEqual(at, whole[40].arrived)
+        self.assertAlmostEqual(judge.largest_gap(whole, 100, 110)[0], 110 - whole[-1].arrived)
+
+    def test_slip(self) -> None:
+        whole = program(90)
+        self.assertAlmostEqual(judge.slip(whole), 0)
+        self.assertAlmostEqual(judge.slip([replace(frame, decode_time=frame.decode_time / 2) for frame in whole]),
+                               89 * judge.FRAME / 2)
+
+    def test_forced_keyframes(self) -> None:
+        for keys, expected in (
+                ([0, 60, 120, 180], 0), ([0, 60, 70, 130, 190], 1), ([0, 60, 70, 130, 140, 200], 1),
+                ([0, 60, 70, 100, 160], 2), ([0, 60, 120, 180, 240, 250, 300, 360], 1), ([0, 50, 110, 120, 180], 1)):
+            whole = [replace(frame, is_key=index in keys) for index, frame in enumerate(program(400))]
+            self.assertEqual(judge.forced_keyframes(judge.Program([whole]), whole, 0), expected, keys)
+
+
+class WireTests(unittest.TestCase):
+    def test_chunks(self) -> None:
+        seen: list[tuple[float, bytes]] = []
+        stream = Stream("ok", lambda data: None, lambda time, body: seen.append((time, body)))
+        stream.feed(b"\x03" + bytes(1536))
+        stream.feed(bytes(1536))
+        first = tag(KEY, b"a" * 300)
+        data = amf.message(6, 9, 1, first)
+        for at in range(0, len(data), 7):
+            self.assertTrue(at == 0 or stream.in_message())
+            stream.feed(data[at:at + 7])
+        second = tag(REFERENCE, b"b")
+        stream.feed(b"\x46\0\0\x21" + len(second).to_bytes(3, "big") + b"\x09" + second)
+        stream.feed(b"\x06\xff\xff\xff" + len(second).to_bytes(3, "big") + b"\x09\x01\0\0\0\x01\0\0\0" + second)
+        self.assertEqual(seen, [(0.0, first), (0.033, second), (16777.216, second)])
+        self.assertFalse(stream.in_message())
+
+    def test_continuity(self) -> None:
+        packet = bytes([0x47, 0x01, 0x00])
+        demuxer = Demuxer()
+        for counter in (0, 1, 1, 2, 4, 5):
+            list(demuxer.packet(packet + bytes([0x10 | counter]) + bytes(184), 0))
+        self.assertEqual(demuxer.errors, 1)
+
+
+class VerdictTests(unittest.TestCase):
+    def result(self, **changes) -> dict:
+        output = {"frames": 90, "missing": 0, "late": 0, "repeated": 0}
+        result = {
+            "outputs": {"rtmp": output, "recording": output}, "unreadable": 0, "continuity": 0, "forced": 1,
+            "slip": 0.0,
+            "gaps": {"rtmp": {"gap": 0.04, "machine": 0.0}}, "words": {"says": "handshake: no answer", "detected": 3.0},
+            "end": {"died": None, "status": 0, "shutdown": 0.3},
+            "victim": {"key": True, "unreadable": 0, "continuity": 0, "back": 1.0, "lag": 1.0},
+            "resources": {"rss": [0, 0, 0], "threads": [9, 9, 9], "descriptors": [9, 9, 9], "grown": 0}}
+        return {**result, **changes}
+
+    def test_each_bound_can_break(self) -> None:
+        row = rows.BY_NAME["silent"]
+        worse = SimpleNamespace(**self.result())
+        self.assertEqual(verdict.counts(row, self.result()) + verdict.times(row, self.result(), False), [])
+        for changes in ({"outputs": {"rtmp": {**worse.outputs["rtmp"], "missing": 1}}}, {"unreadable": 1},
+                        {"forced": 2}, {"end": {**worse.end, "status": 1}}, {"words": {"says": "", "detected": 1.0}},
+                        {"victim": {**worse.victim, "key": False}}, {"victim": {**worse.victim, "unreadable": 1}},
+                        {"resources": {**worse.resources, "descriptors": [9, 20, 20]}}):
+            self.assertEqual(len(verdict.counts(row, self.result(**changes))), 1, changes)
+        for changes in ({"gaps": {"rtmp": {"gap": 0.06, "machine": 0.0}}}, {"slip": 0.3},
+                        {"end": {**worse.end, "shutdown": 4.0}},
+                        {"victim": {**worse.victim, "back": None}}):
+            self.assertEqual(len(verdict.times(row, self.result(**changes), False)), 1, changes)
+
+    def test_a_busy_machine(self) -> None:
+        self.assertTrue(verdict.is_machines({"gap": 0.08, "machine": 0.03}))
+        self.assertFalse(verdict.is_machines({"gap": 0.28, "machine": 0.05}))
+        self.assertFalse(verdict.is_machines({"gap": 2.5, "machine": 2.5}))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a transport stream from standard input, notes when each picture arrived, and counts continuity errors."""
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import frames
+
+PACKET = 188
+H264 = 0x1B
+
+
+class Demuxer:
+    """Takes packets; yields a picture when the next one begins, and the last one at the end."""
+
+    def __init__(self) -> None:
+        self.counters: dict[int, int] = {}
+        self.errors = 0
+        self.map_pid = self.video_pid = -1
+        self.pes = bytearray()
+        self.arrived = 0.0
+
+    def packet(self, data: bytes, now: float) -> Iterator[frames.Frame]:
+        pid = (data[1] & 31) << 8 | data[2]
+        if data[0] != 0x47 or data[1] & 0x80:
+            self.errors += 1
+            return
+        at, flags = 4, data[3] >> 4
+        if flags & 2:
+            at += 1 + data[4]
+        if not flags & 1 or pid == 0x1FFF:
+            return
+        self._count(pid, data[3] & 15, bool(flags & 2 and data[4] and data[5] & 0x80))
+        starts, body = bool(data[1] & 0x40), data[at:]
+        if starts and pid == 0:
+            self.map_pid = self._section(body, 10) & 0x1FFF
+        elif starts and pid == self.map_pid:
+            self._map(body)
+        elif pid == self.video_pid:
+            if starts:
+                yield from self.finish()
+            self.pes += body
+            self.arrived = now
+
+    def _count(self, pid: int, counter: int, discontinuity: bool) -> None:
+        last = self.counters.get(pid)
+        self.counters[pid] = counter
+        if last is not None and not discontinuity and counter not in (last, (last + 1) & 15):
+            self.errors += 1
+
+    @staticmethod
+    def _section(body: bytes, offset: int) -> int:
+        at = 1 + body[0] + offset
+        return int.from_bytes(body[at:at + 2], "big")
+
+    def _map(self, body: bytes) -> None:
+        start = 1 + body[0]
+        end = start + 3 + (self._section(body, 1) & 0xFFF) - 4
+        at = start + 12 + (self._section(body, 10) & 0xFFF)
+        while at + 5 <= min(end, len(body)):
+            if body[at] == H264:
+                self.video_pid = int.from_bytes(body[at + 1:at + 3], "big") & 0x1FFF
+            at += 5 + (int.from_bytes(body[at + 3:at + 5], "big") & 0xFFF)
+
+    def finish(self) -> Iterator[frames.Frame]:
+        pes, self.pes = bytes(self.pes), bytearray()
+        if len(pes) < 19 or pes[:3] != b"\0\0\1":
+            return
+        at = 14 if pes[7] >> 6 == 3 else 9
+        stamp = pes[at:at + 5]
+        ticks = (stamp[0] >> 1 & 7) << 30 | stamp[1] << 22 | stamp[2] >> 1 << 15 | stamp[3] << 7 | stamp[4] >> 1
+        frame = frames.from_units(frames.start_coded(pes[9 + pes[8]:]), self.arrived, 0, ticks / 90000)
+        if frame:
+            yield frame
+
+
+def main() -> None:
+    demuxer, rest = Demuxer(), b""
+    with Path(sys.argv[1]).open("a", buffering=1) as events:
+        while data := sys.stdin.buffer.read1(1 << 16):
+            now = time.time()
+            rest += data
+            end = len(rest) - len(rest) % PACKET
+            errors = demuxer.errors
+            for at in range(0, end, PACKET):
+                for frame in demuxer.packet(rest[at:at + PACKET], now):
+                    events.write(frame.line())
+            rest = rest[end:]
+            if demuxer.errors > errors:
+                events.write(f"continuity {now:.6f} {demuxer.errors - errors}\n")
+        for frame in demuxer.finish():
+            events.write(frame.line())
+
+
+if __name__ == "__main__":
+    main()

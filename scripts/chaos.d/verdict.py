@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of relay, and whether a run shows it."""
+from __future__ import annotations
+
+import contestants
+import rows
+
+FORCED_KEYFRAMES = 1
+FLAT_MIB = 8
+FROZEN = 2.0
+"""Seconds without a picture that no other work on the machine excuses."""
+DESCRIPTORS = 3
+THREADS = 3
+
+
+def limits(short: bool) -> dict[str, float]:
+    """The bounds of time in seconds. The short version runs beside other work, and only looks for what hangs."""
+    frame = 1 / contestants.RATE
+    return {"gap": FROZEN if short else frame + 0.020,
+            "slip": 2.0 if short else 0.2, "end": 8 if short else 3, "more": 6 if short else 0}
+
+
+def counts(row: rows.Row, result: dict) -> list[str]:
+    """What must be so on any machine."""
+    broken = []
+    for name, output in result["outputs"].items():
+        for what in ("missing", "late", "repeated"):
+            if output[what]:
+                broken.append(f"{name}: {output[what]} frames {what}")
+    for what in ("unreadable", "continuity"):
+        if result[what]:
+            broken.append(f"healthy outputs: {result[what]} {what}")
+    if result["forced"] > FORCED_KEYFRAMES:
+        broken.append(f"{result['forced']} forced keyframes in 2 s")
+    end = result["end"]
+    if end["died"] is not None or end["status"] != 0 or end["shutdown"] is None:
+        broken.append(f"ended with {end['status']}")
+    if row.says and not result["words"]["says"]:
+        broken.append("does not name the step and the reason")
+    if victim := result.get("victim"):
+        if not victim["key"]:
+            broken.append("the victim's stream begins without a keyframe")
+        if victim["unreadable"]:
+            broken.append(f"the victim got {victim['unreadable']} unreadable frames")
+        if row.behind and victim["lag"] > row.behind:
+            broken.append(f"the victim is {victim['lag']:.1f} s behind")
+        if row.whole and victim["continuity"]:
+            broken.append(f"the victim saw {victim['continuity']} continuity errors")
+    return broken + grown(row, result["resources"])
+
+
+def grown(row: rows.Row, resources: dict) -> list[str]:
+    broken = []
+    if resources["descriptors"][1] > resources["descriptors"][0] + DESCRIPTORS:
+        broken.append("descriptors leak")
+    if resources["threads"][1] > resources["threads"][0] + THREADS:
+        broken.append("threads grow")
+    if resources["grown"] > FLAT_MIB * 1024:
+        broken.append("memory grows")
+    return broken
+
+
+def times(row: rows.Row, result: dict, short: bool) -> list[str]:
+    """What takes too long."""
+    limit, broken = limits(short), []
+    for name, gap in result["gaps"].items():
+        if gap["gap"] > limit["gap"] and not is_machines(gap):
+            broken.append(f"{name}: gap of {gap['gap'] * 1000:.0f} ms")
+    if result["slip"] > limit["slip"]:
+        broken.append(f"{result['slip']:.1f} s behind real time")
+    if row.detected and (result["words"]["detected"] or 1e9) > row.detected + limit["more"]:
+        broken.append("not detected in time")
+    victim = result.get("victim")
+    if victim and row.patience[short]:
+        if victim["back"] is None:
+            broken.append("the victim does not come back")
+        elif row.back and victim["back"] > row.back + limit["more"]:
+            broken.append(f"the victim is back after {victim['back']:.1f} s")
+    if (result["end"]["shutdown"] or 0) > limit["end"]:
+        broken.append(f"ending takes {result['end']['shutdown']:.1f} s")
+    return broken
+
+
+def disturbed(result: dict) -> bool:
+    """Whether a gap is too long, but the machine was busy for as long as it is too long: such a run is played again."""
+    bound = limits(short=False)["gap"]
+    return any(gap["gap"] > bound and is_machines(gap) for gap in result["gaps"].values())
+
+
+def is_machines(gap: dict[str, float]) -> bool:
+    """Whether somebody waited for a core half the time that a gap is too long. It then shows nothing of the contestant:
+    on a machine that has nothing else to do, nobody waits while a tool is frozen.
+    """
+    return gap["gap"] < FROZEN and gap["machine"] >= (gap["gap"] - limits(short=False)["gap"]) / 2
