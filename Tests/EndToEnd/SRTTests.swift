@@ -151,8 +151,10 @@ extension Serial {
             .enabled(if: PacketLoss.isPossible, "this needs root and iptables with its module statistic"))
         func loss() async throws {
             let receiver = try await SRTReceiver(latency: 400)
-            let loss = try PacketLoss(port: receiver.port, probability: 0.1)
             let relay = try await startHeavy(15, ["--srt", receiver.url()])
+            // From the first packet on it would be libsrt's handshake that is tested, which fails in one run of ten.
+            try await receiver.hasReceived(bytes: 10_000, within: .seconds(10))
+            let loss = try PacketLoss(port: receiver.port, probability: 0.1)
             let result = try await relay.finished(within: .seconds(40))
             withExtendedLifetime(loss) {}
             #expect(result.ending == .exited(0), "\(result.log)")
