@@ -31,8 +31,22 @@ enum OutputAddress {
         } catch {
             throw OutputSpecificationError("\(error)")
         }
-        if let unknown = options.keys.min() {
-            throw OutputSpecificationError("There is no option \(unknown)= for an address of this kind.")
+    }
+
+    /// The options that an address of this scheme knows, beside those of every output.
+    static func options(of scheme: String) -> Set<String> {
+        switch scheme {
+        case "rtmp": ["tls", "tls-ca", "proxy"]
+        case "hls": ["segment", "list"]
+        default: []
+        }
+    }
+
+    /// Descriptors that the output holds at most, but for the moments of a change from one connection to the next.
+    var descriptors: Int {
+        switch self {
+        case .rtmp(let url, _): url.isSecure ? 5 : 2
+        case .srt, .udp, .hls: 3
         }
     }
 

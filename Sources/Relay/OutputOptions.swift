@@ -23,7 +23,8 @@ struct OutputOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Send to any address, with options. May be given again and again.",
-            discussion: "An address as for --rtmp or --srt, udp://host-or-group:port (MPEG-TS; ?ttl=, localaddr=, dscp=, "
+            discussion:
+                "An address as for --rtmp or --srt, udp://host-or-group:port (MPEG-TS; ?ttl=, localaddr=, dscp=, "
                 + "pkt_size=) or hls:directory. Behind a #, here and there, options of this output: "
                 + "name=youtube, queue=2s (what may wait for a slow target), queue-bytes=8MB, retry=forever or a number, "
                 + "backup=address (used after backup-after=3 failures in a row; the first is looked at each "

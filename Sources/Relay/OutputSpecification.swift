@@ -33,7 +33,7 @@ struct OutputSpecification {
     ) throws(OutputSpecificationError) {
         let (text, fragment) = Self.split(specification)
         self.text = text
-        var options = try Self.options(fragment)
+        var options = try Self.options(fragment, scheme: OutputAddress.scheme(of: text))
         name = try options.removeValue(forKey: "name").map(Self.name)
         if let queue = options.removeValue(forKey: "queue") {
             limits = QueueLimits.live.scaled(to: try Self.duration(queue, of: "queue", in: Self.queueRange))
@@ -76,14 +76,27 @@ struct OutputSpecification {
         return (String(text[..<mark]), text[text.index(after: mark)...])
     }
 
-    private static func options(_ text: Substring) throws(OutputSpecificationError) -> [String: String] {
+    /// The options that every output knows.
+    private static let common: Set = [
+        "name", "queue", "queue-bytes", "retry", "backup", "backup-after", "primary-check",
+    ]
+
+    private static func options(
+        _ text: Substring, scheme: String
+    ) throws(OutputSpecificationError) -> [String: String] {
         var options: [String: String] = [:]
-        for pair in text.split(separator: ",") {
+        let known = common.union(OutputAddress.options(of: scheme))
+        for (index, pair) in text.split(separator: ",").enumerated() {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            // Only the name is repeated to the user: the value may be an address with a key.
-            guard sides.count == 2, !sides[1].isEmpty else {
+            // What is no option is not repeated: it may be a piece of a key in which a comma was not written %2C.
+            guard known.contains(String(sides[0])) else {
                 throw OutputSpecificationError(
-                    "The options behind # are written name=value, separated by commas; \"\(sides[0])\" has no value.")
+                    "Option number \(index + 1) behind # is none that an address of this kind has; there are "
+                        + known.sorted().map { $0 + "=" }.joined(separator: ", ") + ". Write a comma in a value as %2C."
+                )
+            }
+            guard sides.count == 2, !sides[1].isEmpty else {
+                throw OutputSpecificationError("The option \(sides[0])= has no value.")
             }
             guard options.updateValue(decode(sides[1]), forKey: String(sides[0])) == nil else {
                 throw OutputSpecificationError("The option \(sides[0])= is given twice.")
