@@ -32,7 +32,9 @@ public protocol OutputAttempt: AnyObject, Sendable {
     /// the output's lock is held: nothing may be reported from within.
     func wake()
     /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not
-    /// happened by `deadline` (monotonic nanoseconds) is left to ``abandon()``.
+    /// happened by `deadline` (monotonic nanoseconds) is left to ``abandon()``. Before ``goLive()`` it means that the
+    /// program is over: an attempt that waits for others' calls ends, one that is connecting goes on, and is told again
+    /// when it is live.
     func drain(until deadline: Int64)
     /// Ends at once, without the protocol's farewells. Nothing is reported afterwards.
     func abandon()

@@ -237,8 +237,9 @@ extension OutputStateMachine {
         return [.open] + nextAttempt()
     }
 
-    /// A program that ends before the first connection stands still gives that attempt until the deadline; an output
-    /// that is off air after having been on has nothing worth waiting for.
+    /// A program that ends before the first connection stands still gives that attempt until the deadline, unless the
+    /// attempt itself knows that there is nobody to wait for; an output that is off air after having been on has nothing
+    /// worth waiting for.
     private mutating func finish(_ deadline: Int64) -> [Action] {
         let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
         switch (state, current) {
@@ -246,9 +247,9 @@ extension OutputStateMachine {
             candidate = nil
             state = .draining(deadline: deadline)
             return abandoned + [.drain(attempt: connection.attempt, deadline: deadline), .watch(deadline: deadline)]
-        case (.connecting, _) where connections == 0:
+        case (.connecting(let attempt), _) where connections == 0:
             state = .draining(deadline: deadline)
-            return [.watch(deadline: deadline)]
+            return [.drain(attempt: attempt, deadline: deadline), .watch(deadline: deadline)]
         case (.draining, _): return []
         case (.stopped, _): return [.ended]
         default: return stop()

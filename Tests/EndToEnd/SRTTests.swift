@@ -85,6 +85,18 @@ extension Serial {
             try await checkWhole(try await second.recording(), last: 359, atLeast: 90)
         }
 
+        @Test("A listener that nobody called does not keep the program from ending")
+        func nobodyCalls() async throws {
+            let port = try Ports.free()
+            let address = "srt://127.0.0.1:\(port)?mode=listener"
+            let relay = try start(3, ["--srt", address, "--record", directory.file("r")])
+            try await listens(at: port)
+            // The outputs' deadline alone is later.
+            let result = try await relay.finished(within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("did not end cleanly"), "\(result.log)")
+        }
+
         @Test("A receiver that asks for another stream, or for more than there is room for, is sent away")
         func streamIDs() async throws {
             let port = try Ports.free()

@@ -226,4 +226,15 @@ struct SRTTests {
         #expect(merged == ["rtt_ms": 80, "packets_sent_total": 11, "bandwidth_mbps": 20])
         #expect(SRTStatistics.merged([]).isEmpty)
     }
+
+    @Test("What is counted does not sink when a caller leaves, and nothing else of it stays")
+    func departedNumbers() {
+        let first = ["rtt_ms": 10.0, "packets_sent_total": 5, "send_rate_mbps": 2, "dropped_pictures_total": 3]
+        let second = ["rtt_ms": 80.0, "packets_sent_total": 6, "send_rate_mbps": 1, "dropped_pictures_total": 0]
+        let past = SRTStatistics.totals(of: [[:], first])
+        #expect(
+            SRTStatistics.merged([second], past: past)
+                == ["rtt_ms": 80, "packets_sent_total": 11, "send_rate_mbps": 1, "dropped_pictures_total": 3])
+        #expect(SRTStatistics.merged([], past: past) == ["packets_sent_total": 5, "dropped_pictures_total": 3])
+    }
 }
