@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Preloaded into one process, it moves that process's wall clock by the seconds that the file CHAOS_CLOCK holds (a
-// 64-bit number, read at every look at the clock), and notes the least and the greatest move it told of behind it. Semaphores are waited for by the moved clock, as the kernel does it:
-// a step back makes a wait that has begun so much longer. libdispatch's timed waits are of this kind.
+// 64-bit number, read at every look at the clock), and notes behind it the least and the greatest move that it told of.
+// Semaphores are waited for by the moved clock, as the kernel does it: a step back makes a wait that has begun so much
+// longer. libdispatch's timed waits are of this kind.
 //
 // Not libfaketime: its constructor changes the environment, by which Swift's runtime finds a program's arguments, and
 // its clock_nanosleep() returns at once for deadlines of the monotonic clock.

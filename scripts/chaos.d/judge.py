@@ -47,8 +47,8 @@ def recorded(directory: Path) -> tuple[list[Frame], dict[int, list[float]]]:
     sound: dict[int, list[float]] = {}
     paths = sorted(directory.glob("*.mp4")) + sorted(directory.glob("*.part"))
     for number, path in enumerate(paths):
-        result = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-map", "0:v", "-map", "0:a?", "-c", "copy", "-f", "flv",
-                                 "-"],
+        result = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-map", "0:v", "-map", "0:a?", "-c", "copy",
+                                 "-f", "flv", "-"],
                                 stdin=subprocess.DEVNULL, capture_output=True, check=False)
         found += [Frame(frame.arrived, number, frame.decode_time, frame.is_key, frame.is_reference, frame.identity)
                   for frame in frames.from_flv(result.stdout)]
@@ -255,5 +255,5 @@ def measure(run: Run, timeline: Timeline) -> dict:
                      "shutdown": timeline.shutdown, "on_air": timeline.all_on_air}
     result["bit"] = bool(run.bites) and all(run.bites)
     result["fault"] = timeline.ended - timeline.began
-    result["played"] = time.strftime("%H:%M", time.gmtime(timeline.started))
+    result["played"] = time.strftime("%Y-%m-%d %H:%M", time.gmtime(timeline.started))
     return result

@@ -22,17 +22,18 @@ LEGEND = """\
 What the columns say. **RTMP, SRT, recording, nginx**: pictures missing at the healthy outputs and in the recording;
 each picture is told by a hash of its slices, and all outputs are compared with each other and with a gapless
 timeline. What a tool leaves undelivered at its end is missing, too. **Sound**: packets of sound missing there, all
-outputs together, told by holes in their times and by half a second without sound beside pictures. nginx is a real server beside our own measuring
-one. **Longest gap**: between two pictures as they arrived there, a frame being {frame:.1f} ms and the bound
-{bound:.1f} ms; in brackets for how long of that somebody on this machine waited for a core. **Slowed by**: how far
-the healthy RTMP output fell behind real time. **Detected**: until relay said that the target was lost. **Back**: from
-the end of the fault until the victim gets pictures that are at most 1.5 s behind the healthy outputs. **Key first**:
-whether each of its connections began with a keyframe. **Behind**: how late the victim's latest picture was, beside
-the healthy output. **Unreadable**: pictures at the victim whose reference it did not get. **Forced keys in 2 s**:
-most keyframes in any 2 s of the program that neither the length of a group nor the cut of a segment explains; at most
-one is allowed. **Memory, threads, descriptors**: of the tool, before the fault, at its end and, in brackets, the most.
-**Not shown**: a gap was over the bound while somebody waited for a core, which does not count as holding; such a run,
-and no other, is played a second time.
+outputs together, told by holes in their times and by half a second without sound beside pictures. nginx is a real
+server beside our own measuring one. **Longest gap**: between two pictures as they arrived there, a frame being
+{frame:.1f} ms and the bound {bound:.1f} ms; in brackets for how long of that somebody on this machine waited for a
+core. **Slowed by**: how far the healthy RTMP output fell behind real time. **Detected**: until relay said that the target was lost.
+**Back**: from the end of the fault until the victim gets pictures that are at most 1.5 s behind the healthy outputs.
+**Key first**: whether each of its connections began with a keyframe. **Behind**: how late the victim's latest picture
+was, beside the healthy output. **Unreadable**: pictures at the victim whose reference it did not get, or that are
+none of the program's. **Forced keys in 2 s**: most keyframes in any 2 s of the program that neither the length of a
+group nor the cut of a segment explains; at most one is allowed. **Memory, threads, descriptors**: of the tool, before
+the fault, at its end and, in brackets, the most. A row in which nothing shows that the fault came to the victim is
+broken: it **did not bite**. **Not shown**: a gap was over the bound while somebody waited for a core, which does not
+count as holding; such a run, and no other, may be played a second time, and then says so.
 `–` says that it does not apply.
 """
 
@@ -161,13 +162,23 @@ def summary(entries: list[Entry]) -> str:
             f"and {len(of_relay) - holds - broken - not_run} are not shown, because the machine was busy.")
 
 
+def hours(entries: list[Entry]) -> str:
+    """When each tool was played."""
+    begun: dict[str, list[str]] = {}
+    for entry in entries:
+        if "played" in entry.result:
+            begun.setdefault(contestants.TITLES[entry.contestant], []).append(entry.result["played"])
+    return "Runs began, UTC: " + "; ".join(
+        f"{name} {min(times)} to {max(times)}" for name, times in begun.items()) + "."
+
+
 def scorecard(entries: list[Entry], relay: Path, short: bool) -> str:
     limit = verdict.limits(short)["gap"] * 1000
     lines = [
         "# Chaos scorecard", "",
         f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, written by `scripts/chaos{' --short' * short}`; do "
         "not edit.", "", machine(relay, entries) + ".", "",
-        summary(entries), "",
+        f"{summary(entries)} {hours(entries)} Load average at the end: {os.getloadavg()[1]:.1f}.", "",
         f"Each fault was played for real: 640x360 at {contestants.RATE} frames a second, x264 superfast at "
         f"{contestants.KILOBITS} kbit/s, to two RTMP targets and one SRT receiver while recording. One target, "
         "the victim, gets the fault. Each tool got the same file, the same settings and the same faults, "

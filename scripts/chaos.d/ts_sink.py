@@ -17,7 +17,7 @@ PERIOD = contestants.SAMPLES / contestants.SAMPLE_RATE
 
 
 class Demuxer:
-    """Takes packets; yields a picture when the next one begins, and the last one at the end. Notes the sound's times."""
+    """Takes packets; yields a picture when the next one begins, and the last one at the end; notes when sound is due."""
 
     def __init__(self) -> None:
         self.counters: dict[int, int] = {}
@@ -93,7 +93,8 @@ class Demuxer:
 
     @staticmethod
     def _time(stamp: bytes) -> float:
-        return ((stamp[0] >> 1 & 7) << 30 | stamp[1] << 22 | stamp[2] >> 1 << 15 | stamp[3] << 7 | stamp[4] >> 1) / 90000
+        high, low = (stamp[0] >> 1 & 7) << 30 | stamp[1] << 22, stamp[2] >> 1 << 15 | stamp[3] << 7 | stamp[4] >> 1
+        return (high | low) / 90000
 
 
 def note_sound(events: TextIO, demuxer: Demuxer, now: float) -> None:
