@@ -25,15 +25,16 @@ timeline. What a tool leaves undelivered at its end is missing, too. **Sound**: 
 outputs together, told by holes in their times and by half a second without sound beside pictures. nginx is a real
 server beside our own measuring one. **Longest gap**: between two pictures as they arrived there, a frame being
 {frame:.1f} ms and the bound {bound:.1f} ms; in brackets for how long of that somebody on this machine waited for a
-core. **Slowed by**: how far the healthy RTMP output fell behind real time. **Detected**: until relay said that the target was lost.
-**Back**: from the end of the fault until the victim gets pictures that are at most 1.5 s behind the healthy outputs.
-**Key first**: whether each of its connections began with a keyframe. **Behind**: how late the victim's latest picture
-was, beside the healthy output. **Unreadable**: pictures at the victim whose reference it did not get, or that are
-none of the program's. **Forced keys in 2 s**: most keyframes in any 2 s of the program that neither the length of a
-group nor the cut of a segment explains; at most one is allowed. **Memory, threads, descriptors**: of the tool, before
-the fault, at its end and, in brackets, the most. A row in which nothing shows that the fault came to the victim is
-broken: it **did not bite**. **Not shown**: a gap was over the bound while somebody waited for a core, which does not
-count as holding; such a run, and no other, may be played a second time, and then says so.
+core. **Slowed by**: how far the healthy RTMP output fell behind real time. **Detected**: until relay said that the
+target was lost. **Back**: from the end of the fault until the victim gets pictures that are at most 1.5 s behind the
+healthy outputs. **Key first**: whether each of its connections began with a keyframe. **Behind**: how late the
+victim's latest picture was, beside the healthy output. **Unreadable**: pictures at the victim whose reference it did
+not get, or that are none of the program's. **Forced keys in 2 s**: most keyframes in any 2 s of the program that
+neither the length of a group nor the cut of a segment explains; at most one is allowed. **Memory, threads,
+descriptors**: of the tool, before the fault, at its end and, in brackets, the most. A row in which nothing shows that
+the fault came to the victim is broken: it **did not bite**. **Not shown**: a gap was over the bound while somebody
+waited for a core, which does not count as holding; such a run, and no other, may be played a second time, and then
+says so.
 `–` says that it does not apply.
 """
 
