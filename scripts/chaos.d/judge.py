@@ -154,8 +154,9 @@ def forced_keyframes(program: Program, output: list[Frame], after: float) -> int
 def victim(run: Run, timeline: Timeline, program: Program) -> dict:
     """What became of the targets that the fault was about: the worst of them."""
     seen = {frame.identity: frame.arrived for frame in run.healthy.log.frames}
-    result: dict = {"back": 0.0, "key": True, "unreadable": 0, "lag": 0.0, "connections": 0, "continuity": 0,
-                    "missing": 0, "window": None}
+    result: dict = {"back": 0.0, "key": True, "unreadable": 0, "lag": 0.0, "continuity": 0, "missing": 0,
+                    "window": None}
+    result["connections"] = min(len({frame.connection for frame in target.log.frames}) for target in run.victims)
     for target in run.victims:
         output = target.log.frames
         lags = [(frame, frame.arrived - seen[frame.identity]) for frame in output if frame.identity in seen]
@@ -167,8 +168,6 @@ def victim(run: Run, timeline: Timeline, program: Program) -> dict:
         result["key"] &= first_is_key(output)
         result["unreadable"] += program.unreadable(output)
         result["lag"] = max([result["lag"], *(lag for _, lag in lags)])
-        connections = len({frame.connection for frame in output})
-        result["connections"] = min(result["connections"] or connections, connections)
         result["missing"] += program.missing(output)["missing"]
         result["continuity"] += sum(int(fields[2]) for fields in target.log.others if fields[0] == "continuity")
     if run.row.flows:
