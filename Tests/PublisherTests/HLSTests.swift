@@ -41,11 +41,17 @@ import Testing
         "A bad option is refused by its name",
         arguments: [
             ("segment", "0s"), ("segment", "61s"), ("segment", "4m"), ("segment", ""), ("segment", "-4s"),
-            ("segment", "9223372036854775807s"), ("list", "2"), ("list", "1001"), ("list", "x"), ("size", "4"),
+            ("segment", "9223372036854775807s"), ("list", "2"), ("list", "1001"), ("list", "x"),
         ])
     func refusesOption(name: String, value: String) {
         let error = #expect(throws: PublisherURLError.self) { try HLSOptions([name: value]) }
         #expect(error?.description.contains(name) == true, "\(error?.description ?? "")")
+    }
+
+    @Test("An unknown option is refused, and not repeated")
+    func refusesUnknown() {
+        let error = #expect(throws: PublisherURLError.self) { try HLSOptions(["secret": "4"]) }
+        #expect(error?.description.contains("secret") == false)
     }
 }
 
