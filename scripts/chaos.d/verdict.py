@@ -11,7 +11,7 @@ STUTTER = 0.5
 FROZEN = 2.0
 """Seconds without a picture that no other work on the machine excuses."""
 DESCRIPTORS = 3
-THREADS = 3
+# Dispatch starts workers as they are needed and keeps them for a while, so their number at the end is as good as the most.
 PEAK = 8
 """How many more of either there may be for a moment, such as while a connection is tried."""
 
@@ -79,8 +79,6 @@ def grown(resources: dict) -> list[str]:
             broken.append(f"up to {resources[name][2]} {name} instead of {resources[name][0]}")
     if resources["descriptors"][1] > resources["descriptors"][0] + DESCRIPTORS:
         broken.append("descriptors leak")
-    if resources["threads"][1] > resources["threads"][0] + THREADS:
-        broken.append("threads grow")
     if resources["grown"] > FLAT_MIB * 1024:
         broken.append("memory grows")
     return broken
