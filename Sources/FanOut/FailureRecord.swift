@@ -7,7 +7,8 @@ struct FailureRecord: Sendable {
     /// What follows from a failure.
     struct Verdict: Equatable {
         var site: OutputSite
-        var delay: Duration
+        /// When (monotonic nanoseconds).
+        var due: Int64
         var isLast: Bool
     }
 
@@ -20,6 +21,8 @@ struct FailureRecord: Sendable {
     /// How often in a row the primary was lost soon after the output had come back to it.
     private var relapses = 0
     private var isOnProbation = false
+    /// Until when a site that refused is left alone.
+    private var refusedUntil: [OutputSite: Int64] = [:]
 
     init(policy: RetryPolicy) { self.policy = policy }
 
@@ -33,22 +36,30 @@ struct FailureRecord: Sendable {
     }
 
     /// Somebody asked for another try: what was before does not count.
-    mutating func forgive() { (answered, total, atPrimary) = (0, 0, 0) }
+    mutating func forgive() { (answered, total, atPrimary, refusedUntil) = (0, 0, 0, [:]) }
 
-    /// Takes a failure at `site` in, after `liveFor` on air, and says what follows. `jitter` is in 0..<1.
-    mutating func note(_ failure: OutputFailure, at site: OutputSite, liveFor: Duration, jitter: Double) -> Verdict {
+    /// Takes a failure at `site` in at `now`, after `liveFor` on air, and says what follows. `jitter` is in 0..<1.
+    mutating func note(
+        _ failure: OutputFailure, at site: OutputSite, now: Int64, liveFor: Duration, jitter: Double
+    ) -> Verdict {
         let wasSettled = failure.kind == .lost && liveFor >= policy.backoff.settledAfter
         let wasSteady = liveFor >= policy.backoff.resetAfter
         if failure.kind == .unreachable || wasSettled || wasSteady { answered = 0 }
         if failure.kind != .unreachable { answered += 1 }
         total = wasSettled || wasSteady ? 1 : total + 1
-        let usedBackup = usesBackup
         noteSite(failure, site: site, wasSettled: wasSettled, wasSteady: wasSteady)
-        let isNews = usesBackup && !usedBackup
-        let delay = policy.backoff.delay(
-            afterFailure: max(1, answered), kind: isNews ? .unreachable : failure.kind, jitter: jitter)
-        let next: OutputSite = usesBackup && site != .backup ? .backup : .primary
-        return Verdict(site: next, delay: delay, isLast: policy.attemptLimit.map { total > $0 } ?? false)
+        let (same, other): (OutputSite, OutputSite) = site == .backup ? (.backup, .primary) : (.primary, .backup)
+        let wait = policy.backoff.delay(afterFailure: max(1, answered), kind: failure.kind, jitter: jitter)
+        let again = now + wait.inNanoseconds
+        refusedUntil[same] = failure.kind == .refused ? again : nil
+        let isLast = policy.attemptLimit.map { total > $0 } ?? false
+        guard site == .backup || usesBackup else { return Verdict(site: same, due: again, isLast: isLast) }
+        // The other address has done nothing now to be spared for.
+        let short = policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
+        let elsewhere = max(now + short.inNanoseconds, refusedUntil[other] ?? 0)
+        let goesElsewhere = elsewhere <= again || failure.kind != .refused && refusedUntil[other] == nil
+        return Verdict(
+            site: goesElsewhere ? other : same, due: goesElsewhere ? elsewhere : again, isLast: isLast)
     }
 
     /// From the moment that the primary has failed often enough, attempts alternate between both.

@@ -20,6 +20,7 @@ struct OutputLanes {
     struct Change {
         let retired: Lane?
         let next: Lane
+        let actions: [OutputStateMachine.Action]
     }
 
     // What each picture needs comes first: with hundreds of outputs the time goes into fetching memory.
@@ -43,6 +44,8 @@ struct OutputLanes {
     var lastLogged: OutputFailure?
     var repeats = 0
     var completions: [@Sendable () -> Void] = []
+    /// Whether the machine's work is over; retired attempts may still say goodbye.
+    var isEnded = false
 
     private var past = AttemptProgress()
     private var pastQueue = QueueStatus()
@@ -61,10 +64,7 @@ struct OutputLanes {
 
     /// The queue that is fed, with the drops of all queues before it.
     var queueStatus: QueueStatus {
-        var status = packets.status
-        status.drops.merge(pastQueue.drops, uniquingKeysWith: +)
-        status.droppedFrames += pastQueue.droppedFrames
-        return status
+        retired.reduce(into: packets.status) { $0.addDrops(of: $1.packets.status) }.adding(dropsOf: pastQueue)
     }
 
     private var lanes: [Lane] { retired + [current, candidate].compactMap(\.self) }
@@ -73,22 +73,27 @@ struct OutputLanes {
     /// other event can come between.
     mutating func change(at now: Int64) -> Change? {
         guard isChanging, let next = candidate, machine.candidate?.attempt == next.number else { return nil }
-        _ = machine.handle(.handedOver(attempt: next.number, at: now))
+        let actions = machine.handle(.handedOver(attempt: next.number, at: now))
         isChanging = false
         let old = current
         if let old { retired.append(old) }
         (current, candidate) = (next, nil)
         replaceQueue(by: next.packets)
+        _ = packets.connected()
         isLive = true
-        return Change(retired: old, next: next)
+        return Change(retired: old, next: next, actions: actions)
     }
 
-    /// Feeds another queue from now on.
+    /// Feeds another queue from now on. What waits in the old one is lost, unless a retired attempt still sends it.
     mutating func replaceQueue(by next: PacketQueue) {
-        let status = packets.status
-        pastQueue.drops.merge(status.drops, uniquingKeysWith: +)
-        pastQueue.droppedFrames += status.droppedFrames
+        let old = packets
         packets = next
+        if !retired.contains(where: { $0.packets === old }) { forget(old) }
+    }
+
+    private mutating func forget(_ queue: PacketQueue) {
+        queue.discard()
+        pastQueue.addDrops(of: queue.status)
     }
 
     /// Forgets the attempt `number`, wherever it stands, and keeps its count.
@@ -106,10 +111,10 @@ struct OutputLanes {
             removed = retired.first { $0.number == number }
             retired.removeAll { $0.number == number }
         }
-        if let removed {
-            past.bytes += removed.attempt.progress.bytes
-            past.frames += removed.attempt.progress.frames
-        }
+        guard let removed else { return nil }
+        past.bytes += removed.attempt.progress.bytes
+        past.frames += removed.attempt.progress.frames
+        if removed.packets !== packets { forget(removed.packets) }
         return removed
     }
 }

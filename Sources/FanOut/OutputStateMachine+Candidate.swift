@@ -4,15 +4,28 @@ internal import Media
 
 // A second attempt beside the one that is on air.
 extension OutputStateMachine {
-    mutating func lookAtPrimary() -> [Action] {
-        guard let current, current.site == .backup else { return [] }
-        return beginCandidate(besides: current.attempt, at: .primary)
+    /// Servers that send an output to and fro are followed so often within ``redirectionMemory``.
+    private static let redirectionLimit = 3
+    private static let redirectionMemory: Int64 = 30_000_000_000
+
+    mutating func redirect(_ attempt: Int, at now: Int64) -> [Action] {
+        redirections.removeAll { now - $0 >= Self.redirectionMemory }
+        guard redirections.count < Self.redirectionLimit else { return [] }
+        redirections.append(now)
+        // The server takes the stream for a while longer; it must not be forgotten because a look is under way.
+        if candidate != nil, attempt == current?.attempt { hasUnmetRedirection = true }
+        return beginCandidate(besides: attempt, at: .redirected)
     }
 
-    mutating func beginCandidate(besides attempt: Int, at site: OutputSite) -> [Action] {
-        guard attempt == current?.attempt, case .live = state, candidate == nil else { return [] }
+    mutating func lookAtPrimary() -> [Action] {
+        guard let current, current.isAway else { return [] }
+        return candidate == nil ? beginCandidate(besides: current.attempt, at: .primary) : arrangeLook(from: current)
+    }
+
+    private mutating func beginCandidate(besides attempt: Int, at site: OutputSite) -> [Action] {
+        guard let current, attempt == current.attempt, case .live = state, candidate == nil else { return [] }
         attempts += 1
-        candidate = Connection(attempt: attempts, site: site)
+        candidate = Connection(attempt: attempts, site: site, isAway: site == .redirected && current.isAway)
         return [.begin(attempt: attempts, at: site)]
     }
 
@@ -27,35 +40,43 @@ extension OutputStateMachine {
             return []
         }
         next.liveSince = now
-        if next.site == .primary { record.returnedToPrimary() }
-        (current, candidate) = (next, nil)
-        connections += 1
+        take(next)
         state = .live(since: now)
-        return []
+        return arrangeLook(from: next)
+    }
+
+    private mutating func take(_ next: Connection) {
+        if next.site == .primary { record.returnedToPrimary() }
+        (current, candidate, hasUnmetRedirection) = (next, nil, false)
+        connections += 1
     }
 
     mutating func candidateFailed(_ failure: OutputFailure) -> [Action] {
         guard let failed = candidate else { return [] }
         candidate = nil
         lastFailure = failure
-        return [.abandon(attempt: failed.attempt)] + (failed.site == .primary ? current.map(looks) ?? [] : [])
+        // One publisher at a time is many servers' rule: when the old connection ends, the new address is tried again.
+        if failed.site == .redirected, failure.kind == .rejected { hasUnmetRedirection = true }
+        return [.abandon(attempt: failed.attempt)] + (current.map { arrangeLook(from: $0) } ?? [])
     }
 
     /// The attempt on air failed while a candidate is under way: that one goes on as the only one.
     mutating func promote(_ next: Connection, insteadOf attempt: Int) -> [Action] {
-        (current, candidate) = (next, nil)
         let actions: [Action] = [.abandon(attempt: attempt), .promote(attempt: next.attempt)]
         guard let since = next.liveSince else {
+            (current, candidate) = (next, nil)
             state = .connecting(attempt: next.attempt)
             return actions
         }
-        connections += 1
+        take(next)
         state = .live(since: since)
-        return actions + [.goLive(attempt: next.attempt)]
+        return actions + [.goLive(attempt: next.attempt)] + arrangeLook(from: next)
     }
 
-    /// On the backup the primary is looked at from time to time.
-    func looks(from connection: Connection) -> [Action] {
-        connection.site == .backup ? [.look(after: record.primaryInterval, attempts: attempts)] : []
+    /// Away from home the primary is looked at from time to time. An earlier look that is still due means nothing then.
+    mutating func arrangeLook(from connection: Connection) -> [Action] {
+        guard connection.isAway else { return [] }
+        looks += 1
+        return [.look(after: record.primaryInterval, look: looks)]
     }
 }

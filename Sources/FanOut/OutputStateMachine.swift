@@ -24,9 +24,9 @@ public struct OutputStateMachine: Sendable {
         /// The wait before `attempt` is over.
         case retryDue(attempt: Int)
         /// The server asks the output to publish anew, at an address that is of use.
-        case reconnectRequested(attempt: Int)
-        /// It is time to look whether the primary is back, if `attempts` is still the number of attempts made.
-        case primaryDue(attempts: Int)
+        case reconnectRequested(attempt: Int, at: Int64)
+        /// It is time to look whether the primary is back, unless a later look was arranged.
+        case primaryDue(look: Int)
         /// The candidate is fed, from a keyframe on, and what was on air before is not any more.
         case handedOver(attempt: Int, at: Int64)
         /// An operator does not want to wait for the next attempt.
@@ -53,7 +53,7 @@ public struct OutputStateMachine: Sendable {
         case goLive(attempt: Int)
         /// Tell the queue that the output is off air.
         case hold
-        /// Take packets no more, and forget those that wait.
+        /// Take packets no more, and forget those that wait for nobody.
         case close
         /// Take packets again.
         case open
@@ -69,8 +69,8 @@ public struct OutputStateMachine: Sendable {
         case handOver(to: Int)
         /// Send `retryDue(attempt)` at `until`.
         case wait(until: Int64, attempt: Int)
-        /// Send `primaryDue(attempts)` after this time.
-        case look(after: Duration, attempts: Int)
+        /// Send `primaryDue(look)` after this time.
+        case look(after: Duration, look: Int)
         /// Send `deadlinePassed` at `at`.
         case watch(deadline: Int64)
         /// Nothing more will happen.
@@ -80,6 +80,8 @@ public struct OutputStateMachine: Sendable {
     struct Connection {
         let attempt: Int
         let site: OutputSite
+        /// Whether the output has to find back to its primary from there: it is at the backup, or was sent on from it.
+        var isAway: Bool
         var liveSince: Int64?
     }
 
@@ -96,6 +98,11 @@ public struct OutputStateMachine: Sendable {
     var current: Connection?
     var candidate: Connection?
     private var nextSite = OutputSite.primary
+    /// Where the server asked the output to go was tried beside the old connection and not accepted, perhaps because of it.
+    var hasUnmetRedirection = false
+    var looks = 0
+    /// When servers asked the output to go elsewhere, lately.
+    var redirections: [Int64] = []
 
     /// An idle output that tries again by `policy`.
     public init(policy: RetryPolicy = RetryPolicy()) { record = FailureRecord(policy: policy) }
@@ -110,8 +117,8 @@ public struct OutputStateMachine: Sendable {
         case .accepted(let attempt, let at): accepted(attempt, at: at)
         case .failed(let attempt, let failure, let at): failed(attempt, failure, at: at, jitter: jitter)
         case .retryDue(let attempt): retryDue(attempt)
-        case .reconnectRequested(let attempt): beginCandidate(besides: attempt, at: .redirected)
-        case .primaryDue(let made): made == attempts ? lookAtPrimary() : []
+        case .reconnectRequested(let attempt, let at): redirect(attempt, at: at)
+        case .primaryDue(let look): look == looks ? lookAtPrimary() : []
         case .handedOver(let attempt, let at): handedOver(attempt, at: at)
         case .retryNow: retryNow()
         case .pause: pause()
@@ -125,7 +132,7 @@ public struct OutputStateMachine: Sendable {
 
     mutating func nextAttempt() -> [Action] {
         attempts += 1
-        current = Connection(attempt: attempts, site: nextSite)
+        current = Connection(attempt: attempts, site: nextSite, isAway: nextSite == .backup)
         state = .connecting(attempt: attempts)
         return [.begin(attempt: attempts, at: nextSite)]
     }
@@ -139,7 +146,7 @@ public struct OutputStateMachine: Sendable {
             return [.goLive(attempt: attempt), .drain(attempt: attempt, deadline: deadline)]
         }
         state = .live(since: now)
-        return [.goLive(attempt: attempt)] + looks(from: connection)
+        return [.goLive(attempt: attempt)] + arrangeLook(from: connection)
     }
 
     private mutating func failed(
@@ -154,18 +161,19 @@ public struct OutputStateMachine: Sendable {
             return [.abandon(attempt: attempt), .ended]
         }
         let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
-        let verdict = record.note(failure, at: connection.site, liveFor: liveFor, jitter: jitter)
-        nextSite = verdict.site
+        let verdict = record.note(
+            failure, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
+        nextSite = hasUnmetRedirection ? .redirected : verdict.site
+        hasUnmetRedirection = false
         if let next = candidate { return promote(next, insteadOf: attempt) }
         guard !verdict.isLast else {
             state = .givenUp(cause: failure)
             return [.abandon(attempt: attempt), .hold]
         }
-        let due = now + verdict.delay.inNanoseconds
         state =
-            failure.kind == .refused && verdict.site == connection.site
-            ? .refused(until: due, cause: failure) : .backingOff(until: due, cause: failure)
-        return [.abandon(attempt: attempt), .hold, .wait(until: due, attempt: attempts + 1)]
+            failure.kind == .refused && nextSite == connection.site
+            ? .refused(until: verdict.due, cause: failure) : .backingOff(until: verdict.due, cause: failure)
+        return [.abandon(attempt: attempt), .hold, .wait(until: verdict.due, attempt: attempts + 1)]
     }
 
     private mutating func retryDue(_ attempt: Int) -> [Action] {
@@ -202,7 +210,7 @@ extension OutputStateMachine {
         record.forgive()
         switch state {
         case .backingOff, .refused, .givenUp: return nextAttempt()
-        case .live: return lookAtPrimary()
+        case .live: return candidate == nil ? lookAtPrimary() : []
         default: return []
         }
     }
@@ -229,8 +237,9 @@ extension OutputStateMachine {
         return [.open] + nextAttempt()
     }
 
-    /// A program that ends before the first connection stands still gives that attempt until the deadline; an output
-    /// that is off air after having been on has nothing worth waiting for.
+    /// A program that ends before the first connection stands still gives that attempt until the deadline, unless the
+    /// attempt itself knows that there is nobody to wait for; an output that is off air after having been on has nothing
+    /// worth waiting for.
     private mutating func finish(_ deadline: Int64) -> [Action] {
         let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
         switch (state, current) {
@@ -238,9 +247,9 @@ extension OutputStateMachine {
             candidate = nil
             state = .draining(deadline: deadline)
             return abandoned + [.drain(attempt: connection.attempt, deadline: deadline), .watch(deadline: deadline)]
-        case (.connecting, _) where connections == 0:
+        case (.connecting(let attempt), _) where connections == 0:
             state = .draining(deadline: deadline)
-            return [.watch(deadline: deadline)]
+            return [.drain(attempt: attempt, deadline: deadline), .watch(deadline: deadline)]
         case (.draining, _): return []
         case (.stopped, _): return [.ended]
         default: return stop()

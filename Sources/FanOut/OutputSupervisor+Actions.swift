@@ -34,16 +34,16 @@ extension OutputSupervisor {
         case .begin(let attempt, let site): begin(attempt, at: site)
         case .goLive: goLive()
         case .hold: hold()
-        case .close: state.withLock { $0.isClosed = true }
+        case .close: close()
         case .open: open()
         case .drain(_, let deadline): state.withLock { $0.current?.attempt }?.drain(until: deadline)
         case .retire(let attempt): retire(attempt)
         case .abandon(let attempt): state.withLock { $0.remove(attempt) }?.attempt.abandon()
         case .promote: promote()
-        case .handOver: state.withLock { $0.isChanging = $0.candidate != nil }
+        case .handOver: handOver()
         case .wait(let until, let attempt):
             post(.retryDue(attempt: attempt), after: .nanoseconds(until - clock.now))
-        case .look(let wait, let attempts): post(.primaryDue(attempts: attempts), after: wait)
+        case .look(let wait, let number): post(.primaryDue(look: number), after: wait)
         case .watch(let deadline): post(.deadlinePassed, after: .nanoseconds(deadline - clock.now))
         case .ended: ended()
         }
@@ -88,12 +88,28 @@ extension OutputSupervisor {
         }
     }
 
-    private func open() {
+    private func close() {
         let packets = PacketQueue(limits: limits, isFromStart: false)
         state.withLock { lanes in
+            lanes.isClosed = true
             lanes.replaceQueue(by: packets)
+        }
+    }
+
+    private func open() {
+        state.withLock { lanes in
             lanes.isClosed = false
             lanes.isPlannedJoin = true
+        }
+    }
+
+    /// The next keyframe is waited for, and asked for when it is long in coming.
+    private func handOver() {
+        state.withLock { $0.isChanging = $0.candidate != nil }
+        let wait = Self.joiningPatience.inNanoseconds
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait))) { [weak self] in
+            guard let self, state.withLock({ $0.isChanging }) else { return }
+            keyframes.requestKeyframe(at: nil)
         }
     }
 
@@ -104,14 +120,15 @@ extension OutputSupervisor {
             lanes.isChanging = false
             lanes.isLive = false
             lanes.replaceQueue(by: next.packets)
+            lanes.packets.joined()
         }
     }
 
     /// Called by the publishing thread, at the keyframe from which the new lane is fed.
     func complete(_ change: OutputLanes.Change) {
-        _ = change.next.packets.connected()
         change.next.attempt.goLive()
         if let retired = change.retired { retire(retired) }
+        queue.async { for action in change.actions { self.perform(action) } }
         logger.notice("on air at \(change.next.target.displayAddress)", metadata: ["attempt": "\(change.next.number)"])
     }
 
@@ -141,15 +158,22 @@ extension OutputSupervisor {
             lanes.retired.contains { $0.number == number } ? lanes.remove(number) : nil
         }
         lane?.attempt.abandon()
+        if lane != nil { completeIfOver() }
         return lane != nil
     }
 
     private func ended() {
-        let (completions, retired) = state.withLock { lanes -> ([@Sendable () -> Void], [Int]) in
+        state.withLock { $0.isEnded = true }
+        completeIfOver()
+    }
+
+    /// The output is over when its machine is, and whoever was replaced has said goodbye.
+    private func completeIfOver() {
+        let completions = state.withLock { lanes -> [@Sendable () -> Void] in
+            guard lanes.isEnded, lanes.retired.isEmpty else { return [] }
             defer { lanes.completions = [] }
-            return (lanes.completions, lanes.retired.map(\.number))
+            return lanes.completions
         }
-        for number in retired { settle(number) }
         for completion in completions { completion() }
     }
 
@@ -187,7 +211,7 @@ extension OutputSupervisor {
             return
         }
         logger.notice("the server asks to publish anew at \(target.displayAddress)")
-        post(.reconnectRequested(attempt: number))
+        post(.reconnectRequested(attempt: number, at: clock.now))
     }
 }
 
@@ -228,7 +252,7 @@ extension OutputSupervisor {
             level: isNamed ? .warning : .debug, "\(failure)",
             metadata: ["attempt": "\(attempt)", "cause": "\(failure.kind.rawValue)"])
         if case .givenUp = state {
-            logger.error("given up after \(attempt) attempts; nothing is tried until asked for")
+            logger.error("given up; nothing is tried until asked for", metadata: ["attempts": "\(attempt)"])
         }
     }
 }

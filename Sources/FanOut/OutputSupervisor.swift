@@ -124,26 +124,25 @@ public final class OutputSupervisor: PacketConsumer {
 
     /// What an operator sees of the output now.
     public var status: OutputStatus {
-        state.withLock { lanes -> OutputStatus in
-            let machine = lanes.machine
-            let progress = lanes.current?.attempt.progress ?? AttemptProgress()
-            let target = lanes.current?.target ?? self.target(at: machine.site, lanes)
-            var status = OutputStatus(
-                name: name, kind: target.kind, address: target.displayAddress, state: machine.state.label,
-                detail: nil, liveSeconds: 0, bytes: lanes.bytes, frames: lanes.frames,
-                reconnects: max(0, machine.connections - 1), attempts: machine.attempts, queue: lanes.queueStatus,
-                details: progress.details, wasLive: machine.connections > 0, site: machine.site)
-            switch machine.state {
-            case .connecting:
-                status.detail = [lanes.current?.step, machine.lastFailure?.description].compactMap(\.self).first
-            case .live(let since): status.liveSeconds = Double(clock.now - since) / 1e9
-            case .backingOff(_, let cause), .refused(_, let cause), .givenUp(let cause):
-                status.detail = cause.description
-            case .paused: break
-            default: status.detail = machine.lastFailure?.description
-            }
-            return status
+        // A copy, because the publishing thread needs the lock, and attempts take their time to reckon.
+        let lanes = state.withLock { $0 }
+        let machine = lanes.machine
+        let target = lanes.current?.target ?? target(at: machine.site, lanes)
+        var status = OutputStatus(
+            name: name, kind: target.kind, address: target.displayAddress, state: machine.state.label, detail: nil,
+            liveSeconds: 0, bytes: lanes.bytes, frames: lanes.frames, reconnects: max(0, machine.connections - 1),
+            attempts: machine.attempts, queue: lanes.queueStatus,
+            details: lanes.current?.attempt.progress.details ?? [:], wasLive: machine.connections > 0,
+            site: machine.site)
+        switch machine.state {
+        case .connecting:
+            status.detail = [lanes.current?.step, machine.lastFailure?.description].compactMap(\.self).first
+        case .live(let since): status.liveSeconds = Double(clock.now - since) / 1e9
+        case .backingOff(_, let cause), .refused(_, let cause), .givenUp(let cause): status.detail = cause.description
+        case .paused: break
+        default: status.detail = machine.lastFailure?.description
         }
+        return status
     }
 
     /// The target of attempts at `site`.

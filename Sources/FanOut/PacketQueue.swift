@@ -16,6 +16,17 @@ public struct QueueStatus: Sendable, Codable, Equatable {
     public var drops: [DropCause: Int] = [:]
     /// Pictures among them.
     public var droppedFrames = 0
+
+    mutating func addDrops(of other: QueueStatus) {
+        drops.merge(other.drops, uniquingKeysWith: +)
+        droppedFrames += other.droppedFrames
+    }
+
+    func adding(dropsOf other: QueueStatus) -> QueueStatus {
+        var sum = self
+        sum.addDrops(of: other)
+        return sum
+    }
 }
 
 /// The bounded queue between the fan-out and one live output.
@@ -108,6 +119,12 @@ public final class PacketQueue: Sendable {
         }
     }
 
+    /// The output has joined the program: what it does not get from now on is missing.
+    func joined() { state.withLock { $0.isJoining = false } }
+
+    /// Forgets what is queued, because nobody will send it.
+    func discard() { state.withLock { $0.discard() } }
+
     /// Whether the output has room again but must wait for a keyframe: the moment to ask for one.
     public var needsKeyframe: Bool {
         state.withLock { state in state.policy.needsKeyframe(depth: state.depth(with: nil)) }
@@ -151,6 +168,11 @@ extension PacketQueue.State {
         guard let packet = packets.popFirst() else { return nil }
         bytes -= packet.payload.count
         return packet
+    }
+
+    fileprivate mutating func discard() {
+        while let packet = pop() { count(packet, as: .notConnected) }
+        policy.flushed(keyframeRemains: false)
     }
 
     /// Removes what precedes the newest keyframe; everything, if that keyframe is at the head already, if there is

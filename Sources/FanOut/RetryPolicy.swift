@@ -4,7 +4,7 @@
 public struct RetryPolicy: Sendable, Equatable {
     /// The waits between attempts.
     public var backoff: Backoff
-    /// Failed attempts in a row after which the output gives up; `nil` for never.
+    /// How often in a row a failed attempt is made again before the output gives up; `nil` for ever.
     public var attemptLimit: Int?
     /// Whether there is a backup address.
     public var hasBackup: Bool

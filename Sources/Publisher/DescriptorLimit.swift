@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// How many descriptors the process may hold. Each output takes one, and a second one while it connects.
+/// How many descriptors the process may hold.
 public enum DescriptorLimit {
     /// Raises the limit to the hardest that this user may have, and returns it. The usual soft limit of 1024 is kept
     /// low for programs that call `select`, which we do not.
@@ -18,15 +18,15 @@ public enum DescriptorLimit {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// What keeps `outputs` from being held at a limit of `limit`: a sentence for the operator, or nil.
-    public static func shortage(outputs: Int, limit: Int) -> String? {
-        let needed = outputs * perOutput + base
+    /// What keeps outputs that take `descriptors` in all from being held at a limit of `limit`: a sentence for the operator,
+    /// or nil.
+    public static func shortage(descriptors: Int, limit: Int) -> String? {
+        let needed = descriptors + base
         guard needed > limit else { return nil }
-        return "\(outputs) outputs need \(needed) open files, and this process may have \(limit): raise the hard limit "
+        return "The outputs need \(needed) open files, and this process may have \(limit): raise the hard limit "
             + "(ulimit -Hn, or LimitNOFILE= of the service)."
     }
 
-    private static let perOutput = 2
     /// For the inputs, the recorder, the libraries and the log.
     private static let base = 128
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

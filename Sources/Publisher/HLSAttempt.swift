@@ -71,11 +71,8 @@ final class HLSAttempt: OutputAttempt, @unchecked Sendable {
     }
 
     func wake() {
-        let now = clock.now
-        let isStuck = shared.withLock { shared in
-            !shared.isOver && (shared.busySince.map { now - $0 > Self.writeNanoseconds } ?? false)
-        }
-        if isStuck { return end(.failed(silence(.lost, "write", seconds: Self.writeNanoseconds / 1_000_000_000))) }
+        // The output's lock is held here, so the report comes from elsewhere.
+        if isStuck { return DispatchQueue.global().async { self.endIfStuck() } }
         if wakes.exchange(true, ordering: .acquiringAndReleasing) { return }
         queue.async {
             self.wakes.store(false, ordering: .releasing)
@@ -89,6 +86,7 @@ final class HLSAttempt: OutputAttempt, @unchecked Sendable {
             self.phase = .draining
             self.service()
         }
+        watch(until: deadline)
     }
 
     func abandon() {
@@ -116,11 +114,11 @@ extension HLSAttempt {
         defer { shared.withLock { $0.busySince = nil } }
         do throws(OutputFailure) {
             while !isOver, let packet = packets.pop() {
-                let now = clock.now
-                shared.withLock { $0.busySince = now }
+                noteBusy()
                 try writer.write(packet)
             }
             if phase == .draining, !isOver {
+                noteBusy()
                 try writer.finish()
                 account(writer)
                 close()
@@ -134,6 +132,11 @@ extension HLSAttempt {
         account(writer)
     }
 
+    private func noteBusy() {
+        let now = clock.now
+        shared.withLock { $0.busySince = now }
+    }
+
     private func account(_ writer: HLSWriter) {
         if writer.wantsKeyframe {
             writer.wantsKeyframe = false
@@ -143,6 +146,27 @@ extension HLSAttempt {
             shared.progress.bytes = writer.bytes
             shared.progress.frames = writer.frames
             shared.progress.details["segments"] = Double(writer.segments)
+        }
+    }
+
+    private var isStuck: Bool {
+        let now = clock.now
+        return shared.withLock { shared in
+            !shared.isOver && (shared.busySince.map { now - $0 > Self.writeNanoseconds } ?? false)
+        }
+    }
+
+    private func endIfStuck() {
+        guard isStuck else { return }
+        end(.failed(silence(.lost, "write", seconds: Self.writeNanoseconds / 1_000_000_000)))
+    }
+
+    /// At the end nobody wakes the attempt any more, so it looks once a second itself.
+    private func watch(until deadline: Int64) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
+            guard let self, !isOver, clock.now < deadline else { return }
+            endIfStuck()
+            watch(until: deadline)
         }
     }
 

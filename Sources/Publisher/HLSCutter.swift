@@ -16,8 +16,8 @@ struct HLSCutter {
         case fragment
         /// A segment begins with it. The one before lasted `duration`, and if `isDiscontinuous`, pictures are missing.
         case cut(duration: Int64, isDiscontinuous: Bool)
-        /// As ``goOn``, but no keyframe came in time: one is needed.
-        case goOnAndAsk
+        /// As ``fragment``, but it is no keyframe, and none came in time: one is needed.
+        case fragmentAndAsk
     }
 
     private let target: Int64
@@ -26,7 +26,8 @@ struct HLSCutter {
     private var end: Int64 = 0
     private var lastKeyframe: Int64 = 0
     private var longestGOP: Int64 = 0
-    private var hasAsked = false
+    /// When a keyframe was asked for last, in this segment.
+    private var lastAsked: Int64?
 
     /// A cutter for segments of `target`, of a program whose pictures last `frame` nanoseconds.
     init(target: Duration, frame: Int64) {
@@ -44,9 +45,9 @@ struct HLSCutter {
             return .goOn
         }
         guard isKeyframe else {
-            guard pts - start > target + frame / 2, !hasAsked else { return .goOn }
-            hasAsked = true
-            return .goOnAndAsk
+            guard pts - (lastAsked ?? start) > target + frame / 2 else { return .goOn }
+            lastAsked = pts
+            return .fragmentAndAsk
         }
         // Before a keyframe all pictures of the segment are there, so `end` is where it should be, to half a frame.
         if pts - end > frame / 2 {
@@ -62,6 +63,6 @@ struct HLSCutter {
     }
 
     private mutating func begin(at pts: Int64) {
-        (start, end, lastKeyframe, hasAsked) = (pts, pts, pts, false)
+        (start, end, lastKeyframe, lastAsked) = (pts, pts, pts, nil)
     }
 }

@@ -42,6 +42,12 @@ final class HLSDirectory {
         return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_size) : 0
     }
 
+    /// When the file was written, in seconds since 1970; 0 if there is none.
+    func modified(_ name: String) -> Int64 {
+        var info = stat()
+        return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_mtim.tv_sec) : 0
+    }
+
     /// The names of all entries.
     func names() throws(OutputFailure) -> [String] {
         guard let stream = opendir(path) else { throw Self.failure("open", "list", path, errno) }

@@ -26,6 +26,17 @@ enum HLSName {
         return parts[2].hasSuffix(".m4s") && isNumber(parts[2].dropLast(4))
     }
 
+    /// Whether `name`, which is ours, is a whole segment's.
+    static func isSegment(_ name: String) -> Bool { name.hasSuffix(".m4s") }
+
+    /// Whether `name`, which is ours, is a whole header's.
+    static func isMap(_ name: String) -> Bool { name.hasSuffix("-init.mp4") }
+
+    /// The run that `name`, which is ours, belongs to.
+    static func run(of name: String) -> Substring? {
+        name.split(separator: "-", omittingEmptySubsequences: false).dropFirst().first
+    }
+
     private static func isNumber(_ text: Substring) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }

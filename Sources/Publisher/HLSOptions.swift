@@ -25,7 +25,8 @@ public struct HLSOptions: Sendable, Equatable {
                 }
                 listSize = count
             default:
-                throw PublisherURLError("HLS has no option “\(name.prefix(40))”; there are segment and list.")
+                // Not by its name, which may be a piece of something else.
+                throw PublisherURLError("An option is unknown to HLS; there are segment and list.")
             }
         }
     }

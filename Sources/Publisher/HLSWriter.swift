@@ -15,6 +15,9 @@ final class HLSWriter {
         var bytes: [UInt8] = []
     }
 
+    /// Payload that is gathered before it becomes a fragment, with or without a keyframe.
+    private static let maximumPendingBytes = 8 << 20
+
     private let directory: HLSDirectory
     private let options: HLSOptions
     private let run = HLSDate.nowMicroseconds
@@ -31,8 +34,8 @@ final class HLSWriter {
     /// Program time and UTC of the run's first picture, and program time of the segment's, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
     private var segmentStart: Int64 = 0
-    /// Segments that left the playlist, and the number of the segment with which they can go.
-    private var retired: [(entry: HLSPlaylist.Entry, due: Int64)] = []
+    /// Files that left the playlist, and the number of the segment with which they can go.
+    private var retired: [(names: Set<String>, due: Int64)] = []
     /// Files of a program that ended, until its playlist is replaced.
     private var replaced: Set<String> = []
 
@@ -41,6 +44,7 @@ final class HLSWriter {
     private(set) var frames: UInt64 = 0
     private(set) var segments = 0
     private var pendingFrames: UInt64 = 0
+    private var pendingBytes = 0
     /// Whether a keyframe is needed; the reader resets it.
     var wantsKeyframe = false
 
@@ -52,7 +56,8 @@ final class HLSWriter {
         let frame = description.video.format.frameRate.timeBase.rescale(1, to: .nanoseconds)
         cutter = HLSCutter(target: target, frame: frame)
         let old = try directory.playlist()
-        for name in try directory.names() where !(old?.names.contains(name) ?? false) { directory.remove(name) }
+        let spared = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], options)
+        retired = [(spared, Int64(options.listSize) + 1)]
         let seconds = (target.inNanoseconds + 999_999_999) / 1_000_000_000
         if let old, !old.hasEnded {
             playlist = old.with(targetSeconds: seconds)
@@ -94,7 +99,8 @@ final class HLSWriter {
         let bits = Int64(max(description.video.bitrate, 1_000_000) + description.audio.bitrate)
         let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
         // Those of the playlist, as many and one more for players that hold an older one, and the one being written.
-        let needed = segment * Int64(2 * options.listSize + 2) - playlist.names.reduce(0) { $0 + directory.size($1) }
+        let there = retired.reduce(playlist.names) { $0.union($1.names) }
+        let needed = segment * Int64(2 * options.listSize + 2) - there.reduce(0) { $0 + directory.size($1) }
         let free = try directory.freeBytes()
         guard free >= needed else {
             throw OutputFailure(
@@ -107,12 +113,14 @@ final class HLSWriter {
 extension HLSWriter {
     /// Writes one packet. What comes before the first keyframe cannot be decoded and is left out.
     func write(_ packet: EncodedPacket) throws(OutputFailure) {
+        if pendingBytes > Self.maximumPendingBytes { try writeFragment() }
         if packet.track == .video {
             guard shift != nil || packet.isKeyframe else { return }
             try cut(before: packet)
             pendingFrames += 1
         }
         guard let shift else { return }
+        pendingBytes += packet.payload.count
         let clock = muxer.timeBase(of: packet.track)
         do throws(MuxerFailure) {
             try muxer.write(packet, shift: TimeBase(1, 100).rescale(shift, to: clock))
@@ -132,7 +140,9 @@ extension HLSWriter {
         }
         switch cutter.picture(pts: pts, isKeyframe: packet.isKeyframe) {
         case .goOn: return
-        case .goOnAndAsk: wantsKeyframe = true
+        case .fragmentAndAsk:
+            wantsKeyframe = true
+            try writeFragment()
         case .fragment: try writeFragment()
         case .cut(let duration, let isDiscontinuous):
             try finishSegment(duration)
@@ -152,7 +162,7 @@ extension HLSWriter {
         bytes += UInt64(outbox.bytes.count)
         outbox.bytes.removeAll(keepingCapacity: true)
         frames += pendingFrames
-        pendingFrames = 0
+        (pendingFrames, pendingBytes) = (0, 0)
     }
 
     private func finishSegment(_ duration: Int64) throws(OutputFailure) {
@@ -168,7 +178,7 @@ extension HLSWriter {
         segments += 1
         // Players may hold a playlist that names them for as long as that playlist lasts (RFC 8216, 6.2.2).
         let due = number + Int64(options.listSize) + 1
-        retired += playlist.append(entry, limit: options.listSize).map { ($0, due) }
+        retired += playlist.append(entry, limit: options.listSize).map { ([$0.name, $0.map], due) }
         try writePlaylist()
     }
 
@@ -178,8 +188,8 @@ extension HLSWriter {
         replaced = []
         let gone = retired.filter { $0.due <= number }
         retired.removeAll { $0.due <= number }
-        let needed = playlist.names.union(retired.flatMap { [$0.entry.name, $0.entry.map] })
-        for name in Set(gone.flatMap { [$0.entry.name, $0.entry.map] }).subtracting(needed) { directory.remove(name) }
+        let needed = retired.reduce(playlist.names) { $0.union($1.names) }
+        for name in gone.reduce(into: Set(), { $0.formUnion($1.names) }).subtracting(needed) { directory.remove(name) }
     }
 
     /// Completes the last segment and says in the playlist that nothing follows.

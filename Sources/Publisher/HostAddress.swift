@@ -49,6 +49,29 @@ struct HostAddress: Sendable, Equatable, CustomStringConvertible {
     /// The address alone, in network order: 4 or 16 bytes.
     var networkBytes: [UInt8] { Array(family == AF_INET ? bytes[4..<8] : bytes[8..<24]) }
 
+    /// Whether it is a multicast group's: 224.0.0.0/4 (RFC 5771) and ff00::/8 (RFC 4291, 2.7).
+    var isGroup: Bool {
+        let first = networkBytes.first ?? 0
+        return family == AF_INET6 ? first == 0xFF : first >> 4 == 0xE
+    }
+
+    /// The number of this machine's interface that has the address, an IPv6 one; `nil` if none has. A link-local one says
+    /// itself which it is meant on.
+    var interfaceIndex: UInt32? {
+        guard family == AF_INET6 else { return nil }
+        let scope = bytes[24..<28].withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }
+        if scope != 0 { return scope }
+        var first: UnsafeMutablePointer<ifaddrs>?
+        guard getifaddrs(&first) == 0 else { return nil }
+        defer { freeifaddrs(first) }
+        let own = sequence(first: first) { $0?.pointee.ifa_next }.prefix { $0 != nil }.first { entry in
+            guard let other = entry?.pointee.ifa_addr, CInt(other.pointee.sa_family) == AF_INET6 else { return false }
+            return Array(UnsafeRawBufferPointer(start: other, count: bytes.count)[8..<24]) == networkBytes
+        }
+        let index = own.flatMap { $0 }.map { if_nametoindex($0.pointee.ifa_name) } ?? 0
+        return index == 0 ? nil : index
+    }
+
     /// The same address with another port.
     func with(port: UInt16) -> HostAddress {
         // Both families have the port behind the family, in network order (ip(7), ipv6(7)).

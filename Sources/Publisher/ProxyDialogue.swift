@@ -118,7 +118,7 @@ struct SOCKSProxyDialogue: ProxyDialogue {
         guard answer.count == 2, answer[0] == 5 else { throw proxy.failure(.rejected, "it does not speak SOCKS 5") }
         defer { answer = [] }
         switch answer[1] {
-        case 0: return .send(request())
+        case 0: return .send(try request())
         case 2 where proxy.user != nil:
             phase = .login
             let (user, password) = (Array((proxy.user ?? "").utf8), Array((proxy.password ?? "").utf8))
@@ -133,13 +133,19 @@ struct SOCKSProxyDialogue: ProxyDialogue {
             throw proxy.failure(.refused, "it does not accept the user or the password")
         }
         answer = []
-        return .send(request())
+        return .send(try request())
     }
 
-    private mutating func request() -> [UInt8] {
+    private mutating func request() throws(OutputFailure) -> [UInt8] {
         phase = .connection
-        let name = Array(host.utf8.prefix(255))
-        return [5, 1, 0, 3, UInt8(name.count)] + name + [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)]
+        let port = [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)]
+        // The three kinds of address (RFC 1928, 5): 1 for IPv4, 4 for IPv6, 3 for a name, which the proxy resolves.
+        if let address = HostAddress(literal: host, port: 0)?.networkBytes {
+            return [5, 1, 0, address.count == 4 ? 1 : 4] + address + port
+        }
+        let name = Array(host.utf8)
+        guard name.count <= 255 else { throw proxy.failure(.rejected, "a host's name has at most 255 bytes") }
+        return [5, 1, 0, 3, UInt8(name.count)] + name + port
     }
 
     private func connection() throws(OutputFailure) -> ProxyReaction {

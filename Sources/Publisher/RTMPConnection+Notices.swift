@@ -7,7 +7,7 @@ extension RTMPConnection {
     /// Passes on what the server says. On the writer's queue.
     func tell(_ note: RTMPServerNote) {
         switch notices.admit(at: SystemClock().now) {
-        case .passed: report(.notice("the server says: \(url.masking(note.description))"))
+        case .passed: report(.notice("the server says: \(note.words(masking: url))"))
         case .last: report(.notice("the server says more; further messages are left out"))
         case .leftOut: break
         }

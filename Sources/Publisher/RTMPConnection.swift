@@ -249,11 +249,12 @@ extension RTMPConnection {
         for note in answer.notes {
             if note.isError, phase == .live || phase == .draining {
                 let kind = note.failureKind == .refused ? OutputFailure.Kind.refused : .lost
-                return fail("\(url): the server said \(note)", kind: kind)
+                return fail("\(url): the server said \(note.words(masking: url))", kind: kind)
             }
             tell(note)
         }
-        if phase != .leaving { send(answer.replies) }
+        // A server that asks and does not read gets no more answers than fit.
+        if phase != .leaving, outbound.pendingBytes < Self.lowWaterBytes { send(answer.replies) }
     }
 
     /// Everything went out: says goodbye, then half-closes.

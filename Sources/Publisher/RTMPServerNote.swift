@@ -48,9 +48,12 @@ struct RTMPServerNote: Equatable, CustomStringConvertible {
         return Self.lasting.contains { words.contains($0) } ? .refused : .rejected
     }
 
-    var description: String {
-        // A server's words are data: one line, of a length that fits a log.
-        let line = text.isEmpty ? code : "\(code): \(text)"
+    var description: String { text.isEmpty ? code : "\(code): \(text)" }
+
+    /// The note without the secrets of `url`. A server's words are data: one line, of a length that fits a log. They are cut
+    /// after the secrets are gone, because half of one would not be known again.
+    func words(masking url: RTMPURL) -> String {
+        let line = url.masking(String(description.prefix(4096)))
         return String(line.prefix(200).map { $0.isNewline || $0.asciiValue.map { $0 < 0x20 } == true ? " " : $0 })
     }
 }

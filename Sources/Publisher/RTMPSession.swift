@@ -159,7 +159,8 @@ final class RTMPSession {
 
     private func failure(_ step: String) -> OutputFailure {
         if let refusal {
-            return OutputFailure(refusal.failureKind, step: step, reason: url.masking("the server said \(refusal)"))
+            return OutputFailure(
+                refusal.failureKind, step: step, reason: "the server said \(refusal.words(masking: url))")
         }
         if rtmp.pointee.m_sb.sb_timedout != 0 {
             return OutputFailure(.unreachable, step: step, reason: "\(url): the server did not answer in time")

@@ -5,8 +5,10 @@ internal import Media
 /// What libsrt has to know of a stream's rate: how fast it may send, and how much it may hold. Pure.
 ///
 /// The library's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a rate that varies, so it is told: the nominal
-/// rate of the transport stream, or the measured one where that is higher. It is measured over a time as long as the
-/// latency: a large picture has to be out before the receiver plays it. What goes beyond is for retransmissions.
+/// rate of the transport stream, or the measured one where that is higher. It is measured over a quarter of the latency. A
+/// keyframe that takes longer to get out leaves too little of the latency for sending again what is lost of it: told an
+/// average, the library lost packets for good in the first keyframes, with a tenth of all lost and a latency of 400 ms.
+/// What goes beyond it is for retransmissions.
 ///
 /// Times are microseconds.
 struct SRTBandwidth {
@@ -17,7 +19,9 @@ struct SRTBandwidth {
     /// The longest round trip that the buffers are reckoned for, in milliseconds.
     private static let roundTrip: Int64 = 1000
     /// How many seconds a measured rate is remembered: longer than a usual GOP.
-    private static let memory = 10
+    private static let memory = 30
+    /// What an encoder may put out at once beside its rate, in microseconds of that rate: the buffer of its VBV.
+    private static let burst: Int64 = 1_000_000
 
     /// Whether the library's rate is to follow from the stream's, because the address gives no `maxbw`.
     let isLimited: Bool
@@ -37,14 +41,15 @@ struct SRTBandwidth {
     private let nominal: Int64
     private let window: Int64
     private var (windowStart, windowBytes): (Int64, Int64) = (0, 0)
-    private var peak: Int64 = 0
+    private var peak: Int64
     private var recent: [Int64] = []
 
     /// The rates for the streams of `description`, sent to `url`.
     init(_ description: StreamDescription, url: SRTURL) {
         nominal = Self.nominal(description)
-        input = nominal
-        window = min(max(url.latencyMilliseconds, 100), 1000) * 1000
+        window = min(max(url.latencyMilliseconds / 4, 50), 1000) * 1000
+        peak = nominal * (window + Self.burst) / window  // until something is measured
+        input = peak
         isLimited = url.options[.maxbw] == nil
         adaptsInput = isLimited && url.options[.inputbw] == nil
         adaptsOverhead = isLimited && url.options[.oheadbw] == nil

@@ -24,6 +24,8 @@ final class SRTCallAttempt: OutputAttempt, @unchecked Sendable {
     private var socket: SRTSocket?
     private var untried: [HostAddress] = []
     private var deadline: Int64 = 0
+    /// When the call is over, however many addresses were not tried.
+    private var lastDeadline: Int64 = 0
 
     init(
         url: SRTURL, name: String, packets: PacketQueue, description: StreamDescription,
@@ -57,6 +59,12 @@ final class SRTCallAttempt: OutputAttempt, @unchecked Sendable {
 }
 
 extension SRTCallAttempt {
+    /// How long all addresses together may take, unless one alone may take longer.
+    private static let callMilliseconds: Int64 = 15_000
+
+    /// How long one address may take. The library's own deadline comes first.
+    private var addressMilliseconds: Int64 { url.connectMilliseconds + 1000 }
+
     private func resolve() {
         guard phase == .idle, !report.isOver else { return }
         phase = .resolving
@@ -77,6 +85,7 @@ extension SRTCallAttempt {
                     .unreachable, step: "resolve", reason: "\(url): the name has no address of localaddr's family")
             }
             phase = .calling
+            lastDeadline = SystemClock().now + max(Self.callMilliseconds, addressMilliseconds) * 1_000_000
             report.tell(.step("connect"))
             try callNext()
         } catch {
@@ -96,7 +105,7 @@ extension SRTCallAttempt {
             guard !untried.isEmpty, error.kind == .unreachable else { throw error }
             return try callNext()
         }
-        deadline = SystemClock().now + (url.connectMilliseconds + 1000) * 1_000_000
+        deadline = min(lastDeadline, SystemClock().now + addressMilliseconds * 1_000_000)
         poll()
     }
 
@@ -113,13 +122,13 @@ extension SRTCallAttempt {
     private func checkCall() {
         guard phase == .calling, let socket else { return }
         let condition = socket.condition
-        if condition == .connected {
-            connected(socket)
-        } else if condition == .pending, SystemClock().now < deadline {
+        if condition == .connected { return connected(socket) }
+        let now = SystemClock().now
+        if condition == .pending, now < deadline {
             poll()
         } else {
             let rejection = socket.rejection(of: url)
-            guard rejection.kind == .unreachable, !untried.isEmpty else { return fail(rejection) }
+            guard rejection.kind == .unreachable, !untried.isEmpty, now < lastDeadline else { return fail(rejection) }
             do throws(OutputFailure) { try callNext() } catch { fail(error) }
         }
     }

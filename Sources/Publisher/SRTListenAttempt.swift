@@ -23,9 +23,8 @@ final class SRTListenAttempt: OutputAttempt, @unchecked Sendable {
 
     private struct Shared {
         var sessions: [SRTSession] = []
-        /// What callers that left had sent.
-        var past: UInt64 = 0
-        var pictures: UInt64 = 0
+        /// What callers that left had counted.
+        var past = AttemptProgress()
         var callersSoFar = 0
         var rejected: UInt64 = 0
     }
@@ -45,6 +44,8 @@ final class SRTListenAttempt: OutputAttempt, @unchecked Sendable {
     private var phase = Phase.idle
     private var socket: SRTSocket?
     private var callers: [Int: Caller] = [:]
+    /// Whether the output's queue may be read.
+    private var mayServe = false
 
     init(
         url: SRTURL, name: String, packets: PacketQueue, description: StreamDescription,
@@ -61,7 +62,12 @@ final class SRTListenAttempt: OutputAttempt, @unchecked Sendable {
 
     func start() { queue.async { self.resolve() } }
 
-    func goLive() { queue.async { self.serve() } }
+    func goLive() {
+        queue.async {
+            self.mayServe = true
+            self.serve()
+        }
+    }
 
     func wake() {
         if wakes.exchange(true, ordering: .acquiringAndReleasing) { return }
@@ -78,14 +84,15 @@ final class SRTListenAttempt: OutputAttempt, @unchecked Sendable {
         queue.async { self.close() }
     }
 
-    /// The sum of all callers' bytes; the pictures that at least one caller was there for.
+    /// The sums of all callers' bytes and pictures, those of callers that left included: a picture that three callers got
+    /// counts as three.
     var progress: AttemptProgress {
         let shared = shared.withLock { $0 }
-        let all = shared.sessions.map(\.progress)
+        let all = shared.sessions.map(\.countedProgress)
         var progress = AttemptProgress()
-        progress.bytes = all.reduce(shared.past) { $0 + $1.bytes }
-        progress.frames = shared.pictures
-        progress.details = SRTStatistics.merged(all.map(\.details))
+        progress.bytes = all.reduce(shared.past.bytes) { $0 + $1.bytes }
+        progress.frames = all.reduce(shared.past.frames) { $0 + $1.frames }
+        progress.details = SRTStatistics.merged(all.map(\.details), past: shared.past.details)
         let queues = shared.sessions.map(\.packets.status)
         progress.details["callers"] = Double(all.count)
         progress.details["callers_total"] = Double(shared.callersSoFar)
@@ -184,19 +191,21 @@ extension SRTListenAttempt {
 
     private func left(_ number: Int, _ ending: SRTSession.Ending) {
         guard let caller = callers.removeValue(forKey: number) else { return }
-        updateCallers(past: caller.session.progress.bytes)
+        updateCallers(past: caller.session.countedProgress)
         if case .failed(let failure) = ending {
             report.tell(.notice("receiver \(number) left (\(failure)); \(callers.count) on air"))
         }
         endIfDrained()
     }
 
-    /// Tells everybody who is on air; `past` is what a caller that left had sent.
-    private func updateCallers(past: UInt64 = 0) {
+    /// Tells everybody who is on air; `past` is what a caller that left had counted.
+    private func updateCallers(past: AttemptProgress = AttemptProgress()) {
         let sessions = callers.values.map(\.session)
         shared.withLock { shared in
             shared.sessions = sessions
-            shared.past += past
+            shared.past.bytes += past.bytes
+            shared.past.frames += past.frames
+            shared.past.details = SRTStatistics.totals(of: [shared.past.details, past.details])
         }
         admission.setCallers(callers.count)
     }
@@ -207,13 +216,10 @@ extension SRTListenAttempt {
 extension SRTListenAttempt {
     /// Empties the output's queue into the callers' queues.
     private func serve() {
-        guard phase == .live || phase == .draining else { return }
-        var pictures: UInt64 = 0
+        guard mayServe, phase == .live || phase == .draining else { return }
         while let packet = packets.pop() {
             for caller in callers.values { caller.session.packets.push(packet) }
-            if packet.track == .video { pictures += 1 }
         }
-        if !callers.isEmpty { shared.withLock { $0.pictures += pictures } }
         var wantsKeyframe = false
         for (number, caller) in callers {
             let needs = caller.session.packets.needsKeyframe
@@ -224,8 +230,15 @@ extension SRTListenAttempt {
         if wantsKeyframe { report.tell(.wantsKeyframe) }
     }
 
+    /// A listener that nobody called has nothing to send. One that was called a moment ago is told again once the queue may
+    /// be read.
     private func drain() {
-        guard phase == .live else { return }
+        guard phase == .live else {
+            guard phase == .resolving || phase == .listening else { return }
+            close()
+            return report.end(.drained)
+        }
+        guard mayServe else { return }
         phase = .draining
         serve()
         for caller in callers.values {

@@ -88,13 +88,15 @@ enum SRTOption: String, CaseIterable, Sendable {
         }
     }
 
-    /// The option called `name`, or a sentence that names the closest one.
-    static func named(_ name: String) throws(PublisherURLError) -> SRTOption {
+    /// The option called `name`, the `number`-th of the address, or a sentence that names the closest one. It does not
+    /// repeat the name: where a passphrase is not escaped, that may be a piece of it.
+    static func named(_ name: String, number: Int) throws(PublisherURLError) -> SRTOption {
         let lowered = name.lowercased()
         if let option = SRTOption(rawValue: lowered) ?? aliases[lowered] { return option }
         let known = allCases.map(\.rawValue) + aliases.keys + ["mode", "callers", "localaddr", "localport"]
         let closest = known.min { ($0.distance(to: lowered), $0) < ($1.distance(to: lowered), $1) } ?? "latency"
-        throw PublisherURLError("SRT has no option “\(name.prefix(40))”; did you mean “\(closest)”?")
+        throw PublisherURLError(
+            "Option number \(number) of the address is unknown to SRT; did you mean “\(closest)”?")
     }
 }
 

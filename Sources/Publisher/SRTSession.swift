@@ -75,6 +75,13 @@ final class SRTSession: @unchecked Sendable {
     /// What was sent so far. Any thread.
     var progress: AttemptProgress { shared.withLock { $0 } }
 
+    /// ``progress``, in which what the session's own queue dropped counts too: nobody else sees that queue. Any thread.
+    var countedProgress: AttemptProgress {
+        var progress = progress
+        progress.details["dropped_pictures_total", default: 0] += Double(packets.status.droppedFrames)
+        return progress
+    }
+
     /// The queue has something new. Any thread; does not block.
     func wake() {
         if wakes.exchange(true, ordering: .acquiringAndReleasing) { return }
@@ -111,11 +118,13 @@ final class SRTSession: @unchecked Sendable {
 
     func end(_ ending: Ending) {
         guard phase != .closed else { return }
+        // Never from within, so that what was sent is counted before.
+        let tell: @Sendable () -> Void = { [queue, onEnd] in queue.async { onEnd(ending) } }
         if case .drained = ending {
-            close { [queue, onEnd] in queue.async { onEnd(ending) } }
+            close(tell)
         } else {
             close {}
-            onEnd(ending)
+            tell()
         }
     }
 
@@ -162,7 +171,9 @@ final class SRTSession: @unchecked Sendable {
         let dropped = details["dropped_bytes_total"] ?? 0
         let sent = progress
         let picture = sent.frames > 0 ? Double(sent.bytes) / Double(sent.frames) : 0
-        details["dropped_pictures_total"] = picture > 0 ? (dropped / picture).rounded(.up) : 0
+        // The worth of a byte changes; what was counted once stays.
+        let counted = sent.details["dropped_pictures_total"] ?? 0
+        details["dropped_pictures_total"] = max(counted, picture > 0 ? (dropped / picture).rounded(.up) : 0)
         if dropped > droppedBytes {
             onNotice(.notice("libsrt dropped \(Int64(dropped - droppedBytes)) bytes that were too late to send"))
             onNotice(.wantsKeyframe)

@@ -27,6 +27,11 @@ final class SRTSocket: Sendable {
         srt_setloglevel(LOG_CRIT)  // its warnings would go to our standard error, unmasked
     }()
 
+    /// Sockets that may be closing at a time. Where the library hangs, no more threads are added.
+    private static let maximumClosing = 32
+    private static let closing = Atomic(0)
+    private static var hasRoom: Bool { closing.load(ordering: .relaxed) < maximumClosing }
+
     let handle: SRTSOCKET
     /// What the library's callback of a listening socket reaches; it lives until the socket is closed.
     private let admission: SRTAdmission?
@@ -45,6 +50,10 @@ final class SRTSocket: Sendable {
         options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
     ) throws(OutputFailure) {
         _ = Self.library
+        guard Self.hasRoom else {
+            let count = Self.closing.load(ordering: .relaxed)
+            throw OutputFailure(.unreachable, step: "connect", reason: "\(url): \(count) sockets are still closing")
+        }
         let handle = srt_create_socket()
         guard handle != SRT_INVALID_SOCK else { throw Self.failure("srt_create_socket", url) }
         self.init(owning: handle, admission: admission)
@@ -99,8 +108,10 @@ final class SRTSocket: Sendable {
         let work: @Sendable () -> Void = { [handle, admission] in
             srt_close(handle)
             withExtendedLifetime(admission) {}
+            Self.closing.subtract(1, ordering: .relaxed)
             completion()
         }
+        Self.closing.add(1, ordering: .relaxed)
         if BlockingWork.start("relay.srt.close", work) != 0 {
             DispatchQueue(label: "relay.srt.close").async(execute: work)
         }
@@ -135,8 +146,9 @@ extension SRTSocket {
         }
     }
 
-    /// A receiver that has called, if one has.
+    /// A receiver that has called, if one has. Nobody is taken while too many sockets are still closing.
     func accept() -> SRTSocket? {
+        guard Self.hasRoom else { return nil }
         let accepted = srt_accept(handle, nil, nil)
         guard accepted != SRT_INVALID_SOCK else { return nil }
         let socket = SRTSocket(owning: accepted)

@@ -16,7 +16,7 @@ internal import CSRT
 /// | `packets_retransmitted_total` | data packets sent again (`pktRetransTotal`) |
 /// | `packets_lost_total` | data packets that the receiver reported lost (`pktSndLossTotal`) |
 /// | `dropped_bytes_total` | bytes that the library gave up as too late (`byteSndDropTotal`) |
-/// | `dropped_pictures_total` | pictures that these bytes are worth, rounded up |
+/// | `dropped_pictures_total` | pictures that these bytes were worth, rounded up; a listener adds its callers' queues' |
 /// | `naks_received_total` | loss reports (`pktRecvNAKTotal`) |
 /// | `flight_packets` | data packets sent and not acknowledged (`pktFlightSize`) |
 /// | `flow_window_packets` | how many of them the receiver allows (`pktFlowWindow`) |
@@ -25,8 +25,8 @@ internal import CSRT
 /// | `latency_ms` | how long the receiver holds what it gets (`msSndTsbPdDelay`) |
 /// | `input_bw_mbps` | the stream's rate that the library was told (`SRTO_INPUTBW`) |
 ///
-/// A listener shows the sum of what is counted and of `send_rate_mbps`, the worst caller's of the rest, and
-/// `callers`, `callers_total`, `callers_rejected_total`, and for the worst caller `caller_queue_ms` and
+/// A listener shows the sum of what is counted, with callers that left, and of `send_rate_mbps`, the worst caller's of
+/// the rest, and `callers`, `callers_total`, `callers_rejected_total`, and for the worst caller `caller_queue_ms` and
 /// `caller_dropped_frames`.
 enum SRTStatistics {
     /// The numbers that add up over callers.
@@ -37,15 +37,20 @@ enum SRTStatistics {
     /// The numbers of which the smallest is the worst.
     private static let minima: Set<String> = ["bandwidth_mbps", "flow_window_packets", "snd_buf_free_bytes"]
 
-    /// Several callers' numbers as one.
-    static func merged(_ all: [[String: Double]]) -> [String: Double] {
-        guard var result = all.first else { return [:] }
-        for details in all.dropFirst() {
-            result.merge(details.map { ($0.key, $0.value) }, uniquingKeysWith: max)
-        }
+    /// Several callers' numbers as one; `past` is what those that left had counted.
+    static func merged(_ all: [[String: Double]], past: [String: Double] = [:]) -> [String: Double] {
+        var result: [String: Double] = [:]
+        for details in all { result.merge(details, uniquingKeysWith: max) }
         for name in sums where result[name] != nil { result[name] = all.compactMap { $0[name] }.reduce(0, +) }
         for name in minima where result[name] != nil { result[name] = all.compactMap { $0[name] }.min() }
-        return result
+        return result.merging(totals(of: [past]), uniquingKeysWith: +)
+    }
+
+    /// The sums of what is counted from a connection's beginning.
+    static func totals(of all: [[String: Double]]) -> [String: Double] {
+        all.reduce(into: [:]) { sum, details in
+            sum.merge(details.filter { $0.key.hasSuffix("_total") }, uniquingKeysWith: +)
+        }
     }
 }
 

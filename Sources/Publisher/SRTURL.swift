@@ -48,9 +48,10 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
             throw PublisherURLError("An SRT address has no user; use ?passphrase= and ?streamid=.")
         }
         var query = Query()
-        for pair in (parts.query ?? "").split(separator: "&") {
+        for (index, pair) in (parts.query ?? "").split(separator: "&").enumerated() {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            try query.take(URLParts.decode(sides[0]), sides.count > 1 ? URLParts.decode(sides[1]) : "")
+            let value = sides.count > 1 ? URLParts.decode(sides[1]) : ""
+            try query.take(URLParts.decode(sides[0]), value, number: index + 1)
         }
         mode = query.mode ?? (parts.host.isEmpty ? .listener : .caller)
         guard mode == .listener || !parts.host.isEmpty else {
@@ -132,7 +133,7 @@ extension SRTURL {
         var localPort: UInt16?
         var options: [SRTOption: SRTOptionValue] = [:]
 
-        mutating func take(_ name: String, _ value: String) throws(PublisherURLError) {
+        mutating func take(_ name: String, _ value: String, number: Int) throws(PublisherURLError) {
             switch name.lowercased() {
             case "mode":
                 guard let mode = Self.modes[value.lowercased()] else {
@@ -152,7 +153,7 @@ extension SRTURL {
                 localPort = number
             case "transtype" where value == "live": break
             default:
-                let option = try SRTOption.named(name)
+                let option = try SRTOption.named(name, number: number)
                 options[option] = try SRTOptionValue(value, of: option)
             }
         }

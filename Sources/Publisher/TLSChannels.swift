@@ -63,6 +63,9 @@ struct TLSChannels: Sendable {
     ) -> EventLoopFuture<any Channel> {
         let network = bootstrap(on: loop).withConnectedSocket(network)
         let far = bootstrap(on: loop).channelOption(.allowRemoteHalfClosure, value: true).withConnectedSocket(far)
+        for (one, other) in [(network, far), (far, network)] {
+            one.whenFailure { _ in other.whenSuccess { $0.close(promise: nil) } }
+        }
         return network.and(far).flatMapThrowing { network, far in
             do {
                 try glue(network, far, context)

@@ -15,7 +15,7 @@ extension UDPAttempt {
         dispatchPrecondition(condition: .onQueue(queue))
         guard phase == .live || phase == .draining, let socket, let stream else { return }
         // What the kernel does not take stays, and the queue's policy deals with the rest.
-        guard send(stream.count, of: stream, by: socket) else { return }
+        guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
         guard fill(stream) else { return }
         if phase == .draining { return leave(stream, socket) }
         pacing.begin(count: stream.count, at: clock.now)
@@ -69,6 +69,9 @@ extension UDPAttempt {
         while handled < count, let datagram = stream.first {
             switch socket.send(datagram) {
             case .sent: bytes += datagram.count
+            case .sentAfterLoss(let reason):
+                bytes += datagram.count
+                noteLoss(reason)
             case .lost(let reason): noteLoss(reason)
             case .wouldBlock: return false
             case .failed(let reason):
@@ -101,10 +104,14 @@ extension UDPAttempt {
 
     private func leave(_ stream: TransportStream, _ socket: UDPSocket) {
         do throws(MuxerFailure) { try stream.finish() } catch { tell(.notice("\(error)")) }
-        guard send(stream.count, of: stream, by: socket) else {
-            return queue.asyncAfter(deadline: .now() + .milliseconds(5)) { self.service() }
-        }
+        guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
         close()
         end(.drained)
+    }
+
+    /// No picture comes any more that would have what is left sent.
+    private func retryIfDraining() {
+        guard phase == .draining else { return }
+        queue.asyncAfter(deadline: .now() + .milliseconds(5)) { self.service() }
     }
 }

@@ -9,9 +9,11 @@ final class UDPSocket {
     /// What a send came to.
     enum Outcome: Equatable {
         case sent
+        /// It went out, but one before it found nobody.
+        case sentAfterLoss(String)
         /// The kernel holds as much as it may.
         case wouldBlock
-        /// This datagram, or one before it, found nobody; the next may.
+        /// This datagram found nobody; the next may.
         case lost(String)
         /// There is no way to the receiver.
         case failed(String)
@@ -42,11 +44,17 @@ final class UDPSocket {
 
     /// Sends one datagram.
     func send(_ bytes: [UInt8]) -> Outcome {
+        var earlier: String?
         while true {
-            if Glibc.send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)) >= 0 { return .sent }
+            if Glibc.send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)) >= 0 {
+                return earlier.map { .sentAfterLoss($0) } ?? .sent
+            }
             switch errno {
             case EINTR: continue
             case EAGAIN, EWOULDBLOCK, ENOBUFS: return .wouldBlock
+            // What the network said about an earlier datagram comes instead of this one's sending, once (udp(7)).
+            case ECONNREFUSED where earlier == nil, EHOSTUNREACH where earlier == nil:
+                earlier = TCPSocket.message(errno)
             // A host that is not there yet, or a firewall: UDP has no connection that could be lost, and a stream that
             // begins anew each second would help nobody.
             case ECONNREFUSED, EHOSTUNREACH, EHOSTDOWN, EPERM: return .lost(TCPSocket.message(errno))
@@ -62,7 +70,7 @@ extension UDPSocket {
     }
 
     private func configure(_ url: UDPURL, _ address: HostAddress) throws(OutputFailure) {
-        let isGroup = Self.isGroup(address)
+        let isGroup = address.isGroup
         let isIPv6 = address.family == AF_INET6
         let level = CInt(isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
         if let bytes = url.bufferBytes { try set(SOL_SOCKET, SO_SNDBUF, bytes, "buffer_size", url) }
@@ -86,15 +94,13 @@ extension UDPSocket {
         guard address.withSockaddr({ bind(descriptor, $0, $1) }) == 0 else {
             throw Self.failure(url, "localaddr", errno)
         }
-        guard isGroup, family == AF_INET else { return }
+        guard isGroup else { return }
+        guard family == AF_INET else {
+            guard let index = address.interfaceIndex else { throw Self.failure(url, "localaddr", EADDRNOTAVAIL) }
+            return try set(CInt(IPPROTO_IPV6), IPV6_MULTICAST_IF, CInt(index), "localaddr", url)
+        }
         let bytes = address.networkBytes
         try set(CInt(IPPROTO_IP), IP_MULTICAST_IF, (bytes[0], bytes[1], bytes[2], bytes[3]), "localaddr", url)
-    }
-
-    /// Multicast: 224.0.0.0/4 (RFC 5771) and ff00::/8 (RFC 4291, 2.7).
-    private static func isGroup(_ address: HostAddress) -> Bool {
-        let first = address.networkBytes.first ?? 0
-        return address.family == AF_INET6 ? first == 0xFF : first >> 4 == 0xE
     }
 
     private func set<Value>(

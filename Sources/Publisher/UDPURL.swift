@@ -9,11 +9,12 @@ public struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     public let host: String
     /// The port.
     public let port: UInt16
-    /// Routers that a datagram may pass; nil is the system's default for one host. A group's is 1: the local network.
+    /// Routers that a datagram may pass; nil is the system's default for one host. A group's is 1: the local network. 0, for a group
+    /// only, keeps it on this machine.
     public private(set) var timeToLive: Int32?
     /// Bytes in a datagram: a whole number of TS packets.
     public private(set) var datagramBytes = 1316
-    /// The address to send from; for an IPv4 group it names the interface.
+    /// The address to send from; for a group it names the interface.
     public private(set) var localAddress: String?
     /// The IP header's traffic class (RFC 2474: the code point in its upper six bits).
     public private(set) var trafficClass: Int32?
@@ -37,18 +38,21 @@ public struct UDPURL: Sendable, Equatable, CustomStringConvertible {
         host = parts.host
         self.port = port
         var seen: Set<String> = []
-        for pair in (parts.query ?? "").split(separator: "&") {
+        for (index, pair) in (parts.query ?? "").split(separator: "&").enumerated() {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = URLParts.decode(sides[0])
             // The two names of one thing count as one.
             guard seen.insert(name == "tos" ? "dscp" : name).inserted else {
                 throw PublisherURLError("The UDP option \(name.prefix(40)) is given twice.")
             }
-            try set(name, to: sides.count > 1 ? URLParts.decode(sides[1]) : "")
+            try set(name, to: sides.count > 1 ? URLParts.decode(sides[1]) : "", number: index + 1)
+        }
+        guard timeToLive != 0 || HostAddress(literal: host, port: port)?.isGroup == true else {
+            throw PublisherURLError("The UDP option ttl=0 is for a group's numeric address only.")
         }
     }
 
-    private mutating func set(_ name: String, to value: String) throws(PublisherURLError) {
+    private mutating func set(_ name: String, to value: String, number: Int) throws(PublisherURLError) {
         switch name {
         case "ttl": timeToLive = Int32(try Self.number(value, name, 0...255))
         case "pkt_size":
@@ -67,8 +71,8 @@ public struct UDPURL: Sendable, Equatable, CustomStringConvertible {
         case "buffer_size": bufferBytes = Int32(try Self.number(value, name, 1316...256 << 20))
         default:
             throw PublisherURLError(
-                "UDP has no option “\(name.prefix(40))”; there are ttl, pkt_size, localaddr, dscp, tos and buffer_size."
-            )
+                "Option number \(number) of the address is unknown to UDP; "
+                    + "there are ttl, pkt_size, localaddr, dscp, tos and buffer_size.")
         }
     }
 

@@ -36,14 +36,15 @@ enum ArgumentMask {
         }
     }
 
-    /// The bytes of an address that may be secret: user info, and all from the path's second component on.
+    /// The bytes of an address that may be secret: user info, and all behind the authority.
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
         guard
             let scheme = address.indices.dropLast(2).first(where: { Array(address[$0...($0 + 2)]) == Array("://".utf8) }
             )
         else { return nil }
         let authority = scheme + 3
-        let hasUser = address[authority...].prefix { $0 != UInt8(ascii: "/") }.contains(UInt8(ascii: "@"))
+        // Up to the options, not up to the slash: a password may have one that was not escaped.
+        let hasUser = address[authority...].prefix { $0 != UInt8(ascii: "#") }.contains(UInt8(ascii: "@"))
         if hasUser { return authority..<address.count }
         let separators = [UInt8(ascii: "/"), UInt8(ascii: "?")]
         guard let path = address[authority...].firstIndex(where: separators.contains) else { return nil }

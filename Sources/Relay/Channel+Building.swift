@@ -89,12 +89,22 @@ extension Channel {
             hub: hub, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
         for (output, name) in zip(configuration.outputs, configuration.outputNames) {
             do throws(OutputSetError) {
-                try outputs.add(output.definition(name: name, pool: pool))
+                try outputs.add(define(output, name: name, pool: pool, logger: logger))
             } catch {
                 throw RelayFailure(.usage, "\(error)")
             }
         }
         return outputs
+    }
+
+    /// The output under this name, at the start or later.
+    static func define(
+        _ output: OutputSpecification, name: String, pool: RTMPWriterPool, logger: Logger
+    ) -> OutputDefinition {
+        if output.address.isUnverified || output.backup?.isUnverified == true {
+            logger.warning("\(name): tls=insecure: nobody knows who receives this stream")
+        }
+        return output.definition(name: name, pool: pool)
     }
 
     /// Makes the directory usable. A file system that does not answer is given up on: it must not keep the program from

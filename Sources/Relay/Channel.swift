@@ -120,7 +120,7 @@ final class Channel: Sendable {
     @discardableResult
     func add(_ output: OutputSpecification) throws -> String {
         let name = output.name ?? output.address.freeName(besides: outputs.statuses.map(\.name))
-        try outputs.add(output.definition(name: name, pool: pool))
+        try outputs.add(Self.define(output, name: name, pool: pool, logger: logger))
         return name
     }
 

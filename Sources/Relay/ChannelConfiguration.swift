@@ -40,6 +40,9 @@ struct ChannelConfiguration {
 }
 
 extension ChannelConfiguration {
+    /// Descriptors that the outputs hold at most.
+    var descriptors: Int { outputs.reduce(0) { $0 + $1.address.descriptors + ($1.backup?.descriptors ?? 0) } }
+
     /// The names of the outputs: the given ones, or the protocol and a number.
     var outputNames: [String] {
         outputs.reduce(into: []) { names, output in names.append(output.name ?? output.address.freeName(besides: names))

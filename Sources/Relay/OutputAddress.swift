@@ -10,14 +10,16 @@ enum OutputAddress {
     case udp(UDPURL)
     case hls(HLSLocation, HLSOptions)
 
-    /// The address in `text`. Each of `options` must be one of its protocol's.
-    init(_ text: String, options: [String: String]) throws(OutputSpecificationError) {
+    /// The address in `text`. Each of `options` must be one of its protocol's; `standard` is for what they leave open.
+    init(
+        _ text: String, options: [String: String], standard: RTMPTransport = RTMPTransport()
+    ) throws(OutputSpecificationError) {
         var options = options
         do {
             switch Self.scheme(of: text) {
             case "rtmp":
                 let url = try RTMPURL(text)
-                self = .rtmp(url, try RTMPTransport(taking: &options, isSecure: url.isSecure))
+                self = .rtmp(url, try RTMPTransport(taking: &options, standard: standard, isSecure: url.isSecure))
             case "srt": self = .srt(try SRTURL(text))
             case "udp": self = .udp(try UDPURL(text))
             case "hls":
@@ -29,8 +31,22 @@ enum OutputAddress {
         } catch {
             throw OutputSpecificationError("\(error)")
         }
-        if let unknown = options.keys.min() {
-            throw OutputSpecificationError("There is no option \(unknown)= for an address of this kind.")
+    }
+
+    /// The options that an address of this scheme knows, beside those of every output.
+    static func options(of scheme: String) -> Set<String> {
+        switch scheme {
+        case "rtmp": ["tls", "tls-ca", "proxy"]
+        case "hls": ["segment", "list"]
+        default: []
+        }
+    }
+
+    /// Descriptors that the output holds at most, but for the moments of a change from one connection to the next.
+    var descriptors: Int {
+        switch self {
+        case .rtmp(let url, _): url.isSecure ? 5 : 2
+        case .srt, .udp, .hls: 3
         }
     }
 
@@ -42,6 +58,11 @@ enum OutputAddress {
         case .udp: "udp"
         case .hls: "hls"
         }
+    }
+
+    /// Whether nobody knows who is at the other end of the encrypted connection.
+    var isUnverified: Bool {
+        if case .rtmp(let url, let transport) = self { url.isSecure && transport.tls == .insecure } else { false }
     }
 
     /// The target at this address for the output `name`.

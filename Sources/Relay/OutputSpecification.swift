@@ -26,11 +26,14 @@ struct OutputSpecification {
     var limits = QueueLimits.live
     var retry = RetryPolicy()
 
-    /// The output in `specification`; where `schemes` are given, its address must have one of them.
-    init(_ specification: String, schemes: [String] = []) throws(OutputSpecificationError) {
+    /// The output in `specification`; where `schemes` are given, its address must have one of them. `standard` is how RTMP
+    /// outputs reach their servers unless their options say otherwise.
+    init(
+        _ specification: String, schemes: [String] = [], standard: RTMPTransport = RTMPTransport()
+    ) throws(OutputSpecificationError) {
         let (text, fragment) = Self.split(specification)
         self.text = text
-        var options = try Self.options(fragment)
+        var options = try Self.options(fragment, scheme: OutputAddress.scheme(of: text))
         name = try options.removeValue(forKey: "name").map(Self.name)
         if let queue = options.removeValue(forKey: "queue") {
             limits = QueueLimits.live.scaled(to: try Self.duration(queue, of: "queue", in: Self.queueRange))
@@ -48,7 +51,7 @@ struct OutputSpecification {
             self.retry.primaryInterval = try Self.duration(
                 interval, of: "primary-check", in: .seconds(1)...(.seconds(3600)))
         }
-        address = try OutputAddress(text, options: options)
+        address = try OutputAddress(text, options: options, standard: standard)
         if !schemes.isEmpty, !schemes.contains(address.scheme) {
             throw OutputSpecificationError("The address must begin with \(schemes.joined(separator: ":// or "))://.")
         }
@@ -56,7 +59,7 @@ struct OutputSpecification {
             // What the options say of the protocol holds for both addresses, where the protocol is the same.
             let isSame = OutputAddress.scheme(of: backup) == address.scheme
             do throws(OutputSpecificationError) {
-                self.backup = try OutputAddress(backup, options: isSame ? options : [:])
+                self.backup = try OutputAddress(backup, options: isSame ? options : [:], standard: standard)
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
@@ -73,14 +76,27 @@ struct OutputSpecification {
         return (String(text[..<mark]), text[text.index(after: mark)...])
     }
 
-    private static func options(_ text: Substring) throws(OutputSpecificationError) -> [String: String] {
+    /// The options that every output knows.
+    private static let common: Set = [
+        "name", "queue", "queue-bytes", "retry", "backup", "backup-after", "primary-check",
+    ]
+
+    private static func options(
+        _ text: Substring, scheme: String
+    ) throws(OutputSpecificationError) -> [String: String] {
         var options: [String: String] = [:]
-        for pair in text.split(separator: ",") {
+        let known = common.union(OutputAddress.options(of: scheme))
+        for (index, pair) in text.split(separator: ",").enumerated() {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            // Only the name is repeated to the user: the value may be an address with a key.
-            guard sides.count == 2, !sides[1].isEmpty else {
+            // What is no option is not repeated: it may be a piece of a key in which a comma was not written %2C.
+            guard known.contains(String(sides[0])) else {
                 throw OutputSpecificationError(
-                    "The options behind # are written name=value, separated by commas; \"\(sides[0])\" has no value.")
+                    "Option number \(index + 1) behind # is none that an address of this kind has; there are "
+                        + known.sorted().map { $0 + "=" }.joined(separator: ", ") + ". Write a comma in a value as %2C."
+                )
+            }
+            guard sides.count == 2, !sides[1].isEmpty else {
+                throw OutputSpecificationError("The option \(sides[0])= has no value.")
             }
             guard options.updateValue(decode(sides[1]), forKey: String(sides[0])) == nil else {
                 throw OutputSpecificationError("The option \(sides[0])= is given twice.")

@@ -80,7 +80,7 @@ struct RelayCommand: ParsableCommand {
         let level = operation.verbose ? Logger.Level.debug : .info
         LoggingSystem.bootstrap { RelayLogHandler(label: $0, terminal: terminal, logLevel: level) }
         let limit = DescriptorLimit.raise()
-        if let shortage = DescriptorLimit.shortage(outputs: configuration.outputs.count, limit: limit) {
+        if let shortage = DescriptorLimit.shortage(descriptors: configuration.descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
         let status = Session(configuration, terminal: terminal).run()

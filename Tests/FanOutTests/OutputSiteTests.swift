@@ -56,7 +56,7 @@ struct OutputSiteTests {
     func returns() {
         var machine = machineAtBackup()
         #expect(machine.site == .backup)
-        #expect(machine.handle(.primaryDue(attempts: 4)) == [.begin(attempt: 5, at: .primary)])
+        #expect(machine.handle(.primaryDue(look: 1)) == [.begin(attempt: 5, at: .primary)])
         #expect(machine.handle(.accepted(attempt: 5, at: 30 * second)) == [.handOver(to: 5)])
         #expect(machine.site == .backup)
         #expect(machine.handle(.handedOver(attempt: 5, at: 31 * second)).isEmpty)
@@ -68,24 +68,24 @@ struct OutputSiteTests {
     @Test("A primary that is still away is looked at again, once for each look")
     func looksAgain() {
         var machine = machineAtBackup()
-        _ = machine.handle(.primaryDue(attempts: 4))
+        _ = machine.handle(.primaryDue(look: 1))
         let actions = machine.handle(.failed(attempt: 5, away, at: 30 * second))
-        #expect(actions == [.abandon(attempt: 5), .look(after: .seconds(15), attempts: 5)])
-        #expect(machine.handle(.primaryDue(attempts: 4)).isEmpty)
+        #expect(actions == [.abandon(attempt: 5), .look(after: .seconds(15), look: 2)])
+        #expect(machine.handle(.primaryDue(look: 1)).isEmpty)
         #expect(machine.state == .live(since: 10 * second))
-        #expect(machine.handle(.primaryDue(attempts: 5)) == [.begin(attempt: 6, at: .primary)])
+        #expect(machine.handle(.primaryDue(look: 2)) == [.begin(attempt: 6, at: .primary)])
     }
 
     @Test("A primary that is lost soon after the return leads back to the backup, which is left more rarely")
     func relapse() {
         var machine = machineAtBackup()
-        _ = machine.handle(.primaryDue(attempts: 4))
+        _ = machine.handle(.primaryDue(look: 1))
         _ = machine.handle(.accepted(attempt: 5, at: 30 * second))
         _ = machine.handle(.handedOver(attempt: 5, at: 30 * second))
         _ = machine.handle(.failed(attempt: 5, lost, at: 40 * second))
         #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .backup)])
         let actions = machine.handle(.accepted(attempt: 6, at: 41 * second))
-        #expect(actions == [.goLive(attempt: 6), .look(after: .seconds(30), attempts: 6)])
+        #expect(actions == [.goLive(attempt: 6), .look(after: .seconds(30), look: 2)])
     }
 
     @Test("An operator's retry looks at the primary at once")
@@ -98,7 +98,7 @@ struct OutputSiteTests {
     @Test("If the backup breaks while the primary is looked at, that attempt goes on as the only one")
     func promotes() {
         var machine = machineAtBackup()
-        _ = machine.handle(.primaryDue(attempts: 4))
+        _ = machine.handle(.primaryDue(look: 1))
         #expect(
             machine.handle(.failed(attempt: 4, lost, at: 20 * second)) == [.abandon(attempt: 4), .promote(attempt: 5)])
         #expect(machine.state == .connecting(attempt: 5))
@@ -108,7 +108,7 @@ struct OutputSiteTests {
     @Test("If the backup breaks when the primary was accepted already, the primary is on air at once")
     func promotesAccepted() {
         var machine = machineAtBackup()
-        _ = machine.handle(.primaryDue(attempts: 4))
+        _ = machine.handle(.primaryDue(look: 1))
         _ = machine.handle(.accepted(attempt: 5, at: 20 * second))
         #expect(
             machine.handle(.failed(attempt: 4, lost, at: 21 * second))
@@ -120,11 +120,11 @@ struct OutputSiteTests {
     @Test("A server's wish to move is met by a second attempt; if that fails the first goes on")
     func redirection() {
         var machine = liveMachine()
-        #expect(machine.handle(.reconnectRequested(attempt: 1)) == [.begin(attempt: 2, at: .redirected)])
-        #expect(machine.handle(.reconnectRequested(attempt: 1)).isEmpty)
+        #expect(machine.handle(.reconnectRequested(attempt: 1, at: 0)) == [.begin(attempt: 2, at: .redirected)])
+        #expect(machine.handle(.reconnectRequested(attempt: 1, at: 0)).isEmpty)
         #expect(machine.handle(.failed(attempt: 2, away, at: second)) == [.abandon(attempt: 2)])
         #expect(machine.state == .live(since: 0))
-        _ = machine.handle(.reconnectRequested(attempt: 1))
+        _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))
         _ = machine.handle(.accepted(attempt: 3, at: second))
         _ = machine.handle(.handedOver(attempt: 3, at: 2 * second))
         #expect(machine.site == .redirected)
@@ -135,7 +135,7 @@ struct OutputSiteTests {
     @Test("The end of the program forgets the candidate and drains what is on air")
     func finishWithCandidate() {
         var machine = machineAtBackup()
-        _ = machine.handle(.primaryDue(attempts: 4))
+        _ = machine.handle(.primaryDue(look: 1))
         _ = machine.handle(.accepted(attempt: 5, at: 20 * second))
         #expect(
             machine.handle(.finish(deadline: 99))
@@ -182,5 +182,52 @@ struct OutputSiteTests {
         _ = machine.handle(.failed(attempt: 1, refused, at: 0))
         #expect(machine.handle(.retryNow) == [.begin(attempt: 2, at: .primary)])
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
+    }
+
+    @Test("A refusal by the backup does not delay the primary")
+    func refusedBackup() {
+        var machine = machineAtBackup()
+        let actions = machine.handle(.failed(attempt: 4, refused, at: 20 * second))
+        #expect(actions.last == .wait(until: 21 * second, attempt: 5))
+        #expect(machine.handle(.retryDue(attempt: 5)) == [.begin(attempt: 5, at: .primary)])
+        // The backup is left alone for its minute; the primary is tried each second.
+        #expect(
+            machine.handle(.failed(attempt: 5, away, at: 22 * second)).last == .wait(until: 23 * second, attempt: 6))
+        #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .primary)])
+    }
+
+    @Test("An output that its backup sent elsewhere still finds home")
+    func redirectedFromBackup() {
+        var machine = machineAtBackup()
+        _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
+        #expect(machine.handle(.primaryDue(look: 1)) == [.look(after: .seconds(15), look: 2)])
+        _ = machine.handle(.accepted(attempt: 5, at: 12 * second))
+        #expect(machine.handle(.handedOver(attempt: 5, at: 13 * second)) == [.look(after: .seconds(15), look: 3)])
+        #expect(machine.handle(.primaryDue(look: 3)) == [.begin(attempt: 6, at: .primary)])
+    }
+
+    @Test("A new address that does not take two publishers is tried when the old connection ends")
+    func redirectionRejected() {
+        var machine = liveMachine()
+        _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))
+        let busy = OutputFailure(.rejected, step: "publish", reason: "already publishing")
+        _ = machine.handle(.failed(attempt: 2, busy, at: second))
+        _ = machine.handle(.failed(attempt: 1, lost, at: 5 * second))
+        #expect(machine.handle(.retryDue(attempt: 3)) == [.begin(attempt: 3, at: .redirected)])
+        _ = machine.handle(.failed(attempt: 3, away, at: 6 * second))
+        #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
+    }
+
+    @Test("Servers that send an output to and fro are followed three times in half a minute")
+    func redirectionLimit() {
+        var machine = liveMachine()
+        for attempt in 1...3 {
+            let now = Int64(attempt) * second
+            #expect(machine.handle(.reconnectRequested(attempt: attempt, at: now)).count == 1)
+            _ = machine.handle(.accepted(attempt: attempt + 1, at: now))
+            _ = machine.handle(.handedOver(attempt: attempt + 1, at: now))
+        }
+        #expect(machine.handle(.reconnectRequested(attempt: 4, at: 5 * second)).isEmpty)
+        #expect(machine.handle(.reconnectRequested(attempt: 4, at: 32 * second)).count == 1)
     }
 }

@@ -70,7 +70,8 @@ struct OutputStateMachineTests {
     func finishWhileConnecting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
-        #expect(machine.handle(.finish(deadline: 50)) == [.watch(deadline: 50)])
+        #expect(
+            machine.handle(.finish(deadline: 50)) == [.drain(attempt: 1, deadline: 50), .watch(deadline: 50)])
         #expect(
             machine.handle(.accepted(attempt: 1, at: 20))
                 == [.goLive(attempt: 1), .drain(attempt: 1, deadline: 50)])

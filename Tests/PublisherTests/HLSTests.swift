@@ -41,11 +41,17 @@ import Testing
         "A bad option is refused by its name",
         arguments: [
             ("segment", "0s"), ("segment", "61s"), ("segment", "4m"), ("segment", ""), ("segment", "-4s"),
-            ("segment", "9223372036854775807s"), ("list", "2"), ("list", "1001"), ("list", "x"), ("size", "4"),
+            ("segment", "9223372036854775807s"), ("list", "2"), ("list", "1001"), ("list", "x"),
         ])
     func refusesOption(name: String, value: String) {
         let error = #expect(throws: PublisherURLError.self) { try HLSOptions([name: value]) }
         #expect(error?.description.contains(name) == true, "\(error?.description ?? "")")
+    }
+
+    @Test("An unknown option is refused, and not repeated")
+    func refusesUnknown() {
+        let error = #expect(throws: PublisherURLError.self) { try HLSOptions(["secret": "4"]) }
+        #expect(error?.description.contains("secret") == false)
     }
 }
 
@@ -155,7 +161,7 @@ import Testing
             case .cut(let duration, let isDiscontinuous):
                 result.lengths.append(duration / Self.frame)
                 if isDiscontinuous { result.discontinuous += 1 }
-            case .goOnAndAsk: result.asked += 1
+            case .fragmentAndAsk: result.asked += 1
             default: break
             }
         }
@@ -180,7 +186,13 @@ import Testing
     func misfit() {
         #expect(cuts(.seconds(4), seconds: 13) { $0 % 75 == 0 }.lengths == [75, 75, 75, 75])
         let long = cuts(.seconds(4), seconds: 21) { $0 % 250 == 0 }
-        #expect(long.lengths == [250, 250] && long.asked == 2)
+        #expect(long.lengths == [250, 250] && long.asked == 4)
+    }
+
+    @Test("While no keyframe comes one is asked for again each target duration")
+    func none() {
+        let result = cuts(.seconds(4), seconds: 41) { $0 == 0 }
+        #expect(result.lengths.isEmpty && result.asked == 10)
     }
 
     @Test("Where pictures are missing before a keyframe a segment ends with what it has")
@@ -207,6 +219,37 @@ import Testing
         unfinished = nil
         for name in try directory.names() { directory.remove(name) }
         #expect(try directory.names().filter { !$0.hasPrefix(".") } == ["foreign.m4s"])
+    }
+
+    @Test("What players may still want of an earlier run is spared for a while, with its header")
+    func leftovers() throws {
+        let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let directory = try HLSDirectory(path)
+        let (old, new) = (HLSName.segment(run: 1, number: 0), HLSName.segment(run: 2, number: 0))
+        let (oldMap, newMap, named) = (HLSName.map(run: 1), HLSName.map(run: 2), HLSName.segment(run: 2, number: 1))
+        for name in [old, oldMap, new, newMap, named, new + HLSName.temporarySuffix, "foreign.m4s"] {
+            try directory.write([1], as: name)
+        }
+        let past = Date(timeIntervalSinceNow: -60)
+        for name in [old, oldMap, newMap] {
+            try FileManager.default.setAttributes([.modificationDate: past], ofItemAtPath: "\(path)/\(name)")
+        }
+        let spared = try HLSLeftovers(in: directory).clear(except: [named], HLSOptions())
+        #expect(spared == [new, newMap])
+        let left = Set(try directory.names().filter { !$0.hasPrefix(".") })
+        #expect(left == [new, newMap, named, "foreign.m4s"])
+    }
+
+    @Test("Pictures without a keyframe are written before they are many megabytes")
+    func bounded() throws {
+        let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let writer = try HLSWriter(path, HLSOptions(["segment": "60s"]), Samples.description)
+        for index in 0..<Int64(10) {
+            try writer.write(Samples.video(pts: index, dts: index, isKeyframe: index == 0, bytes: 1 << 20))
+        }
+        #expect(writer.bytes > 8 << 20 && writer.segments == 0)
     }
 
     @Test("A playlist of another program is left alone")

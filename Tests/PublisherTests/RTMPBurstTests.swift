@@ -115,9 +115,9 @@ struct RTMPBurstTests {
 struct DescriptorLimitTests {
     @Test("A set of outputs that does not fit is named with what would help, one that fits is not")
     func shortage() throws {
-        #expect(DescriptorLimit.shortage(outputs: 400, limit: 1024) == nil)
-        let sentence = try #require(DescriptorLimit.shortage(outputs: 500, limit: 1024))
-        #expect(sentence.contains("500 outputs") && sentence.contains("1024") && sentence.contains("LimitNOFILE"))
+        #expect(DescriptorLimit.shortage(descriptors: 800, limit: 1024) == nil)
+        let sentence = try #require(DescriptorLimit.shortage(descriptors: 1000, limit: 1024))
+        #expect(sentence.contains("1128 open files") && sentence.contains("1024") && sentence.contains("LimitNOFILE"))
     }
 
     @Test("The limit can be raised, again and again")

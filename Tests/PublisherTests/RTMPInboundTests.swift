@@ -112,4 +112,19 @@ import Testing
         #expect(AMF0Reader.values(deep).isEmpty)
         #expect(AMF0Reader.values([0x0A, 0xFF, 0xFF, 0xFF, 0xFF]) == [])
     }
+
+    @Test("A server's words are cut after the key is gone from them, not through it")
+    func cutsBehindTheMask() throws {
+        var writer = AMF0Writer()
+        writer.write("onStatus")
+        writer.write(0)
+        writer.writeNull()
+        writer.writeArray([
+            ("level", .string("status")), ("code", .string("C")),
+            ("description", .string(String(repeating: "x", count: 190) + "secretkey-123")),
+        ])
+        let note = try #require(RTMPServerNote(command: writer.bytes))
+        let words = note.words(masking: try RTMPURL("rtmp://host/live/secretkey-123"))
+        #expect(!words.contains("secret") && words.count <= 200)
+    }
 }

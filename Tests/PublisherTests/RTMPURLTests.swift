@@ -147,6 +147,7 @@ import Testing
             ("srt://h:70000", "bad port"),
             ("srt://:9000?mode=caller", "no host"),
             ("srt://h:9000?latancy=20", "did you mean “latency”"),
+            ("srt://h:9000?passphrase=0123456789&secret=9", "Option number 2 of the address is unknown"),
             ("srt://h:9000?passphrase=secret", "10 to 79"),
             ("srt://h:9000?passphrase=" + String(repeating: "x", count: 80), "79"),
             ("srt://h:9000?pbkeylen=20", "0, 16, 24 or 32"),

@@ -37,19 +37,33 @@ import Testing
             ("udp://h:5000?ttl=256", "0 to 255"), ("udp://h:5000?ttl=", "0 to 255"), ("udp://h:5000?ttl", "0 to 255"),
             ("udp://h:5000?dscp=64", "0 to 63"), ("udp://h:5000?tos=-1", "0 to 255"),
             ("udp://h:5000?dscp=1&tos=4", "given twice"), ("udp://h:5000?ttl=1&ttl=2", "given twice"),
-            ("udp://h:5000?localaddr=", "IP address"), ("udp://h:5000?fifo_size=1", "no option “fifo_size”"),
-            ("udp://h:5000?=", "no option"), ("udp://h:5000?buffer_size=99999999999", "1316 to"),
+            ("udp://h:5000?localaddr=", "IP address"), ("udp://h:5000?ttl=1&fifo_size=1", "Option number 2"),
+            ("udp://h:5000?=", "Option number 1"), ("udp://127.0.0.1:5000?ttl=0", "group"),
+            ("udp://h:5000?buffer_size=99999999999", "1316 to"),
         ])
     func refuses(text: String, part: String) {
         let error = #expect(throws: PublisherURLError.self) { try UDPURL(text) }
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
-    @Test("An unknown option of any length is named in one short sentence")
+    @Test("An unknown option of any length is refused in one short sentence that does not repeat it")
     func hostile() {
         let name = String(repeating: "x", count: 1 << 20)
         let error = #expect(throws: PublisherURLError.self) { try UDPURL("udp://h:5000?\(name)=1") }
         #expect((error?.description.count ?? .max) < 200)
+        #expect(error?.description.contains("xx") == false)
+    }
+
+    @Test("A group may be kept on this machine")
+    func ownMachine() throws {
+        #expect(try UDPURL("udp://239.1.1.1:5000?ttl=0").timeToLive == 0)
+        #expect(try UDPURL("udp://[ff02::1]:5000?ttl=0").timeToLive == 0)
+    }
+
+    @Test("An interface is known by any of its addresses")
+    func interface() {
+        #expect(HostAddress(literal: "::1", port: 0)?.interfaceIndex == 1)
+        #expect(HostAddress(literal: "2001:db8::1", port: 0)?.interfaceIndex == nil)
     }
 }
 

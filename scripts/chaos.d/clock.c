@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Preloaded into one process, it moves that process's wall clock by the seconds that the file CHAOS_CLOCK holds (a
-// 64-bit number, read at every look at the clock). Semaphores are waited for by the moved clock, as the kernel does it:
-// a step back makes a wait that has begun so much longer. libdispatch's timed waits are of this kind.
+// 64-bit number, read at every look at the clock), and notes behind it the least and the greatest move that it told of.
+// Semaphores are waited for by the moved clock, as the kernel does it: a step back makes a wait that has begun so much
+// longer. libdispatch's timed waits are of this kind.
 //
 // Not libfaketime: its constructor changes the environment, by which Swift's runtime finds a program's arguments, and
 // its clock_nanosleep() returns at once for deadlines of the monotonic clock.
@@ -21,13 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
-static const volatile int64_t *offset;
+static volatile int64_t *offset;  // and the least and the greatest that somebody was told
 static int (*wait_really)(sem_t *, const struct timespec *);
 
 __attribute__((constructor)) static void open_clock(void) {
     const char *path = getenv("CHAOS_CLOCK");
-    int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    void *memory = file < 0 ? MAP_FAILED : mmap(NULL, sizeof *offset, PROT_READ, MAP_SHARED, file, 0);
+    int file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    void *memory = file < 0 ? MAP_FAILED : mmap(NULL, 3 * sizeof *offset, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (file >= 0) close(file);
     if (memory == MAP_FAILED) abort();
     wait_really = (int (*)(sem_t *, const struct timespec *))dlsym(RTLD_NEXT, "sem_timedwait");
@@ -36,7 +37,12 @@ __attribute__((constructor)) static void open_clock(void) {
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
     int result = (int)syscall(SYS_clock_gettime, clock, now);
-    if (result == 0 && offset && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += *offset;
+    if (result == 0 && offset && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
+        int64_t moved = offset[0];
+        now->tv_sec += moved;
+        if (moved < offset[1]) offset[1] = moved;
+        if (moved > offset[2]) offset[2] = moved;
+    }
     return result;
 }
 

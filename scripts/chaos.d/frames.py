@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 SLICE, IDR = 1, 5
+AAC = 10
 
 
 @dataclass(frozen=True)
@@ -70,16 +71,40 @@ def from_video_tag(body: bytes, arrived: float, connection: int, decode_time: fl
     return from_units(length_prefixed(body[5:]), arrived, connection, decode_time)
 
 
-def from_flv(data: bytes) -> Iterator[Frame]:
-    """The pictures of an FLV file, whole tags only."""
+def is_sound(body: bytes) -> bool:
+    """Whether an FLV audio tag holds sound, and not AAC's configuration."""
+    return len(body) > 2 and body[0] >> 4 == AAC and body[1] == 1
+
+
+def adts(data: bytes) -> int:
+    """How many packets of AAC these bytes are."""
+    at = count = 0
+    while at + 7 <= len(data) and data[at] == 0xFF and data[at + 1] & 0xF6 == 0xF0:
+        at += max(7, (data[at + 3] & 3) << 11 | data[at + 4] << 3 | data[at + 5] >> 5)
+        count += 1
+    return count
+
+
+def flv_tags(data: bytes) -> Iterator[tuple[int, float, bytes]]:
+    """Kind, time and body of the tags of an FLV file, whole ones only."""
     at = 13
     while at + 11 <= len(data):
         size = int.from_bytes(data[at + 1:at + 4], "big")
         if at + 11 + size > len(data):
             return
-        if data[at] == 9:
-            milliseconds = int.from_bytes(data[at + 4:at + 7], "big") | data[at + 7] << 24
-            frame = from_video_tag(data[at + 11:at + 11 + size], 0.0, 0, milliseconds / 1000)
-            if frame:
-                yield frame
+        milliseconds = int.from_bytes(data[at + 4:at + 7], "big") | data[at + 7] << 24
+        yield data[at], milliseconds / 1000, data[at + 11:at + 11 + size]
         at += 15 + size
+
+
+def sound_of_flv(data: bytes) -> list[float]:
+    """The times of an FLV file's packets of sound."""
+    return [time for kind, time, body in flv_tags(data) if kind == 8 and is_sound(body)]
+
+
+def from_flv(data: bytes) -> Iterator[Frame]:
+    """The pictures of an FLV file."""
+    for kind, time, body in flv_tags(data):
+        frame = from_video_tag(body, 0.0, 0, time) if kind == 9 else None
+        if frame:
+            yield frame

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 FRAME = 1 / contestants.RATE
 FRESH = 1.5
 KEY_WINDOW = 2.0
+SOUND = contestants.SAMPLES / contestants.SAMPLE_RATE
+EDGE = 0.5
+"""Seconds by which sound may begin after the first picture, or end before the last."""
+WINDOW = 5.0
 
 
 @dataclass
@@ -36,16 +41,36 @@ class Timeline:
     all_on_air: bool
 
 
-def recorded(directory: Path) -> list[Frame]:
-    """The pictures of the recording, segment after segment, each as a connection of its own."""
+def recorded(directory: Path) -> tuple[list[Frame], dict[int, list[float]]]:
+    """The pictures and sound of the recording, segment after segment, each as a connection of its own."""
     found: list[Frame] = []
+    sound: dict[int, list[float]] = {}
     paths = sorted(directory.glob("*.mp4")) + sorted(directory.glob("*.part"))
     for number, path in enumerate(paths):
-        result = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-map", "0:v", "-c", "copy", "-f", "flv", "-"],
+        result = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-map", "0:v", "-map", "0:a?", "-c", "copy",
+                                 "-f", "flv", "-"],
                                 stdin=subprocess.DEVNULL, capture_output=True, check=False)
         found += [Frame(frame.arrived, number, frame.decode_time, frame.is_key, frame.is_reference, frame.identity)
                   for frame in frames.from_flv(result.stdout)]
-    return found
+        sound[number] = frames.sound_of_flv(result.stdout)
+    return found, sound
+
+
+def sound_missing(pictures: list[Frame], sound: dict[int, list[float]]) -> int:
+    """Packets of sound that an output lacks: holes in their times, and what is not there beside its pictures."""
+    by_connection: dict[int, list[float]] = {}
+    for frame in pictures:
+        by_connection.setdefault(frame.connection, []).append(frame.decode_time)
+    count = 0
+    for connection, shown in by_connection.items():
+        times = sorted(sound.get(connection, []))
+        if not times:
+            count += round((shown[-1] - shown[0]) / SOUND)
+            continue
+        count += sum(max(0, round((later - earlier) / SOUND) - 1) for earlier, later in zip(times, times[1:]))
+        for edge in (times[0] - shown[0], shown[-1] - times[-1]):
+            count += round(edge / SOUND) if edge > EDGE else 0
+    return count
 
 
 class Program:
@@ -83,12 +108,15 @@ class Program:
                 "repeated": len(output) - len(have)}
 
     def unreadable(self, output: list[Frame]) -> int:
-        """Pictures received without one that they may refer to."""
+        """Pictures received without one that they may refer to, and those that are none of the program's."""
         index = {identity: number for number, identity in enumerate(self.order)}
         count, last, connection = 0, None, -1
-        for frame in output:
+        final = {frame.connection: at for at, frame in enumerate(output)}
+        for at, frame in enumerate(output):
             number = index.get(frame.identity)
             if number is None:
+                # Of the last one before a cut, a part may have come.
+                count += at != final[frame.connection]
                 continue
             if frame.connection != connection:
                 broken = not frame.is_key
@@ -126,7 +154,9 @@ def forced_keyframes(program: Program, output: list[Frame], after: float) -> int
 def victim(run: Run, timeline: Timeline, program: Program) -> dict:
     """What became of the targets that the fault was about: the worst of them."""
     seen = {frame.identity: frame.arrived for frame in run.healthy.log.frames}
-    result: dict = {"back": 0.0, "key": True, "unreadable": 0, "lag": 0.0, "connections": 0, "continuity": 0}
+    result: dict = {"back": 0.0, "key": True, "unreadable": 0, "lag": 0.0, "continuity": 0, "missing": 0,
+                    "window": None}
+    result["connections"] = min(len({frame.connection for frame in target.log.frames}) for target in run.victims)
     for target in run.victims:
         output = target.log.frames
         lags = [(frame, frame.arrived - seen[frame.identity]) for frame in output if frame.identity in seen]
@@ -138,9 +168,17 @@ def victim(run: Run, timeline: Timeline, program: Program) -> dict:
         result["key"] &= first_is_key(output)
         result["unreadable"] += program.unreadable(output)
         result["lag"] = max([result["lag"], *(lag for _, lag in lags)])
-        result["connections"] += len({frame.connection for frame in output})
+        result["missing"] += program.missing(output)["missing"]
         result["continuity"] += sum(int(fields[2]) for fields in target.log.others if fields[0] == "continuity")
+    if run.row.flows:
+        result["window"] = fewest(run.victims[0].log.frames, timeline.began, timeline.ended)
     return result
+
+
+def fewest(output: list[Frame], began: float, ended: float) -> int:
+    """The fewest pictures that came in any of the fault's windows of 5 s."""
+    starts = [began + number * WINDOW for number in range(int((ended - began) / WINDOW))]
+    return min((sum(start <= frame.arrived < start + WINDOW for frame in output) for start in starts), default=0)
 
 
 def first_is_key(output: list[Frame]) -> bool:
@@ -185,13 +223,17 @@ def at(time: float, samples: list[tuple[float, int, int, int]]) -> tuple[float, 
 
 def measure(run: Run, timeline: Timeline) -> dict:
     """Everything the scorecard shows of this run."""
-    recording = recorded(run.work / "recording")
+    recording, sound = recorded(run.work / "recording")
+    sounds = {"rtmp": run.healthy.log.sound(), "srt": run.srt.log.sound(), "recording": sound}
     healthy = {"rtmp": run.healthy.log.frames, "srt": run.srt.log.frames, "recording": recording}
     if run.nginx:
         healthy["nginx"] = run.nginx.frames
+        sounds["nginx"] = run.nginx.sound
     program = Program([*healthy.values()])
     busy = EventLog(run.metronome).update().others
     result: dict = {"outputs": {name: program.missing(output) for name, output in healthy.items()}}
+    for name, output in healthy.items():
+        result["outputs"][name]["sound"] = sound_missing(output, sounds[name])
     result["unreadable"] = sum(program.unreadable(output) for name, output in healthy.items() if name != "recording")
     result["continuity"] = sum(int(fields[2]) for fields in run.srt.log.others if fields[0] == "continuity")
     result["gaps"] = {}
@@ -210,5 +252,7 @@ def measure(run: Run, timeline: Timeline) -> dict:
     result["resources"] = resources(run, timeline)
     result["end"] = {"died": timeline.died - timeline.began if timeline.died else None, "status": timeline.status,
                      "shutdown": timeline.shutdown, "on_air": timeline.all_on_air}
+    result["bit"] = bool(run.bites) and all(run.bites)
     result["fault"] = timeline.ended - timeline.began
+    result["played"] = time.strftime("%Y-%m-%d %H:%M", time.gmtime(timeline.started))
     return result

@@ -87,9 +87,9 @@ class Matrix:
         if obstacle := self.machine.obstacle(row):
             return {"not_run": obstacle}
         result: dict = {}
-        for _ in range(1 if self.options.short else TRIES):
-            result = self.once(row, contestant)
-            if contestant != "relay" or "not_run" in result or not verdict.disturbed(result):
+        for number in range(1 if self.options.short else TRIES):
+            result = {**self.once(row, contestant), "tries": number + 1}
+            if contestant != "relay" or not verdict.may_replay(row, result, self.options.short):
                 break
         return result
 
@@ -108,7 +108,7 @@ class Matrix:
                  json.dumps(options)]
         with work.with_suffix(".log").open("wb") as log, self.lock:
             if self.stopping:
-                return {"not_run": "interrupted"}
+                return {"failed": "interrupted"}
             process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
             self.running.add(process)
         process.wait()
@@ -119,7 +119,7 @@ class Matrix:
             shutil.rmtree(work, ignore_errors=True)
         if not result.exists():
             said = work.with_suffix(".log").read_text(errors="replace").strip().splitlines()
-            return {"not_run": f"the run failed: {said[-1] if said else 'no word'}"}
+            return {"failed": f"the run failed: {said[-1] if said else 'no word'}"}
         return json.loads(result.read_text())
 
     @staticmethod
@@ -212,6 +212,7 @@ def main() -> int:
         options.output.write_text(text)
     else:
         print(text)
+    print(report.summary(entries), file=sys.stderr)
     broken = [entry for entry in entries if entry.broken]
     for entry in broken:
         print(f"broken: {entry.line()}", file=sys.stderr)

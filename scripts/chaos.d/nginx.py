@@ -44,6 +44,7 @@ class NginxTarget:
         self.home, self.port = work / "nginx", free_port()
         self.process: subprocess.Popen | None = None
         self.frames: list[frames.Frame] = []
+        self.sound: dict[int, list[float]] = {}
 
     def start(self) -> None:
         found = find()
@@ -63,5 +64,7 @@ class NginxTarget:
         assert self.process
         self.process.terminate()
         self.process.wait(10)
-        for path in sorted(self.home.glob("*.flv")):
-            self.frames += frames.from_flv(path.read_bytes())
+        for number, path in enumerate(sorted(self.home.glob("*.flv"))):
+            data = path.read_bytes()
+            self.frames += frames.from_flv(data)
+            self.sound[number] = frames.sound_of_flv(data)

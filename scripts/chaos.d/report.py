@@ -15,21 +15,26 @@ import rows
 import verdict
 
 HEADER = [
-    "fault", "tool", "RTMP", "SRT", "recording", "nginx", "longest gap RTMP, SRT, ms", "slowed by, s",
+    "fault", "tool", "RTMP", "SRT", "recording", "nginx", "sound", "longest gap RTMP, SRT, ms", "slowed by, s",
     "detected, s", "back, s",
     "key first", "behind, s", "unreadable", "forced keys in 2 s", "memory, MiB", "threads", "descriptors", "end"]
 LEGEND = """\
 What the columns say. **RTMP, SRT, recording, nginx**: pictures missing at the healthy outputs and in the recording;
 each picture is told by a hash of its slices, and all outputs are compared with each other and with a gapless
-timeline. What a tool leaves undelivered at its end is missing, too. nginx is a real server beside our own measuring
-one. **Longest gap**: between two pictures as they arrived there, a frame being {frame:.1f} ms and the bound
-{bound:.1f} ms; in brackets for how long of that somebody on this machine waited for a core. **Slowed by**: how far
-the healthy RTMP output fell behind real time. **Detected**: until relay said that the target was lost. **Back**: from
-the end of the fault until the victim gets pictures that are at most 1.5 s behind the healthy outputs. **Key first**:
-whether each of its connections began with a keyframe. **Behind**: how late the victim's latest picture was, beside
-the healthy output. **Unreadable**: pictures at the victim whose reference it did not get. **Forced keys in 2 s**:
-most keyframes in any 2 s of the program that neither the length of a group nor the cut of a segment explains; at most
-one is allowed. **Memory, threads, descriptors**: of the tool, before the fault, at its end and, for memory, the most.
+timeline. What a tool leaves undelivered at its end is missing, too. **Sound**: packets of sound missing there, all
+outputs together, told by holes in their times and by half a second without sound beside pictures. nginx is a real
+server beside our own measuring one. **Longest gap**: between two pictures as they arrived there, a frame being
+{frame:.1f} ms and the bound {bound:.1f} ms; in brackets for how long of that somebody on this machine waited for a
+core. **Slowed by**: how far the healthy RTMP output fell behind real time. **Detected**: until relay said that the
+target was lost. **Back**: from the end of the fault until the victim gets pictures that are at most 1.5 s behind the
+healthy outputs. **Key first**: whether each of its connections began with a keyframe. **Behind**: how late the
+victim's latest picture was, beside the healthy output. **Unreadable**: pictures at the victim whose reference it did
+not get, or that are none of the program's. **Forced keys in 2 s**: most keyframes in any 2 s of the program that
+neither the length of a group nor the cut of a segment explains; at most one is allowed. **Memory, threads,
+descriptors**: of the tool, before the fault, at its end and, in brackets, the most. A row in which nothing shows that
+the fault came to the victim is broken: it **did not bite**. **Not shown**: a gap was over the bound while somebody
+waited for a core, which does not count as holding; such a run, and no other, may be played a second time, and then
+says so.
 `–` says that it does not apply.
 """
 
@@ -45,20 +50,27 @@ class Entry:
 
     @property
     def broken(self) -> list[str]:
-        if self.contestant != "relay":
+        if "failed" in self.result:
+            return [self.result["failed"]]
+        if self.contestant != "relay" or "not_run" in self.result:
             return []
-        if "not_run" in self.result:
-            return [self.result["not_run"]] if self.result["not_run"].startswith(("the run", "TimeoutError")) else []
         return verdict.counts(self.row, self.result) + verdict.times(self.row, self.result, self.short)
+
+    @property
+    def holds(self) -> bool:
+        return "outputs" in self.result and not self.broken and not verdict.disturbed(self.result, self.short)
 
     @property
     def outcome(self) -> str:
         if "not_run" in self.result:
             return f"not run: {self.result['not_run']}"
+        if "failed" in self.result:
+            return f"**failed**: {self.result['failed']}"
         if self.contestant == "relay":
-            if not self.broken and not self.short and verdict.disturbed(self.result):
-                return "holds, but for the gap: the machine was busy"
-            return "holds" if not self.broken else "**broken**: " + "; ".join(self.broken)
+            tries = f" (try {self.result['tries']})" if self.result.get("tries", 1) > 1 else ""
+            if self.broken:
+                return f"**broken**{tries}: " + "; ".join(self.broken)
+            return ("holds" if self.holds else "**not shown**: the machine was busy") + tries
         end = self.result["end"]
         if end["died"] is not None:
             return f"ended by itself {end['died']:.0f} s after the fault began"
@@ -71,11 +83,12 @@ class Entry:
 
     def cells(self) -> list[str]:
         cells = [self.row.heading(self.short), contestants.TITLES[self.contestant]]
-        if "not_run" in self.result:
+        if "outputs" not in self.result:
             return cells + ["–"] * (len(HEADER) - 3) + [self.outcome]
         outputs = self.result["outputs"]
         for name in ("rtmp", "srt", "recording", "nginx"):
             cells.append(missing(outputs[name]) if name in outputs else "–")
+        cells.append(str(sum(output["sound"] for output in outputs.values())))
         cells.append(", ".join(gap_text(gap) for gap in self.result["gaps"].values()))
         cells.append(f"{max(0.0, self.result['slip']):.1f}")
         victim = self.result.get("victim")
@@ -87,7 +100,7 @@ class Entry:
         used = self.result["resources"]
         mebibytes = [value / 1024 for value in used.get("rss", [0, 0, 0])]
         cells.append("{:.0f} → {:.0f} (≤ {:.0f})".format(*mebibytes))
-        cells += ["{} → {}".format(*used.get(name, "––")) for name in ("threads", "descriptors")]
+        cells += ["{} → {} (≤ {})".format(*used.get(name, "–––")) for name in ("threads", "descriptors")]
         return [*cells, self.outcome]
 
 
@@ -120,16 +133,44 @@ def version(*words: str) -> str:
     return found.group() if found else "unknown"
 
 
-def machine(relay: Path) -> str:
+def machine(relay: Path, entries: list[Entry]) -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     model = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
     system = re.search(r'PRETTY_NAME="(.*)"', Path("/etc/os-release").read_text())
-    versions = {"relay": (str(relay), "--version"), "FFmpeg": ("ffmpeg", "-version"),
-                "GStreamer": ("gst-launch-1.0", "--version"), "srt-live-transmit": ("srt-live-transmit", "-version"),
-                "nginx": ("/usr/sbin/nginx", "-v")}
+    played = {entry.contestant for entry in entries}
+    versions = {}
+    if "relay" in played:
+        versions["relay"] = (str(relay), "--version")
+    if played & {"ffmpeg", "ffmpeg-fifo"}:
+        versions["FFmpeg"] = ("ffmpeg", "-version")
+    if "gst" in played:
+        versions["GStreamer"] = ("gst-launch-1.0", "--version")
+    versions["srt-live-transmit"] = ("srt-live-transmit", "-version")
+    if any("nginx" in entry.result.get("outputs", {}) for entry in entries):
+        versions["nginx"] = ("/usr/sbin/nginx", "-v")
     return (f"{os.cpu_count()} cores ({model.group(1) if model else platform.machine()}), {memory:.0f} GiB, "
             f"{system.group(1) if system else 'Linux'}, kernel {platform.release().split('-')[0]}; "
             + ", ".join(f"{name} {version(*words)}" for name, words in versions.items()))
+
+
+def summary(entries: list[Entry]) -> str:
+    """How many of relay's rows hold, and what became of the others."""
+    of_relay = [entry for entry in entries if entry.contestant == "relay"]
+    holds = sum(entry.holds for entry in of_relay)
+    broken = sum(bool(entry.broken) for entry in of_relay)
+    not_run = sum("not_run" in entry.result for entry in of_relay)
+    return (f"relay: of {len(of_relay)} faults {holds} hold, {broken} are broken, {not_run} could not be played here, "
+            f"and {len(of_relay) - holds - broken - not_run} are not shown, because the machine was busy.")
+
+
+def hours(entries: list[Entry]) -> str:
+    """When each tool was played."""
+    begun: dict[str, list[str]] = {}
+    for entry in entries:
+        if "played" in entry.result:
+            begun.setdefault(contestants.TITLES[entry.contestant], []).append(entry.result["played"])
+    return "Runs began, UTC: " + "; ".join(
+        f"{name} {min(times)} to {max(times)}" for name, times in begun.items()) + "."
 
 
 def scorecard(entries: list[Entry], relay: Path, short: bool) -> str:
@@ -137,7 +178,8 @@ def scorecard(entries: list[Entry], relay: Path, short: bool) -> str:
     lines = [
         "# Chaos scorecard", "",
         f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, written by `scripts/chaos{' --short' * short}`; do "
-        "not edit.", "", machine(relay) + ".", "",
+        "not edit.", "", machine(relay, entries) + ".", "",
+        f"{summary(entries)} {hours(entries)} Load average at the end: {os.getloadavg()[1]:.1f}.", "",
         f"Each fault was played for real: 640x360 at {contestants.RATE} frames a second, x264 superfast at "
         f"{contestants.KILOBITS} kbit/s, to two RTMP targets and one SRT receiver while recording. One target, "
         "the victim, gets the fault. Each tool got the same file, the same settings and the same faults, "

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A name server on 127.0.0.1:53 of its own network namespace: every name is 127.0.0.1, after `DELAY` seconds.
 
-Told on standard input, a line each: `ok`, `never`, or a number of seconds.
+Told on standard input, a line each: `ok`, `never`, or a number of seconds. Notes each question in the file EVENTS.
 """
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def main() -> None:
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     link.bind(("127.0.0.1", 53))
     delay: float | None = None if sys.argv[1] == "never" else float(sys.argv[1])
+    events = open(sys.argv[2], "a", buffering=1)
     waiting: list[tuple[float, bytes, tuple[str, int]]] = []
     while True:
         ready, _, _ = select.select([link, sys.stdin], [], [], 0.05)
@@ -35,6 +36,7 @@ def main() -> None:
             delay = None if line == "never" else 0.0 if line == "ok" else float(line)
         if link in ready:
             query, sender = link.recvfrom(2048)
+            events.write(f"asked {time.time():.6f}\n")
             if delay is not None:
                 waiting.append((time.monotonic() + delay, query, sender))
         for entry in [entry for entry in waiting if entry[0] <= time.monotonic()]:

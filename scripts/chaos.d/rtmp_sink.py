@@ -37,7 +37,7 @@ class Connection:
         self.on_air_since: float | None = None
         self.acted = self.wants_cut = False
         self.mode, self.argument = server.mode, server.argument
-        self.stream = Stream(self.mode, self.send, self.on_video)
+        self.stream = Stream(self.mode, self.send, self.on_video, self.on_audio)
         self.arrived = 0.0
         self.tls: ssl.SSLObject | None = None
         if server.tls and self.mode not in ("silent", "trickle"):
@@ -61,6 +61,10 @@ class Connection:
         frame = frames.from_video_tag(body, self.arrived, self.number, decode_time)
         if frame:
             self.server.note(frame.line())
+
+    def on_audio(self, time: float, body: bytes) -> None:
+        if frames.is_sound(body):
+            self.server.note(f"sound {self.arrived:.6f} {self.number} {time:.6f}\n")
 
     def readable(self) -> bool:
         """Takes what came; False when the publisher is gone."""

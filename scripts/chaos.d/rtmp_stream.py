@@ -25,10 +25,11 @@ class Channel:
 
 
 class Stream:
-    """One publisher. Bytes go in through `feed`; answers leave through `send`, video through `on_video`."""
+    """One publisher. Bytes go in through `feed`; answers leave through `send`, media through `on_video`, `on_audio`."""
 
-    def __init__(self, mode: str, send: Callable[[bytes], None], on_video: Callable[[float, bytes], None]) -> None:
-        self.mode, self.send, self.on_video = mode, send, on_video
+    def __init__(self, mode: str, send: Callable[[bytes], None], on_video: Callable[[float, bytes], None],
+                 on_audio: Callable[[float, bytes], None]) -> None:
+        self.mode, self.send, self.on_video, self.on_audio = mode, send, on_video, on_audio
         self.buffer = bytearray()
         self.state = "hello"
         self.chunk = 128
@@ -97,6 +98,8 @@ class Stream:
             self.chunk = int.from_bytes(body[:4], "big") & 0x7FFFFFFF
         elif kind == 9:
             self.on_video(time, body)
+        elif kind == 8:
+            self.on_audio(time, body)
         elif kind == 20:
             self._command(*amf.command_head(body))
 

@@ -17,7 +17,7 @@ import contestants
 import judge
 import rows
 from nginx import NginxTarget
-from world import FAR, RTMPTarget, SRTTarget, Subject, python, until
+from world import FAR, EventLog, RTMPTarget, SRTTarget, Subject, python, until
 
 WARM_UP = 4.0
 TAIL = 4.0
@@ -33,6 +33,8 @@ class Run:
         self.row, self.contestant, self.work, self.options = row, contestant, work, options
         self.began = self.ended = 0.0
         self.environment: dict[str, str] = {}
+        self.bites: list[bool] = []
+        """What shows that the fault came to the victim."""
         self.resolver: subprocess.Popen | None = None
         self.healthy = RTMPTarget(work, "healthy")
         self.nginx = NginxTarget(work) if options["nginx"] else None
@@ -67,6 +69,25 @@ class Run:
     def command(self, *words: str) -> None:
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
+    def counted(self, *words: str) -> str:
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+    def bit(self, shown: bool) -> None:
+        self.bites.append(shown)
+
+    @property
+    def is_relay(self) -> bool:
+        """Others may have given the victim up: that a fault then does not bite is their loss."""
+        return self.contestant == "relay"
+
+    def accepted(self) -> bool:
+        """Whether the first victim's server was connected to since the fault began."""
+        return any(at >= self.began for at in self.victim.log.update().times("accepted"))
+
+    def asked(self) -> bool:
+        """Whether the name server was asked since the fault began."""
+        return any(at >= self.began for at in EventLog(self.work / "resolver.events").update().times("asked"))
+
     def tell_resolver(self, line: str) -> None:
         assert self.resolver and self.resolver.stdin
         self.resolver.stdin.write(line + "\n")
@@ -75,6 +96,11 @@ class Run:
     def set_clock(self, step: int) -> None:
         with (self.work / "clock").open("r+b") as file:
             file.write(struct.pack("=q", step))
+
+    def saw_clock(self, step: int) -> bool:
+        """Whether the contestant was told a time moved by this."""
+        least, most = struct.unpack("=qq", (self.work / "clock").read_bytes()[8:24])
+        return least <= step <= most
 
     # --- Setting up ---
 
@@ -88,10 +114,10 @@ class Run:
             for name, text in (("resolv.conf", "nameserver 127.0.0.1\n"), ("nsswitch.conf", "hosts: files dns\n")):
                 (self.work / name).write_text(text)
                 self.command("mount", "--bind", str(self.work / name), f"/etc/{name}")
-            self.resolver = python("resolver.py", "never" if self.row.at_start else "0", stdin=subprocess.PIPE,
-                                   text=True)
+            self.resolver = python("resolver.py", "never" if self.row.at_start else "0",
+                                   self.work / "resolver.events", stdin=subprocess.PIPE, text=True)
         if rows.CLOCK in self.row.needs:
-            (self.work / "clock").write_bytes(bytes(8))
+            (self.work / "clock").write_bytes(bytes(24))
             self.environment = {"LD_PRELOAD": self.options["clock"], "CHAOS_CLOCK": str(self.work / "clock")}
 
     def job(self) -> contestants.Job:
@@ -170,7 +196,7 @@ def main() -> None:
     try:
         result = Run(row, options["contestant"], work, options).play()
     except (OSError, TimeoutError, subprocess.CalledProcessError) as error:
-        result = {"not_run": f"{type(error).__name__}: {error}".replace(str(work), "…")}
+        result = {"failed": f"{type(error).__name__}: {error}".replace(str(work), "…")}
     Path(options["result"]).write_text(json.dumps(result))
     sys.stdout.flush()
     os._exit(0)  # the rest ends with the namespace, or by main.py

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import unittest
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import amf
 import frames
 import judge
+import report
 import rows
 import verdict
 from frames import Frame
@@ -76,6 +78,30 @@ class ProgramTests(unittest.TestCase):
         self.assertEqual(found.unreadable(whole[:20] + whole[60:]), 0)
         self.assertEqual(found.unreadable(whole[1:]), 1)
 
+    def test_a_picture_that_is_not_of_the_program(self) -> None:
+        whole = program(90)
+        found = judge.Program([whole])
+        strange = replace(whole[5], identity="strange")
+        self.assertEqual(found.unreadable(whole[:5] + [strange] + whole[5:]), 1)
+        self.assertEqual(found.unreadable(whole[:5] + [strange]), 0)  # a part of it, before a cut
+        again = [replace(frame, connection=2) for frame in whole[60:]]
+        self.assertEqual(found.unreadable(whole[:5] + [strange] + again), 0)
+
+    def test_sound(self) -> None:
+        pictures = program(90)
+        sound = [number * judge.SOUND for number in range(140)]
+        self.assertEqual(judge.sound_missing(pictures, {1: sound}), 0)
+        self.assertEqual(judge.sound_missing(pictures, {1: [round(time, 3) for time in sound]}), 0)
+        self.assertEqual(judge.sound_missing(pictures, {1: sound[:50] + sound[53:]}), 3)
+        self.assertEqual(judge.sound_missing(pictures, {1: sound[:-40]}), 40)
+        self.assertEqual(judge.sound_missing(pictures, {1: sound[40:]}), 40)
+        self.assertEqual(judge.sound_missing(pictures, {}), 139)
+
+    def test_each_window_of_the_fault(self) -> None:
+        whole = program(450)
+        self.assertEqual(judge.fewest(whole, 100, 114), 150)
+        self.assertEqual(judge.fewest(whole[:150] + whole[320:], 100, 114), 0)
+
     def test_gap(self) -> None:
         whole = program(90)
         gap, at = judge.largest_gap(whole[:30] + whole[40:], 100, 103)
@@ -100,7 +126,9 @@ class ProgramTests(unittest.TestCase):
 class WireTests(unittest.TestCase):
     def test_chunks(self) -> None:
         seen: list[tuple[float, bytes]] = []
-        stream = Stream("ok", lambda data: None, lambda time, body: seen.append((time, body)))
+        heard: list[tuple[float, bytes]] = []
+        stream = Stream("ok", lambda data: None, lambda time, body: seen.append((time, body)),
+                        lambda time, body: heard.append((time, body)))
         stream.feed(b"\x03" + bytes(1536))
         stream.feed(bytes(1536))
         first = tag(KEY, b"a" * 300)
@@ -112,6 +140,8 @@ class WireTests(unittest.TestCase):
         stream.feed(b"\x46\0\0\x21" + len(second).to_bytes(3, "big") + b"\x09" + second)
         stream.feed(b"\x06\xff\xff\xff" + len(second).to_bytes(3, "big") + b"\x09\x01\0\0\0\x01\0\0\0" + second)
         self.assertEqual(seen, [(0.0, first), (0.033, second), (16777.216, second)])
+        stream.feed(amf.message(4, 8, 1, b"\xaf\x01sound"))
+        self.assertEqual(heard, [(0.0, b"\xaf\x01sound")])
         self.assertFalse(stream.in_message())
 
     def test_continuity(self) -> None:
@@ -121,16 +151,25 @@ class WireTests(unittest.TestCase):
             list(demuxer.packet(packet + bytes([0x10 | counter]) + bytes(184), 0))
         self.assertEqual(demuxer.errors, 1)
 
+    def test_sound_of_a_transport_stream(self) -> None:
+        packet = bytes.fromhex("fff14c80") + bytes([(7 + 3) >> 3, ((7 + 3) & 7) << 5 | 31, 0xFC]) + b"aac"
+        demuxer = Demuxer()
+        demuxer.sound_pes += b"\0\0\1\xc0\0\0\x80\x80\5" + bytes([0x21, 0, 5, 0xBF, 0x21]) + packet * 3
+        demuxer.finish_sound()
+        self.assertEqual(len(demuxer.sound), 3)
+        self.assertAlmostEqual(demuxer.sound[2] - demuxer.sound[0], 2 * 1024 / 48000)
+
 
 class VerdictTests(unittest.TestCase):
     def result(self, **changes) -> dict:
-        output = {"frames": 90, "missing": 0, "late": 0, "repeated": 0}
+        output = {"frames": 90, "missing": 0, "late": 0, "repeated": 0, "sound": 0}
         result = {
             "outputs": {"rtmp": output, "recording": output}, "unreadable": 0, "continuity": 0, "forced": 1,
-            "slip": 0.0,
+            "slip": 0.0, "bit": True,
             "gaps": {"rtmp": {"gap": 0.04, "machine": 0.0}}, "words": {"says": "handshake: no answer", "detected": 3.0},
-            "end": {"died": None, "status": 0, "shutdown": 0.3},
-            "victim": {"key": True, "unreadable": 0, "continuity": 0, "back": 1.0, "lag": 1.0},
+            "end": {"died": None, "status": 0, "shutdown": 0.3, "on_air": True},
+            "victim": {"key": True, "unreadable": 0, "continuity": 0, "back": 1.0, "lag": 1.0,
+                       "missing": 0, "window": 20, "connections": 2},
             "resources": {"rss": [0, 0, 0], "threads": [9, 9, 9], "descriptors": [9, 9, 9], "grown": 0}}
         return {**result, **changes}
 
@@ -141,12 +180,58 @@ class VerdictTests(unittest.TestCase):
         for changes in ({"outputs": {"rtmp": {**worse.outputs["rtmp"], "missing": 1}}}, {"unreadable": 1},
                         {"forced": 2}, {"end": {**worse.end, "status": 1}}, {"words": {"says": "", "detected": 1.0}},
                         {"victim": {**worse.victim, "key": False}}, {"victim": {**worse.victim, "unreadable": 1}},
-                        {"resources": {**worse.resources, "descriptors": [9, 20, 20]}}):
+                        {"resources": {**worse.resources, "descriptors": [9, 13, 13]}},
+                        {"resources": {**worse.resources, "threads": [9, 9, 30]}}, {"resources": {}}, {"bit": False},
+                        {"outputs": {"rtmp": {**worse.outputs["rtmp"], "sound": 1}}},
+                        {"end": {**worse.end, "on_air": False}}):
             self.assertEqual(len(verdict.counts(row, self.result(**changes))), 1, changes)
         for changes in ({"gaps": {"rtmp": {"gap": 0.06, "machine": 0.0}}}, {"slip": 0.3},
                         {"end": {**worse.end, "shutdown": 4.0}},
                         {"victim": {**worse.victim, "back": None}}):
             self.assertEqual(len(verdict.times(row, self.result(**changes), False)), 1, changes)
+        for name, changes in (("loss", {"missing": 1}), ("bandwidth", {"window": 0}), ("bandwidth", {"lag": 5.5}),
+                              ("close", {"connections": 1}), ("flap", {"connections": 1})):
+            row, well = rows.BY_NAME[name], self.result(victim={**worse.victim, "unreadable": 0})
+            self.assertEqual(verdict.of_victim(row, well["victim"]), [])
+            self.assertEqual(len(verdict.of_victim(row, {**worse.victim, **changes})), 1, changes)
+
+    def entry(self, short: bool = False, contestant: str = "relay", **changes) -> report.Entry:
+        return report.Entry(rows.BY_NAME["silent"], contestant, self.result(**changes), short)
+
+    def test_a_gap_above_the_bound_never_holds(self) -> None:
+        self.assertEqual(self.entry().outcome, "holds")
+        busy = {"rtmp": {"gap": 0.08, "machine": 0.03}}
+        self.assertFalse(self.entry(gaps=busy).holds)
+        self.assertFalse(self.entry(gaps=busy).broken)
+        self.assertIn("not shown", self.entry(gaps=busy).outcome)
+        self.assertTrue(self.entry(gaps={"rtmp": {"gap": 0.08, "machine": 0.0}}).broken)
+        self.assertTrue(self.entry(True, gaps={"rtmp": {"gap": 0.4, "machine": 0.0}}).holds)
+        self.assertTrue(self.entry(True, gaps={"rtmp": {"gap": 0.6, "machine": 0.0}}).broken)
+
+    def test_only_an_excused_gap_is_played_again(self) -> None:
+        row, busy = rows.BY_NAME["silent"], {"rtmp": {"gap": 0.08, "machine": 0.03}}
+        self.assertTrue(verdict.may_replay(row, self.result(gaps=busy), False))
+        self.assertFalse(verdict.may_replay(row, self.result(), False))
+        self.assertFalse(verdict.may_replay(row, self.result(gaps=busy, unreadable=1), False))
+        self.assertFalse(verdict.may_replay(row, self.result(gaps=busy, slip=0.3), False))
+        self.assertFalse(verdict.may_replay(row, {"failed": "OSError"}, False))
+        self.assertEqual(self.entry(tries=2).outcome, "holds (try 2)")
+
+    def test_a_run_that_failed_is_broken(self) -> None:
+        for contestant in ("relay", "ffmpeg"):
+            for result, broken in (({"failed": "OSError: no"}, True), ({"not_run": "no iptables here"}, False)):
+                entry = report.Entry(rows.BY_NAME["silent"], contestant, result, False)
+                self.assertEqual(bool(entry.broken), broken)
+                self.assertFalse(entry.holds)
+                self.assertEqual(len(entry.cells()), len(report.HEADER))
+        self.assertEqual(len(self.entry().cells()), len(report.HEADER))
+        self.assertEqual(len(self.entry(resources={}).cells()), len(report.HEADER))
+
+    def test_versions_of_what_was_played(self) -> None:
+        text = report.machine(Path("/bin/true"), [self.entry()])
+        self.assertIn("relay", text)
+        self.assertNotIn("FFmpeg", text)
+        self.assertNotIn("GStreamer", text)
 
     def test_a_busy_machine(self) -> None:
         self.assertTrue(verdict.is_machines({"gap": 0.08, "machine": 0.03}))

@@ -6,21 +6,25 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
+import contestants
 import frames
 
 PACKET = 188
-H264 = 0x1B
+H264, AAC = 0x1B, 0x0F
+PERIOD = contestants.SAMPLES / contestants.SAMPLE_RATE
 
 
 class Demuxer:
-    """Takes packets; yields a picture when the next one begins, and the last one at the end."""
+    """Takes packets; yields a picture when the next one begins, and the last one at the end; notes when sound is due."""
 
     def __init__(self) -> None:
         self.counters: dict[int, int] = {}
         self.errors = 0
-        self.map_pid = self.video_pid = -1
-        self.pes = bytearray()
+        self.map_pid = self.video_pid = self.audio_pid = -1
+        self.pes, self.sound_pes = bytearray(), bytearray()
+        self.sound: list[float] = []
         self.arrived = 0.0
 
     def packet(self, data: bytes, now: float) -> Iterator[frames.Frame]:
@@ -44,6 +48,10 @@ class Demuxer:
                 yield from self.finish()
             self.pes += body
             self.arrived = now
+        elif pid == self.audio_pid:
+            if starts:
+                self.finish_sound()
+            self.sound_pes += body
 
     def _count(self, pid: int, counter: int, discontinuity: bool) -> None:
         last = self.counters.get(pid)
@@ -61,8 +69,11 @@ class Demuxer:
         end = start + 3 + (self._section(body, 1) & 0xFFF) - 4
         at = start + 12 + (self._section(body, 10) & 0xFFF)
         while at + 5 <= min(end, len(body)):
+            pid = int.from_bytes(body[at + 1:at + 3], "big") & 0x1FFF
             if body[at] == H264:
-                self.video_pid = int.from_bytes(body[at + 1:at + 3], "big") & 0x1FFF
+                self.video_pid = pid
+            elif body[at] == AAC:
+                self.audio_pid = pid
             at += 5 + (int.from_bytes(body[at + 3:at + 5], "big") & 0xFFF)
 
     def finish(self) -> Iterator[frames.Frame]:
@@ -70,11 +81,26 @@ class Demuxer:
         if len(pes) < 19 or pes[:3] != b"\0\0\1":
             return
         at = 14 if pes[7] >> 6 == 3 else 9
-        stamp = pes[at:at + 5]
-        ticks = (stamp[0] >> 1 & 7) << 30 | stamp[1] << 22 | stamp[2] >> 1 << 15 | stamp[3] << 7 | stamp[4] >> 1
-        frame = frames.from_units(frames.start_coded(pes[9 + pes[8]:]), self.arrived, 0, ticks / 90000)
+        frame = frames.from_units(frames.start_coded(pes[9 + pes[8]:]), self.arrived, 0, self._time(pes[at:at + 5]))
         if frame:
             yield frame
+
+    def finish_sound(self) -> None:
+        pes, self.sound_pes = bytes(self.sound_pes), bytearray()
+        if len(pes) >= 14 and pes[:3] == b"\0\0\1":
+            first = self._time(pes[9:14])
+            self.sound += [first + number * PERIOD for number in range(frames.adts(pes[9 + pes[8]:]))]
+
+    @staticmethod
+    def _time(stamp: bytes) -> float:
+        high, low = (stamp[0] >> 1 & 7) << 30 | stamp[1] << 22, stamp[2] >> 1 << 15 | stamp[3] << 7 | stamp[4] >> 1
+        return (high | low) / 90000
+
+
+def note_sound(events: TextIO, demuxer: Demuxer, now: float) -> None:
+    for at in demuxer.sound:
+        events.write(f"sound {now:.6f} 0 {at:.6f}\n")
+    demuxer.sound.clear()
 
 
 def main() -> None:
@@ -91,8 +117,11 @@ def main() -> None:
             rest = rest[end:]
             if demuxer.errors > errors:
                 events.write(f"continuity {now:.6f} {demuxer.errors - errors}\n")
+            note_sound(events, demuxer, now)
         for frame in demuxer.finish():
             events.write(frame.line())
+        demuxer.finish_sound()
+        note_sound(events, demuxer, time.time())
 
 
 if __name__ == "__main__":

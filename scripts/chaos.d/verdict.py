@@ -7,16 +7,19 @@ import rows
 
 FORCED_KEYFRAMES = 1
 FLAT_MIB = 8
+STUTTER = 0.5
 FROZEN = 2.0
 """Seconds without a picture that no other work on the machine excuses."""
 DESCRIPTORS = 3
-THREADS = 3
+# Dispatch starts workers as they are needed and keeps them for a while, so their number at the end is as good as the most.
+PEAK = 8
+"""How many more of either there may be for a moment, such as while a connection is tried."""
 
 
 def limits(short: bool) -> dict[str, float]:
     """The bounds of time in seconds. The short version runs beside other work, and only looks for what hangs."""
     frame = 1 / contestants.RATE
-    return {"gap": FROZEN if short else frame + 0.020,
+    return {"gap": STUTTER if short else frame + 0.020,
             "slip": 2.0 if short else 0.2, "end": 8 if short else 3, "more": 6 if short else 0}
 
 
@@ -27,34 +30,55 @@ def counts(row: rows.Row, result: dict) -> list[str]:
         for what in ("missing", "late", "repeated"):
             if output[what]:
                 broken.append(f"{name}: {output[what]} frames {what}")
+        if output["sound"]:
+            broken.append(f"{name}: {output['sound']} packets of sound missing")
     for what in ("unreadable", "continuity"):
         if result[what]:
             broken.append(f"healthy outputs: {result[what]} {what}")
     if result["forced"] > FORCED_KEYFRAMES:
         broken.append(f"{result['forced']} forced keyframes in 2 s")
     end = result["end"]
+    if not end["on_air"]:
+        broken.append("not all healthy outputs came on air")
+    if not result["bit"]:
+        broken.append("the fault did not bite")
     if end["died"] is not None or end["status"] != 0 or end["shutdown"] is None:
         broken.append(f"ended with {end['status']}")
     if row.says and not result["words"]["says"]:
         broken.append("does not name the step and the reason")
     if victim := result.get("victim"):
-        if not victim["key"]:
-            broken.append("the victim's stream begins without a keyframe")
-        if victim["unreadable"]:
-            broken.append(f"the victim got {victim['unreadable']} unreadable frames")
-        if row.behind and victim["lag"] > row.behind:
-            broken.append(f"the victim is {victim['lag']:.1f} s behind")
-        if row.whole and victim["continuity"]:
-            broken.append(f"the victim saw {victim['continuity']} continuity errors")
-    return broken + grown(row, result["resources"])
+        broken += of_victim(row, victim)
+    return broken + grown(result["resources"])
 
 
-def grown(row: rows.Row, resources: dict) -> list[str]:
+def of_victim(row: rows.Row, victim: dict) -> list[str]:
     broken = []
+    if not victim["key"]:
+        broken.append("the victim's stream begins without a keyframe")
+    if victim["unreadable"]:
+        broken.append(f"the victim got {victim['unreadable']} unreadable frames")
+    if row.behind and victim["lag"] > row.behind:
+        broken.append(f"the victim is {victim['lag']:.1f} s behind")
+    if row.whole and victim["continuity"]:
+        broken.append(f"the victim saw {victim['continuity']} continuity errors")
+    if row.whole and victim["missing"]:
+        broken.append(f"the victim lacks {victim['missing']} frames")
+    if row.flows and not victim["window"]:
+        broken.append("the victim got nothing in 5 s of the fault")
+    if row.returns and victim["connections"] < 2:
+        broken.append("the fault did not bite: there was no second connection")
+    return broken
+
+
+def grown(resources: dict) -> list[str]:
+    if not resources:
+        return ["nothing is known of its memory, threads and descriptors"]
+    broken = []
+    for name in ("descriptors", "threads"):
+        if resources[name][2] > resources[name][0] + PEAK:
+            broken.append(f"up to {resources[name][2]} {name} instead of {resources[name][0]}")
     if resources["descriptors"][1] > resources["descriptors"][0] + DESCRIPTORS:
         broken.append("descriptors leak")
-    if resources["threads"][1] > resources["threads"][0] + THREADS:
-        broken.append("threads grow")
     if resources["grown"] > FLAT_MIB * 1024:
         broken.append("memory grows")
     return broken
@@ -81,9 +105,14 @@ def times(row: rows.Row, result: dict, short: bool) -> list[str]:
     return broken
 
 
-def disturbed(result: dict) -> bool:
-    """Whether a gap is too long, but the machine was busy for as long as it is too long: such a run is played again."""
-    bound = limits(short=False)["gap"]
+def may_replay(row: rows.Row, result: dict, short: bool) -> bool:
+    """Whether nothing was wrong but a gap for which the machine was busy. What broke once is never played again."""
+    return "outputs" in result and disturbed(result, short) and not counts(row, result) + times(row, result, short)
+
+
+def disturbed(result: dict, short: bool) -> bool:
+    """Whether a gap is too long, but the machine was busy meanwhile: such a run shows nothing of the gap."""
+    bound = limits(short)["gap"]
     return any(gap["gap"] > bound and is_machines(gap) for gap in result["gaps"].values())
 
 

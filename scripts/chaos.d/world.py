@@ -43,6 +43,14 @@ class EventLog:
                     self.others.append(fields)
         return self
 
+    def sound(self) -> dict[int, list[float]]:
+        """The times of the packets of sound, by connection."""
+        found: dict[int, list[float]] = {}
+        for fields in self.others:
+            if fields[0] == "sound":
+                found.setdefault(int(fields[2]), []).append(float(fields[3]))
+        return found
+
     def times(self, kind: str) -> list[float]:
         return [float(fields[1]) for fields in self.others if fields[0] == kind]
 
@@ -111,6 +119,14 @@ class RTMPTarget:
         assert self.process
         self.process.kill()
         self.process.wait()
+
+    def is_stopped(self) -> bool:
+        assert self.process
+        return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    def is_gone(self) -> bool:
+        assert self.process
+        return self.process.poll() == -signal.SIGKILL
 
     def finish(self) -> None:
         assert self.process and self.process.stdin
