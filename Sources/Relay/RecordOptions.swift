@@ -13,7 +13,7 @@ struct RecordOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Start a new file after this time or size, such as 10s, 30m, 1h or 2GB.", valueName: "length"),
+            "Start a new file after this time or size, such as 10s, 1h or 2GB. (default: 30m)", valueName: "length"),
         transform: ArgumentParsing.segmentLength)
     var segment: SegmentLength = .duration(.seconds(1800))
 
