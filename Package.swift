@@ -106,6 +106,7 @@ let package = Package(
             name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", logging], swiftSettings: settings
         ),
         .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media", logging], swiftSettings: settings),
+        .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         .testTarget(

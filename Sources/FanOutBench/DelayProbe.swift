@@ -18,7 +18,8 @@ struct DelayProbe {
 
     /// Output `index` had sent `sent` pictures when the clock showed `now`, or a little before.
     mutating func note(sent: Int, by index: Int, at now: Int64, published: Feed.Published) {
-        behind[index] = min(behind[index], published.count - sent)
+        // Before its start it sends nothing, and is not behind yet.
+        if sent > 0 { behind[index] = min(behind[index], published.count - sent) }
         for picture in max(0, published.count - 4)..<published.count {
             times[picture] = published.times[picture % Feed.Published.kept]
         }
