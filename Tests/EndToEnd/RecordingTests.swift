@@ -87,7 +87,7 @@ extension Serial {
                     + ["--record-name", "%Y/{date}/{channel}-{sequence}", "--timezone", "Europe/Berlin"]
                     + ["--unpaced", "--duration", "7s", "--disk-reserve", "10MB"])
             #expect(result.ending == .exited(0), "\(result.log)")
-            let year = try #require(fileNames(in: set.directory).first)
+            let year = try #require(fileNames(in: set.directory).first { !$0.hasPrefix(".") })
             let day = try #require(fileNames(in: "\(set.directory)/\(year)").first)
             #expect(day.hasPrefix(year + "-"))
             let folder = "\(set.directory)/\(year)/\(day)"
