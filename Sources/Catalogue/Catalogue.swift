@@ -19,7 +19,8 @@ public final class Catalogue: RecordingObserver {
     }
 
     private struct State {
-        var store: CatalogueStore?
+        /// The database that was found in order, and in line with the files; empty if there is none.
+        var checked: [UInt64] = []
         var pending: [Change] = []
         var lastFailure: CatalogueFailure?
         var isRetryQueued = false
@@ -48,7 +49,7 @@ public final class Catalogue: RecordingObserver {
 
     /// Opens the database and takes up what happened without it. Returns at once.
     public func start() {
-        let checksums = ChecksumQueue(directory: directory.path, channel: channel) { [weak self] name, bytes, sum in
+        let checksums = ChecksumQueue(directory: directory, channel: channel) { [weak self] name, bytes, sum in
             self?.note(.checksum(sum, name: name, bytes: bytes))
         }
         reads.withLock { $0 = checksums }
@@ -62,7 +63,6 @@ public final class Catalogue: RecordingObserver {
             self.state.withLock { state in
                 self.flush(&state)
                 state.isOver = true
-                state.store = nil
             }
             completion()
         }
@@ -100,7 +100,7 @@ extension Catalogue {
             try write(&state)
             state.lastFailure = nil
         } catch let failure as CatalogueFailure {
-            state.store = nil
+            state.checked = []
             if case .damaged = failure, setAside(failure) {
                 // Once: whatever breaks a new database, too, is not mended by a third.
                 do { try write(&state) } catch { report(error, &state) }
@@ -112,28 +112,32 @@ extension Catalogue {
         }
     }
 
+    /// The database is open no longer than this takes: a disk that fails, or that somebody wants to unmount, must not be
+    /// held on to by a file that is open for nothing.
     private func write(_ state: inout State) throws {
-        if state.store?.isInPlace == false { state.store = nil }
-        let store = try state.store ?? open()
-        state.store = store
+        guard state.checked.isEmpty || !state.pending.isEmpty else { return }
+        let store = try open(&state)
         while let change = state.pending.first {
             try apply(change, to: store)
             state.pending.removeFirst()
         }
     }
 
-    private func open() throws -> CatalogueStore {
+    private func open(_ state: inout State) throws -> CatalogueStore {
         do {
             // An empty mount point gets no database.
             try directory.checkMount()
         } catch {
             throw CatalogueFailure.failed("\(error)")
         }
-        let store = try CatalogueStore(directory: directory.path)
+        let store = try CatalogueStore(directory: directory.path, checked: state.checked)
+        if store.wasChecked { return store }
+        state.checked = []
         for (name, failure) in try CatalogueSync.run(store, directory) {
             logger.debug("not in the catalogue: \(failure)", metadata: ["segment": "\(name)"])
         }
         reads.withLock { $0 }?.add(try store.unhashed(channel: channel))
+        state.checked = store.identity
         return store
     }
 
@@ -178,7 +182,7 @@ extension Catalogue {
             logger.warning("the catalogue is not up to date, which costs no recording: \(failure)")
         }
         state.lastFailure = failure
-        state.store = nil
+        state.checked = []
         guard !state.isRetryQueued else { return }
         state.isRetryQueued = true
         queue.asyncAfter(deadline: .now() + Self.retryInterval) { [weak self] in

@@ -13,12 +13,16 @@ final class CatalogueStore: Sendable {
     private let database: DatabaseQueue
     /// Where the database is; the word for one that is only in memory.
     let path: String
-    /// The file's device and number, when it was opened.
-    private let identity: [UInt64]
+    /// The file's device and number; empty for one in memory.
+    let identity: [UInt64]
+    /// Whether it is the file that was found in order before, and so was not looked at again.
+    let wasChecked: Bool
 
-    /// Opens the database of the directory, creating it if it is missing.
-    init(directory: String) throws(CatalogueFailure) {
+    /// Opens the database of the directory, creating it if it is missing. Looks whether it is in order, unless its
+    /// ``identity`` is still `checked`.
+    init(directory: String, checked: [UInt64] = []) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
+        wasChecked = !checked.isEmpty && Self.identity(path) == checked
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
         configuration.label = "relay.catalogue"
@@ -29,7 +33,7 @@ final class CatalogueStore: Sendable {
         }
         do {
             database = try DatabaseQueue(path: path, configuration: configuration)
-            try Self.prepare(database, path)
+            if !wasChecked { try Self.prepare(database, path) }
         } catch {
             throw CatalogueFailure("open", path, error)
         }
@@ -40,6 +44,7 @@ final class CatalogueStore: Sendable {
     /// Opens the existing database of the directory only to look at it.
     init(reading directory: String) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
+        wasChecked = false
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
         configuration.readonly = true
@@ -58,6 +63,7 @@ final class CatalogueStore: Sendable {
     init() throws(CatalogueFailure) {
         path = "the catalogue in memory"
         identity = []
+        wasChecked = false
         do {
             database = try DatabaseQueue()
             try Self.prepare(database, path)
@@ -90,9 +96,6 @@ final class CatalogueStore: Sendable {
 
     /// Whether the tables are there: whoever only looks may come while they are being made.
     func hasTables() throws(CatalogueFailure) -> Bool { try read { try $0.tableExists("segments") } }
-
-    /// Whether the database is still the file at its path: one that was removed takes what is written, and loses it.
-    var isInPlace: Bool { identity.isEmpty || Self.identity(path) == identity }
 
     private func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
         do {

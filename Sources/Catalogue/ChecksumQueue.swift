@@ -14,8 +14,10 @@ final class ChecksumQueue: Sendable {
 
     /// A block of 1 MiB in this time: 33 MB/s, many times what is recorded.
     private static let pause = DispatchTimeInterval.milliseconds(30)
+    /// How often a disk that is gone is looked for.
+    private static let absence = DispatchTimeInterval.seconds(10)
 
-    private let directory: String
+    private let directory: RecordDirectory
     private let queue: DispatchQueue
     private let done: @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
     private let isStopped = Atomic(false)
@@ -24,7 +26,7 @@ final class ChecksumQueue: Sendable {
 
     /// A queue for files of `directory`, which hands each result to `done`.
     init(
-        directory: String, channel: String,
+        directory: RecordDirectory, channel: String,
         done: @escaping @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
     ) {
         self.directory = directory
@@ -39,36 +41,45 @@ final class ChecksumQueue: Sendable {
             self.work.withLock { work in
                 work.waiting += names.filter { !work.waiting.contains($0) && work.current?.name != $0 }
             }
-            self.schedule()
+            self.schedule(Self.pause)
         }
     }
 
     /// Computes nothing more. What is not done is found again at the next start.
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
-    private func schedule() {
+    private func schedule(_ pause: DispatchTimeInterval) {
         let isNew = work.withLock { work in
             defer { work.isScheduled = true }
             return !work.isScheduled
         }
-        if isNew { queue.asyncAfter(deadline: .now() + Self.pause) { self.step() } }
+        if isNew { queue.asyncAfter(deadline: .now() + pause) { self.step() } }
     }
 
     private func step() {
         guard !isStopped.load(ordering: .relaxed) else { return }
-        let goesOn = work.withLock { work in
+        let pause: DispatchTimeInterval? = work.withLock { work in
             work.isScheduled = false
-            advance(&work)
-            return work.current != nil || !work.waiting.isEmpty
+            let isThere = (try? directory.checkMount()) != nil
+            if isThere { advance(&work) } else { letGo(&work) }
+            let isDone = work.current == nil && work.waiting.isEmpty
+            return isDone ? nil : isThere ? Self.pause : Self.absence
         }
-        if goesOn { schedule() }
+        if let pause { schedule(pause) }
+    }
+
+    /// A file that is open keeps the file system that somebody took away.
+    private func letGo(_ work: inout Work) {
+        guard let name = work.current?.name else { return }
+        work.current = nil
+        work.waiting.insert(name, at: 0)
     }
 
     /// A file that cannot be read is left out: `verify` says so.
     private func advance(_ work: inout Work) {
         if work.current == nil, !work.waiting.isEmpty {
             let name = work.waiting.removeFirst()
-            work.current = (try? Checksum("\(directory)/\(name)")).map { (name, $0) }
+            work.current = (try? Checksum("\(directory.path)/\(name)")).map { (name, $0) }
         }
         guard let (name, unfinished) = work.current else { return }
         var sum = unfinished

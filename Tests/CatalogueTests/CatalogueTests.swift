@@ -118,6 +118,32 @@ import Testing
         #expect(directory.files.count == 5)
     }
 
+    @Test func `The database is open only while something is noted, so that its disk can be taken away`() throws {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(in: directory)
+        recording.record(225)
+        recording.recorder.settleCloser()
+        recording.catalogue.settle()
+        let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+        }
+        #expect(try RecordingArchive(directory.path).onDisk().segments.count == 4)
+        #expect(open.contains { $0.hasPrefix(directory.path) }, "the file being written")
+        #expect(!open.contains { $0.hasPrefix(directory.path(".relay.sqlite")) })
+        recording.finish()
+    }
+
+    @Test func `A database that somebody removes is made again`() throws {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(in: directory)
+        recording.record(150)
+        recording.recorder.settleCloser()
+        recording.catalogue.settle()
+        try FileManager.default.removeItem(atPath: directory.path(".relay.sqlite"))
+        recording.finish()
+        #expect(try RecordingArchive(directory.path).onDisk().segments.map(\.name) == directory.files)
+    }
+
     @Test func `Several channels share a directory and a catalogue`() throws {
         let directory = try TemporaryDirectory()
         let recordings = try ["one", "two"].map { try Recording(in: directory, channel: $0) }
