@@ -41,13 +41,13 @@ final class CatalogueStore: Sendable {
         giveToOwner(of: directory)
     }
 
-    /// Opens the existing database of the directory only to look at it.
+    /// Opens the existing database of the directory, which this user may write to, only to look at it. SQLite removes what
+    /// it puts beside a database only if it may write, and a stranger's files there would keep the recorder out.
     init(reading directory: String) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
         wasChecked = false
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
-        configuration.readonly = true
         do {
             database = try DatabaseQueue(path: path, configuration: configuration)
             guard try !database.read(CatalogueSchema.migrator.hasBeenSuperseded) else {

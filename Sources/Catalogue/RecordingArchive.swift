@@ -111,7 +111,8 @@ public struct RecordingArchive {
     func ledger() throws(CatalogueFailure) -> Ledger? {
         guard exists(CatalogueStore.fileName) else { return nil }
         // SQLite wants to write beside a database in this mode even to read it.
-        guard access(directory.path, W_OK) == 0 else {
+        let path = "\(directory.path)/\(CatalogueStore.fileName)"
+        guard access(directory.path, W_OK) == 0, access(path, W_OK) == 0 else {
             let copy = try CatalogueFiles.temporaryCopy(from: directory)
             defer { copy.remove() }
             return try Self.all(CatalogueStore(directory: copy.path))

@@ -133,6 +133,16 @@ import Testing
         recording.finish()
     }
 
+    @Test func `Whoever looks at the database leaves nothing beside it`() throws {
+        let directory = try Recording.make()
+        func all() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() }
+        let before = try all()
+        #expect(before.contains(".relay.sqlite") && !before.contains(".relay.sqlite-wal"))
+        #expect(try RecordingArchive(directory.path).verify(.init()).isGood)
+        _ = try RecordingArchive(directory.path).contents()
+        #expect(try all() == before)
+    }
+
     @Test func `A database that somebody removes is made again`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
