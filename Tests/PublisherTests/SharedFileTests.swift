@@ -73,7 +73,8 @@ struct SharedFileTests {
         for (connections, isFiled) in [(1, false), (400, true)] {
             var bursts = RTMPBursts()
             bursts.connections = connections
-            let chunks = bursts.chunks(of: [Samples.video(pts: 2, dts: 0)], steps: [0]) { $0.append(SharedBytes([1, 2, 3])) }
+            let packets = [Samples.video(pts: 2, dts: 0)]
+            let chunks = bursts.chunks(of: packets, steps: [0]) { $0.append(SharedBytes([1, 2, 3])) }
             #expect((chunks.place != nil) == isFiled)
             #expect(chunks.bytes.array == [1, 2, 3])
         }

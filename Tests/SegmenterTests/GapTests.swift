@@ -123,11 +123,11 @@ import Testing
             queueLimit: 2000)
         recording.recorder.suspend("a test")
         recording.recorder.settle()
-        for frame in Int64(0)..<15 { recording.recorder.accept([videoPacket(frame, rate: Self.rate, isKeyframe: true)]) }
+        recording.recorder.accept((0..<15).map { videoPacket($0, rate: Self.rate, isKeyframe: true) })
         recording.recorder.waitForRoom()
         #expect(recording.recorder.status.state == .suspended)
         recording.finish()
-        for frame in Int64(0)..<15 { recording.recorder.accept([videoPacket(frame, rate: Self.rate, isKeyframe: true)]) }
+        recording.recorder.accept((0..<15).map { videoPacket($0, rate: Self.rate, isKeyframe: true) })
         recording.recorder.waitForRoom()
         #expect(recording.recorder.status.state == .stopped)
     }
