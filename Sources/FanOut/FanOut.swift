@@ -50,9 +50,7 @@ public final class FanOut: PacketSink {
 
     /// One walk over the consumers with all packets, and one to wake them: each has memory of its own to be fetched.
     private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
-        for consumer in consumers {
-            for packet in packets { consumer.accept(packet) }
-        }
+        for consumer in consumers { consumer.accept(packets) }
         for consumer in consumers { consumer.wake() }
     }
 }

@@ -70,22 +70,30 @@ public final class OutputSupervisor: PacketConsumer {
     /// Goes on air again after ``pause()``.
     public func resume() { post(.resume) }
 
-    public func accept(_ packet: EncodedPacket) {
-        let isKeyframe = packet.track == .video && packet.isKeyframe
-        if isKeyframe { changeIfDue() }
-        switch state.withLock({ lanes in lanes.isClosed ? nil : lanes.packets.push(packet) }) {
-        case nil: return
-        case .queued:
-            guard isKeyframe, lastDrop.load(ordering: .relaxed) > 0 else { return }
-            noteRecovery()
-        case .dropped(let cause) where cause == .disposable || cause == .congestion:
-            if lastDrop.exchange(clock.now, ordering: .relaxed) == 0 {
-                logger.warning(
-                    "the target takes less than the program makes: pictures are dropped",
-                    metadata: ["cause": "\(cause.rawValue)", "queue_ms": "\(fedQueue.status.milliseconds)"])
+    public func accept(_ packets: [EncodedPacket]) {
+        var (change, refusal, hasKeyframe) = (OutputLanes.Change?.none, DropCause?.none, false)
+        state.withLock { lanes in
+            for packet in packets {
+                let isKeyframe = packet.track == .video && packet.isKeyframe
+                if isKeyframe, lanes.isChanging { change = lanes.change(at: clock.now) }
+                guard !lanes.isClosed else { continue }
+                switch lanes.packets.push(packet) {
+                case .queued: hasKeyframe = hasKeyframe || isKeyframe
+                case .dropped(let cause): refusal = cause
+                }
             }
-        case .dropped:
-            return
+        }
+        if let change { complete(change) }
+        if let refusal { note(refusal) }
+        if hasKeyframe, lastDrop.load(ordering: .relaxed) > 0 { noteRecovery() }
+    }
+
+    private func note(_ refusal: DropCause) {
+        guard refusal == .disposable || refusal == .congestion else { return }
+        if lastDrop.exchange(clock.now, ordering: .relaxed) == 0 {
+            logger.warning(
+                "the target takes less than the program makes: pictures are dropped",
+                metadata: ["cause": "\(refusal.rawValue)", "queue_ms": "\(fedQueue.status.milliseconds)"])
         }
     }
 
@@ -98,11 +106,6 @@ public final class OutputSupervisor: PacketConsumer {
     }
 
     private var fedQueue: PacketQueue { state.withLock { $0.packets } }
-
-    private func changeIfDue() {
-        let change = state.withLock { lanes in lanes.isChanging ? lanes.change(at: clock.now) : nil }
-        if let change { complete(change) }
-    }
 
     public func wake() {
         let asksForKeyframe = state.withLock { lanes in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CDispatch  // owns the C types of threads where it is loaded before Glibc
 internal import Glibc
 
 /// Runs what may block, for good if need be, on a thread of its own.

@@ -9,11 +9,10 @@ internal import Synchronization
 /// One attempt to write HLS into a directory.
 ///
 /// `@unchecked Sendable`: `phase` and `writer` belong to the serial `queue`, on which every method but those of
-/// ``OutputAttempt`` runs; what other threads reach is behind `shared` and `wakes`. The queue may be blocked for good by
+/// ``OutputAttempt`` runs; what other threads reach is behind `shared`, `report` and `wakes`. The queue may be blocked for good by
 /// a file system; then a deadline reports for it, and nobody waits for it.
 final class HLSAttempt: OutputAttempt, @unchecked Sendable {
     private struct Shared {
-        var isOver = false
         var isAccepted = false
         var progress = AttemptProgress()
         /// Since when the queue writes, in monotonic nanoseconds.
@@ -32,7 +31,7 @@ final class HLSAttempt: OutputAttempt, @unchecked Sendable {
     private let queue: DispatchQueue
     private let packets: PacketQueue
     private let streams: StreamDescription
-    private let report: @Sendable (AttemptEvent) -> Void
+    private let report: AttemptReport
     private let clock = SystemClock()
     private let shared = Mutex(Shared())
     private let wakes = Atomic<Bool>(false)
@@ -48,14 +47,14 @@ final class HLSAttempt: OutputAttempt, @unchecked Sendable {
         self.options = options
         self.queue = queue
         self.packets = packets
-        self.report = report
+        self.report = AttemptReport(report)
         streams = description
     }
 
     var progress: AttemptProgress { shared.withLock { $0.progress } }
 
     func start() {
-        report(.step("open"))
+        report.tell(.step("open"))
         queue.async { self.begin() }
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.openSeconds)) { [weak self] in
             self?.openingIsDue()
@@ -90,19 +89,19 @@ final class HLSAttempt: OutputAttempt, @unchecked Sendable {
     }
 
     func abandon() {
-        shared.withLock { $0.isOver = true }
+        report.silence()
         queue.async { self.close() }
     }
 }
 
 extension HLSAttempt {
     private func begin() {
-        guard phase == .idle, !isOver else { return }
+        guard phase == .idle, !report.isOver else { return }
         do throws(OutputFailure) {
             writer = try HLSWriter(location.path, options, streams)
             phase = .open
             shared.withLock { $0.isAccepted = true }
-            tell(.accepted)
+            report.tell(.accepted)
         } catch {
             fail(error)
         }
@@ -113,16 +112,16 @@ extension HLSAttempt {
         guard phase == .live || phase == .draining, let writer else { return }
         defer { shared.withLock { $0.busySince = nil } }
         do throws(OutputFailure) {
-            while !isOver, let packet = packets.pop() {
+            while !report.isOver, let packet = packets.pop() {
                 noteBusy()
                 try writer.write(packet)
             }
-            if phase == .draining, !isOver {
+            if phase == .draining, !report.isOver {
                 noteBusy()
                 try writer.finish()
                 account(writer)
                 close()
-                return end(.drained)
+                return report.end(.drained)
             }
         } catch {
             // It was on air, whatever the cause.
@@ -140,7 +139,7 @@ extension HLSAttempt {
     private func account(_ writer: HLSWriter) {
         if writer.wantsKeyframe {
             writer.wantsKeyframe = false
-            tell(.wantsKeyframe)
+            report.tell(.wantsKeyframe)
         }
         shared.withLock { shared in
             shared.progress.bytes = writer.bytes
@@ -151,28 +150,27 @@ extension HLSAttempt {
 
     private var isStuck: Bool {
         let now = clock.now
-        return shared.withLock { shared in
-            !shared.isOver && (shared.busySince.map { now - $0 > Self.writeNanoseconds } ?? false)
-        }
+        return !report.isOver
+            && shared.withLock { $0.busySince.map { now - $0 > Self.writeNanoseconds } ?? false }
     }
 
     private func endIfStuck() {
         guard isStuck else { return }
-        end(.failed(silence(.lost, "write", seconds: Self.writeNanoseconds / 1_000_000_000)))
+        report.end(.failed(silence(.lost, "write", seconds: Self.writeNanoseconds / 1_000_000_000)))
     }
 
     /// At the end nobody wakes the attempt any more, so it looks once a second itself.
     private func watch(until deadline: Int64) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
-            guard let self, !isOver, clock.now < deadline else { return }
+            guard let self, !report.isOver, clock.now < deadline else { return }
             endIfStuck()
             watch(until: deadline)
         }
     }
 
     private func openingIsDue() {
-        guard shared.withLock({ !$0.isOver && !$0.isAccepted }) else { return }
-        end(.failed(silence(.unreachable, "open", seconds: Int64(Self.openSeconds))))
+        guard !report.isOver, !shared.withLock({ $0.isAccepted }) else { return }
+        report.end(.failed(silence(.unreachable, "open", seconds: Int64(Self.openSeconds))))
     }
 
     private func silence(_ kind: OutputFailure.Kind, _ step: String, seconds: Int64) -> OutputFailure {
@@ -183,27 +181,12 @@ extension HLSAttempt {
     private func fail(_ failure: OutputFailure) {
         guard phase != .closed else { return }
         close()
-        end(.failed(failure))
+        report.end(.failed(failure))
     }
 
     /// What is not published goes with the writer.
     private func close() {
         phase = .closed
         writer = nil
-    }
-
-    private var isOver: Bool { shared.withLock { $0.isOver } }
-
-    private func tell(_ event: AttemptEvent) {
-        if !isOver { report(event) }
-    }
-
-    /// Reports the end, once, and nothing if the attempt was abandoned.
-    private func end(_ event: AttemptEvent) {
-        let isFirst = shared.withLock { shared in
-            defer { shared.isOver = true }
-            return !shared.isOver
-        }
-        if isFirst { report(event) }
     }
 }

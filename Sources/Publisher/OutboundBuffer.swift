@@ -13,24 +13,37 @@ struct OutboundBuffer {
         var start: Int
         let end: Int
         let endsPicture: Bool
+        /// The same bytes, where the kernel need not copy them.
+        let place: SharedFile.Place?
     }
 
     private var pieces = Deque<Piece>()
     /// Bytes not taken yet.
     private(set) var pendingBytes = 0
 
-    var isEmpty: Bool { pieces.isEmpty }
+    /// The count and not the pieces, whose memory need not be fetched for it.
+    var isEmpty: Bool { pendingBytes == 0 }
 
     /// Appends a part of `bytes`; `endsPicture` marks the last byte of a picture.
-    mutating func append(_ bytes: SharedBytes, _ range: Range<Int>, endsPicture: Bool = false) {
+    mutating func append(
+        _ bytes: SharedBytes, _ range: Range<Int>, endsPicture: Bool = false, place: SharedFile.Place? = nil
+    ) {
         guard !range.isEmpty else { return }
-        pieces.append(Piece(bytes: bytes, start: range.lowerBound, end: range.upperBound, endsPicture: endsPicture))
+        pieces.append(
+            Piece(
+                bytes: bytes, start: range.lowerBound, end: range.upperBound, endsPicture: endsPicture, place: place))
         pendingBytes += range.count
     }
 
-    /// Appends all of `bytes`.
-    mutating func append(_ bytes: SharedBytes, endsPicture: Bool = false) {
-        append(bytes, 0..<bytes.count, endsPicture: endsPicture)
+    /// Appends all of `bytes`, which are in a file too, at `place`, if there is one.
+    mutating func append(_ bytes: SharedBytes, endsPicture: Bool = false, place: SharedFile.Place? = nil) {
+        append(bytes, 0..<bytes.count, endsPicture: endsPicture, place: place)
+    }
+
+    /// Where the head of the buffer is in a file, if it is in one, and how many bytes it has.
+    var placeOfHead: (SharedFile.Place, count: Int)? {
+        guard let head = pieces.first, let place = head.place else { return nil }
+        return (SharedFile.Place(file: place.file, start: place.start + head.start), head.end - head.start)
     }
 
     /// A copy of everything in one piece of memory.

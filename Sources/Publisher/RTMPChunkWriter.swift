@@ -44,7 +44,7 @@ struct RTMPChunkWriter {
             for packet in packets { writer.append(timeline.message(for: packet), to: &copy) }
         }
         (timeline, self) = (next, times)
-        buffer.append(chunks, endsPicture: true)
+        buffer.append(chunks.bytes, endsPicture: true, place: chunks.place)
         return true
     }
 

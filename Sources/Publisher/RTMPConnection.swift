@@ -90,6 +90,7 @@ extension RTMPConnection {
     private func begin() {
         guard phase == .attached, let socket else { return }
         phase = .live
+        socket.setNonBlocking()
         writer.add(self)
         lastProgress = SystemClock().now
         let source = DispatchSource.makeReadSource(fileDescriptor: socket.descriptor, queue: writer.queue)

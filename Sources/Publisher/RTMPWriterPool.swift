@@ -63,6 +63,8 @@ final class RTMPWriter: Sendable {
         // An exchange, not a store: what was queued before any wake that it takes back must be seen below.
         _ = isWoken.exchange(false, ordering: .acquiringAndReleasing)
         let now = SystemClock().now
-        for connection in connections.withLock({ $0 }) { connection.serve(now: now) }
+        let connections = connections.withLock { $0 }
+        shared.withLock { $0.bursts.connections = connections.count }
+        for connection in connections { connection.serve(now: now) }
     }
 }

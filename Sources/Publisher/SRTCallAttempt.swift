@@ -16,7 +16,7 @@ final class SRTCallAttempt: OutputAttempt, @unchecked Sendable {
     private let url: SRTURL
     private let packets: PacketQueue
     private let streams: StreamDescription
-    private let report: SRTReport
+    private let report: AttemptReport
     private let session = Mutex<SRTSession?>(nil)
     private let queue: DispatchQueue
 
@@ -33,7 +33,7 @@ final class SRTCallAttempt: OutputAttempt, @unchecked Sendable {
     ) {
         self.url = url
         self.packets = packets
-        self.report = SRTReport(report)
+        self.report = AttemptReport(report)
         streams = description
         queue = DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated)
     }

@@ -35,7 +35,7 @@ final class SRTListenAttempt: OutputAttempt, @unchecked Sendable {
     private let name: String
     private let packets: PacketQueue
     private let streams: StreamDescription
-    private let report: SRTReport
+    private let report: AttemptReport
     private let admission: SRTAdmission
     private let shared = Mutex(Shared())
     private let wakes = Atomic<Bool>(false)
@@ -54,7 +54,7 @@ final class SRTListenAttempt: OutputAttempt, @unchecked Sendable {
         self.url = url
         self.name = name
         self.packets = packets
-        self.report = SRTReport(report)
+        self.report = AttemptReport(report)
         streams = description
         admission = SRTAdmission(wanted: url.streamID.map { SRTStreamID($0) }, maximum: url.maximumCallers)
         queue = DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated)

@@ -41,7 +41,8 @@ final class TCPSocket: Sendable {
 
     /// Sends what the socket takes at once.
     func send(_ buffer: OutboundBuffer) -> Outcome {
-        buffer.withVectors { vectors in
+        if let (place, count) = buffer.placeOfHead { return send(count, from: place) }
+        return buffer.withVectors { vectors in
             var message = msghdr()
             message.msg_iov = vectors.baseAddress
             message.msg_iovlen = vectors.count
@@ -50,6 +51,16 @@ final class TCPSocket: Sendable {
                 if count >= 0 { return .bytes(count) }
                 if errno != EINTR { return Self.outcome(errno) }
             }
+        }
+    }
+
+    /// `sendfile` has no flag for one call: the descriptor itself must not block.
+    private func send(_ bytes: Int, from place: SharedFile.Place) -> Outcome {
+        var offset = off_t(place.start)
+        while true {
+            let count = sendfile(descriptor, place.file.descriptor, &offset, bytes)
+            if count >= 0 { return .bytes(count) }
+            if errno != EINTR { return Self.outcome(errno) }
         }
     }
 
@@ -91,6 +102,9 @@ final class TCPSocket: Sendable {
 }
 
 extension TCPSocket {
+    /// From now on no call waits.
+    func setNonBlocking() { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) }
+
     /// How the socket treats the time until the stream is published: the bound of each blocking call of librtmp.
     func setBlocking(timeoutSeconds: Int) {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)

@@ -89,24 +89,24 @@ extension UDPAttempt {
         let now = clock.now
         guard lastNotice.map({ now - $0 >= Self.noticeInterval }) ?? true else { return }
         lastNotice = now
-        tell(.notice("\(url): \(reason); the stream is sent all the same"))
+        report.tell(.notice("\(url): \(reason); the stream is sent all the same"))
     }
 
     private func account(bytes: Int, isComplete: Bool) {
         let pictures = isComplete ? unsentPictures : 0
         unsentPictures -= pictures
-        shared.withLock { shared in
-            shared.progress.bytes += UInt64(bytes)
-            shared.progress.frames += UInt64(pictures)
-            shared.progress.details["send_errors"] = Double(lostDatagrams)
+        sent.withLock { sent in
+            sent.bytes += UInt64(bytes)
+            sent.frames += UInt64(pictures)
+            sent.details["send_errors"] = Double(lostDatagrams)
         }
     }
 
     private func leave(_ stream: TransportStream, _ socket: UDPSocket) {
-        do throws(MuxerFailure) { try stream.finish() } catch { tell(.notice("\(error)")) }
+        do throws(MuxerFailure) { try stream.finish() } catch { report.tell(.notice("\(error)")) }
         guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
         close()
-        end(.drained)
+        report.end(.drained)
     }
 
     /// No picture comes any more that would have what is left sent.

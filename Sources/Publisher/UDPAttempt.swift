@@ -13,21 +13,16 @@ internal import Synchronization
 /// or not; what the network says against single datagrams is counted. Only when there is no way is the attempt over.
 ///
 /// `@unchecked Sendable`: the mutable properties below `queue` belong to that serial queue, on which every
-/// method but those of ``OutputAttempt`` runs; what other threads reach is behind `shared` and `wakes`.
+/// method but those of ``OutputAttempt`` runs; what other threads reach is behind `sent`, `report` and `wakes`.
 final class UDPAttempt: OutputAttempt, @unchecked Sendable {
-    struct Shared {
-        var isOver = false
-        var progress = AttemptProgress()
-    }
-
     enum Phase { case idle, connected, live, draining, closed }
 
     let url: UDPURL
     let packets: PacketQueue
     let clock = SystemClock()
     private let streams: StreamDescription
-    private let report: @Sendable (AttemptEvent) -> Void
-    let shared = Mutex(Shared())
+    let report: AttemptReport
+    let sent = Mutex(AttemptProgress())
     private let wakes = Atomic<Bool>(false)
     let queue: DispatchQueue
 
@@ -48,14 +43,14 @@ final class UDPAttempt: OutputAttempt, @unchecked Sendable {
     ) {
         self.url = url
         self.packets = packets
-        self.report = report
+        self.report = AttemptReport(report)
         streams = description
         let frame = description.video.format.frameRate.timeBase.rescale(1, to: .nanoseconds)
         pacing = UDPPacing(frameNanoseconds: frame)
         queue = DispatchQueue(label: "relay.udp.\(name)", qos: .userInitiated)
     }
 
-    var progress: AttemptProgress { shared.withLock { $0.progress } }
+    var progress: AttemptProgress { sent.withLock { $0 } }
 
     func start() { queue.async { self.begin() } }
 
@@ -84,29 +79,29 @@ final class UDPAttempt: OutputAttempt, @unchecked Sendable {
     }
 
     func abandon() {
-        shared.withLock { $0.isOver = true }
+        report.silence()
         queue.async { self.close() }
     }
 }
 
 extension UDPAttempt {
     private func begin() {
-        guard phase == .idle, !isOver else { return }
-        tell(.step("resolve"))
+        guard phase == .idle, !report.isOver else { return }
+        report.tell(.step("resolve"))
         HostResolver.shared.resolve(url.host, port: url.port) { answer in
             self.queue.async { self.resolved(answer) }
         }
     }
 
     private func resolved(_ answer: HostResolver.Answer) {
-        guard phase == .idle, !isOver else { return }
+        guard phase == .idle, !report.isOver else { return }
         do throws(OutputFailure) {
             let addresses = try answer.get()
-            tell(.step("connect"))
+            report.tell(.step("connect"))
             socket = try UDPSocket.open(url, addresses)
             stream = try makeStream()
             phase = .connected
-            tell(.accepted)
+            report.tell(.accepted)
         } catch {
             fail(error)
         }
@@ -123,7 +118,7 @@ extension UDPAttempt {
     func fail(_ failure: OutputFailure) {
         guard phase != .closed else { return }
         close()
-        end(.failed(failure))
+        report.end(.failed(failure))
     }
 
     func close() {
@@ -132,20 +127,5 @@ extension UDPAttempt {
         timer = nil
         socket = nil
         stream = nil
-    }
-
-    private var isOver: Bool { shared.withLock { $0.isOver } }
-
-    func tell(_ event: AttemptEvent) {
-        if !isOver { report(event) }
-    }
-
-    /// Reports the end, once, and nothing if the attempt was abandoned.
-    func end(_ event: AttemptEvent) {
-        let isFirst = shared.withLock { shared in
-            defer { shared.isOver = true }
-            return !shared.isOver
-        }
-        if isFirst { report(event) }
     }
 }

@@ -53,8 +53,8 @@ public final class Recorder: PacketConsumer, RecordingControl {
         engine = Mutex(RecorderEngine(environment))
     }
 
-    public func accept(_ packet: EncodedPacket) {
-        if packets.push(packet) { keyframes.requestKeyframe(at: nil) }
+    public func accept(_ packets: [EncodedPacket]) {
+        for packet in packets where self.packets.push(packet) { keyframes.requestKeyframe(at: nil) }
     }
 
     public func wake() {

@@ -66,5 +66,18 @@ extension Serial {
                 #expect(frames.breaksBeforeEnd.isEmpty && !frames.counters.isEmpty, "\(recording)")
             }
         }
+
+        @Test("So many outputs that they share what the kernel holds carry the same packets as one alone")
+        func sharedBytes() async throws {
+            let alone = try await received { _ in }
+            let server = try await RTMPServer.running()
+            let keys = (0..<24).map { "many-\($0)" }
+            let run = try await RelayProcess.run(
+                Shape.small + ["--duration", "8s"] + keys.flatMap { ["--rtmp", server.url(key: $0)] })
+            #expect(run.ending == .exited(0), "\(run.log)")
+            let recordings = try await server.finishedRecordings()
+            #expect(recordings.count == keys.count)
+            for recording in recordings { #expect(try await packets(recording) == alone, "\(recording)") }
+        }
     }
 }

@@ -11,7 +11,7 @@ private final class Collector: PacketConsumer {
     var packets: [EncodedPacket] { state.withLock { $0.packets } }
     var wakes: [Int] { state.withLock { $0.wakes } }
 
-    func accept(_ packet: EncodedPacket) { state.withLock { $0.packets.append(packet) } }
+    func accept(_ packets: [EncodedPacket]) { state.withLock { $0.packets += packets } }
     func wake() { state.withLock { state in state.wakes.append(state.packets.count) } }
     func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
     func stop() {}

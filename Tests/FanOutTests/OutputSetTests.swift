@@ -15,7 +15,7 @@ struct OutputSetTests {
 
     init() {
         outputs = OutputSet(
-            hub: hub, description: .sample, keyframes: keyframes,
+            hub: hub, description: .sample, keyframes: keyframes, clock: ManualClock(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 

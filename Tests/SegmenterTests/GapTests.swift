@@ -58,11 +58,11 @@ import Testing
             configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
             clock: clock, logger: quiet)
         let packets = reordered(groups: 4)
-        for packet in packets where packet.dtsNanoseconds < 2_000_000_000 { recorder.accept(packet) }
+        for packet in packets where packet.dtsNanoseconds < 2_000_000_000 { recorder.accept([packet]) }
         recorder.wake()
         recorder.settle()
         for name in directory.files { try FileManager.default.removeItem(atPath: directory.path(name)) }
-        for packet in packets where packet.dtsNanoseconds >= 2_000_000_000 { recorder.accept(packet) }
+        for packet in packets where packet.dtsNanoseconds >= 2_000_000_000 { recorder.accept([packet]) }
         recorder.wake()
         recorder.settle()
         let done = DispatchSemaphore(value: 0)
@@ -109,7 +109,7 @@ import Testing
             queueLimit: 20_000)
         let packets = syntheticProgram(rate: Self.rate, frames: 2000, isKeyframe: { $0 % 25 == 0 }, size: 1000)
         for packet in packets {
-            recording.recorder.accept(packet)
+            recording.recorder.accept([packet])
             recording.recorder.waitForRoom()
         }
         recording.finish()
@@ -123,11 +123,11 @@ import Testing
             queueLimit: 2000)
         recording.recorder.suspend("a test")
         recording.recorder.settle()
-        for frame in Int64(0)..<15 { recording.recorder.accept(videoPacket(frame, rate: Self.rate, isKeyframe: true)) }
+        recording.recorder.accept((0..<15).map { videoPacket($0, rate: Self.rate, isKeyframe: true) })
         recording.recorder.waitForRoom()
         #expect(recording.recorder.status.state == .suspended)
         recording.finish()
-        for frame in Int64(0)..<15 { recording.recorder.accept(videoPacket(frame, rate: Self.rate, isKeyframe: true)) }
+        recording.recorder.accept((0..<15).map { videoPacket($0, rate: Self.rate, isKeyframe: true) })
         recording.recorder.waitForRoom()
         #expect(recording.recorder.status.state == .stopped)
     }

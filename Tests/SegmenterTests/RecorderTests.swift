@@ -43,7 +43,7 @@ import Testing
             queueLimit: 100_000)
         let packets = program(10, size: 1000)
         // Nobody serves the queue while the first seven seconds come.
-        for packet in packets where packet.dtsNanoseconds < 7_000_000_000 { recording.recorder.accept(packet) }
+        for packet in packets where packet.dtsNanoseconds < 7_000_000_000 { recording.recorder.accept([packet]) }
         recording.recorder.wake()
         recording.recorder.settle()
         recording.feed(packets.filter { $0.dtsNanoseconds >= 7_000_000_000 })
@@ -67,7 +67,7 @@ import Testing
         let packets = program(12)
         func feed(_ range: Range<Int64>) {
             for packet in packets where range.contains(packet.dtsNanoseconds / 1_000_000_000) {
-                recorder.accept(packet)
+                recorder.accept([packet])
                 recorder.wake()
             }
             recorder.settle()

@@ -121,7 +121,7 @@ struct Recording {
 
     func feed(_ packets: some Sequence<EncodedPacket>) {
         for packet in packets {
-            recorder.accept(packet)
+            recorder.accept([packet])
             if packet.track == .video { recorder.wake() }
         }
         recorder.wake()

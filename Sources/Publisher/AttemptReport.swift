@@ -3,8 +3,8 @@
 internal import FanOut
 internal import Synchronization
 
-/// What an SRT attempt tells its supervisor: anything until its end, the end once, and nothing when it was abandoned.
-final class SRTReport: Sendable {
+/// What an attempt tells its supervisor: anything until its end, the end once, and nothing when it was abandoned.
+final class AttemptReport: Sendable {
     private let report: @Sendable (AttemptEvent) -> Void
     private let hasEnded = Mutex(false)
 
