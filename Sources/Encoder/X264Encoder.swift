@@ -21,7 +21,7 @@ final class X264Encoder {
 
     /// Opens a session, or says why x264 would not.
     convenience init(settings: EncoderSettings, format: VideoFormat) throws(EncoderError) {
-        try self.init(parameters: Self.parameters(settings, format: format), format: format)
+        try self.init(parameters: X264Encoder.parameters(settings, format: format), format: format)
     }
 
     /// Opens a session of these parameters, or says why x264 would not.

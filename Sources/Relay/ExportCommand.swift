@@ -56,7 +56,7 @@ struct RecordingsExportCommand: ParsableCommand {
         let signals = HeldSignals()
         let bar = ProgressBar()
         try options.withArchive { archive in
-            let files = try files(archive, range)
+            let files = try self.files(archive, range)
             var exporter = try ClipExporter(
                 ClipRequest(
                     files: files, range: range, isExact: exact, output: output, replaces: force,

@@ -58,7 +58,7 @@ package final class ClipFile {
         }
         let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         let hidden = ".\(path[slash...].prefix(200)).\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
-        descriptor = try .create(path[..<slash] + hidden)
+        descriptor = try .create("\(path[..<slash])\(hidden)")
         end = Int64(MovieBox.fileTypeSize + MovieBox.placeholderSize)
     }
 
@@ -91,7 +91,8 @@ package final class ClipFile {
             timescale: segment.sound?.layout.timescale ?? segment.picture.layout.timescale,
             creationTime: tags.secondsSince1904, tracks: [], userData: tags.box)
         var tables: [UInt32: SampleTable] = [:]
-        for (track, source) in [(picture, segment.picture), (sound, segment.sound)] {
+        let tracks: [(ClipTrack?, IndexedTrack?)] = [(picture, segment.picture), (sound, segment.sound)]
+        for (track, source) in tracks {
             guard let track, let source, let first = track.samples.first else { continue }
             var described = source.layout
             described.mediaTime = max(0, track.start - first.dts)

@@ -55,6 +55,6 @@ struct ClipBuilder {
         guard var last = sounds.last else { return (picture, nil) }
         last.duration = max(1, min(last.duration, end - last.pts))
         let start = base.rescale(plan.pictures.lowerBound, to: soundBase)
-        return (picture, ClipTrack(samples: sounds.dropLast() + [last], start: start))
+        return (picture, ClipTrack(samples: Array(sounds.dropLast()) + [last], start: start))
     }
 }

@@ -100,7 +100,7 @@ package struct ClipExporter {
         progress: (_ done: Int64, _ total: Int64) -> Void, isCancelled: () -> Bool
     ) throws -> ClipReport {
         let runs = self.runs
-        let total = runs.joined().reduce(0) { $0 + Int64($1.bytes.count) }
+        let total = runs.joined().reduce(Int64(0)) { $0 + Int64($1.bytes.count) }
         try checkSpace(total)
         let clip = try ClipFile(request.output, replaces: request.replaces)
         for (number, part) in plan.parts.enumerated() {
@@ -149,7 +149,7 @@ package struct ClipExporter {
     private var runs: [[CopyRuns.Run]] {
         sources.indices.map { index in
             var pictures = 0..<0
-            for case .copied(index, let range) in plan.parts { pictures = range }
+            for case .copied(let source, let range) in plan.parts where source == index { pictures = range }
             return CopyRuns(sources[index], pictures: pictures, sounds: plan.sounds[index]).runs
         }
     }

@@ -30,7 +30,8 @@ struct PieceRender {
         let converter = try PictureConverter(stream, target: format, subject: name)
         let decoder = try Decoder(stream, threading: .slices, subject: name)
         demuxer.select([stream.index])
-        try demuxer.seek(stream, to: first)
+        // The demuxer looks at decoding times, and the next keyframe's may be earlier than `first`.
+        try demuxer.seek(stream, to: index.picture.samples.last { $0.isSync && $0.pts <= first }?.pts ?? 0)
 
         var (found, packets, isAtEnd) = (0, [EncodedPacket](), false)
         decoding: while found < times.count {
