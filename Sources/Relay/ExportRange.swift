@@ -26,7 +26,7 @@ struct ExportRange: Equatable {
         guard (1...3).contains(fraction.utf8.count), let seconds = parts.first,
             let time = UTCTime(
                 extended: "\(seconds).\(fraction)\(String(repeating: "0", count: 3 - fraction.utf8.count))Z")
-        else { throw ValidationError("\(flag) is a time in UTC, such as 2026-11-21T14:03:10Z or with .250 before the Z.") }
+        else { throw ValidationError("\(flag) is a time in UTC, such as 2026-11-21T14:03:10.250Z.") }
         return time.milliseconds
     }
 

@@ -40,7 +40,8 @@ func source(
             pts: number * 1024 - zero, duration: 1024, offset: 110 + Int64(index) * 20, size: 5, isSync: true)
     }
     return ClipSource(
-        name: name, start: 1_000_000 + frame * 100 / 3, position: SegmentPosition(
+        name: name, start: 1_000_000 + frame * 100 / 3,
+        position: SegmentPosition(
             run: run, programStart: frame * 1_000_000_000 / 30, ending: .rotate), timescales: (3000, 48_000),
         frameDuration: 100, pictures: pictures, sounds: sounds, soundStart: packet * 1024 - zero)
 }
