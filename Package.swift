@@ -83,10 +83,13 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"), logging,
             ],
             swiftSettings: settings),
+        .target(
+            name: "Stitcher", dependencies: ["Media", "LibAV", "Encoder", "Segmenter"], swiftSettings: settings),
         .executableTarget(
             name: "Relay",
             dependencies: [
                 "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Publisher", "Segmenter", "Catalogue",
+                "Stitcher",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
@@ -119,6 +122,8 @@ let package = Package(
                 "Catalogue", "Segmenter", "Media", "FanOut", .product(name: "GRDB", package: "GRDB.swift"), logging,
             ],
             swiftSettings: settings),
+        .testTarget(
+            name: "StitcherTests", dependencies: ["Stitcher", "Segmenter", "Media"], swiftSettings: settings),
         .testTarget(
             name: "RelayTests",
             dependencies: [

@@ -20,8 +20,13 @@ final class X264Encoder {
     let delay: Int
 
     /// Opens a session, or says why x264 would not.
-    init(settings: EncoderSettings, format: VideoFormat) throws(EncoderError) {
-        var param = try Self.parameters(settings, format: format)
+    convenience init(settings: EncoderSettings, format: VideoFormat) throws(EncoderError) {
+        try self.init(parameters: X264Encoder.parameters(settings, format: format), format: format)
+    }
+
+    /// Opens a session of these parameters, or says why x264 would not.
+    init(parameters: x264_param_t, format: VideoFormat) throws(EncoderError) {
+        var param = parameters
         let log = UnsafeMutablePointer<relay_x264_log>.allocate(capacity: 1)
         log.initialize(to: relay_x264_log())
         relay_x264_capture_log(&param, log)

@@ -98,6 +98,13 @@ public final class Demuxer {
         return box
     }
 
+    /// Goes to the last packet of `stream` at or before `pts`, in ticks of the stream, from which decoding can start.
+    public func seek(_ stream: StreamInfo, to pts: Int64) throws(AVFailure) {
+        interrupter.allow(readTimeout)
+        let code = avformat_seek_file(context, Int32(stream.index), .min, pts, pts, AVSEEK_FLAG_BACKWARD)
+        try Self.check(code, "seek in", subject, interrupter)
+    }
+
     /// Goes back to the first packet.
     public func seekToStart() throws(AVFailure) {
         interrupter.allow(readTimeout)

@@ -22,7 +22,7 @@ struct RecordingsCommand: ParsableCommand {
             """,
         subcommands: [
             RecordingsListCommand.self, RecordingsShowCommand.self, RecordingsVerifyCommand.self,
-            RecordingsRepairCommand.self, RecordingsRebuildCommand.self,
+            RecordingsRepairCommand.self, RecordingsRebuildCommand.self, RecordingsExportCommand.self,
         ])
 }
 

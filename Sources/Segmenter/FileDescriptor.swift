@@ -104,6 +104,21 @@ package final class FileDescriptor: Sendable {
         }
     }
 
+    /// Copies `range` of `source` to `offset` within the kernel.
+    func copy(_ range: Range<Int64>, of source: FileDescriptor, to offset: Int64) throws(FileFailure) {
+        guard lseek(number, Int(offset), SEEK_SET) >= 0 else { throw FileFailure("write", path, code: errno) }
+        var position = Int(range.lowerBound)
+        while Int64(position) < range.upperBound {
+            let copied = sendfile(number, source.number, &position, Int(range.upperBound) - position)
+            if copied < 0 && errno == EINTR { continue }
+            guard copied >= 0 else {
+                // Which of the two it was nobody says; a disk that is full is the likely one.
+                throw FileFailure("write", path, code: errno)
+            }
+            guard copied > 0 else { throw FileFailure("read", source.path, text: "it ends too early") }
+        }
+    }
+
     /// `IOV_MAX` of Linux (`linux/uio.h`, `UIO_MAXIOV`).
     private static let vectorLimit = 1024
 

@@ -81,12 +81,19 @@ package enum SegmentReader {
 
     /// The facts of the file at `path`. Blocks on the disk.
     package static func read(_ path: String) throws(SegmentReadFailure) -> SegmentFacts {
+        try open(path) { try facts($0) }
+    }
+
+    /// What `body` makes of the file at `path`, which must be a regular one.
+    static func open<Result>(
+        _ path: String, _ body: (FileDescriptor) throws -> Result
+    ) throws(SegmentReadFailure) -> Result {
         do {
             let descriptor = try FileDescriptor.open(readOnly: path)
             guard try descriptor.attributes().isRegular else {
                 throw SegmentReadFailure.foreign("it is not a regular file")
             }
-            return try facts(descriptor)
+            return try body(descriptor)
         } catch let failure as FileFailure {
             if failure.code == ELOOP { throw .foreign("it is a symbolic link") }
             throw .file(failure)
@@ -106,10 +113,14 @@ package enum SegmentReader {
     }
 
     static func facts(_ descriptor: FileDescriptor) throws -> SegmentFacts {
+        try facts(descriptor, try movie(descriptor))
+    }
+
+    static func facts(
+        _ descriptor: FileDescriptor, _ movie: (layout: MovieLayout, tables: [UInt32: SampleTable], isClosed: Bool)
+    ) throws -> SegmentFacts {
         let size = try descriptor.attributes().size
-        let head = try descriptor.read(at: 0, count: MovieBox.fileTypeSize)
-        guard isOurs(head) else { throw SegmentReadFailure.foreign("it does not begin as one") }
-        let (layout, tables, isClosed) = try movie(descriptor)
+        let (layout, tables, isClosed) = movie
         guard let tags = try MovieTagsReader.tags(layout.userData) else {
             throw SegmentReadFailure.foreign("its tags are those of another program")
         }
@@ -138,9 +149,11 @@ package enum SegmentReader {
         return heads.contains { $0.prefix(MovieBox.fileTypeSize).elementsEqual(head) }
     }
 
-    private static func movie(
+    static func movie(
         _ descriptor: FileDescriptor
     ) throws -> (layout: MovieLayout, tables: [UInt32: SampleTable], isClosed: Bool) {
+        let head = try descriptor.read(at: 0, count: MovieBox.fileTypeSize)
+        guard isOurs(head) else { throw SegmentReadFailure.foreign("it does not begin as one") }
         switch try FragmentedFileReader(descriptor).read() {
         case .open(let file): return (file.layout, file.tables, false)
         case .closed(let range):

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CX264
+public import Media
+
+/// Encodes a few pictures again so that they fit between those of a recording: with the same parameter sets, which a
+/// player reads once for all (`stitchable`; ITU-T H.264, 7.4.1.2.1). Used by one thread at a time.
+public final class PieceEncoder {
+    private let encoder: X264Encoder
+    private var next: Int64 = 0
+
+    /// An encoder for pieces of a recording of `format` whose x264 says that it ran with `settings` and whose
+    /// `AVCDecoderConfigurationRecord` is `configuration`. Throws if the parameter sets cannot be made the same.
+    public init(like settings: String, configuration: [UInt8], format: VideoFormat) throws(EncoderError) {
+        let operation = "encoding a piece that fits the recording"
+        guard let recorded = X264SettingsText(settings), configuration.count > 3 else {
+            throw EncoderError(operation: operation, reason: "the recording does not say how it was encoded")
+        }
+        var param = try X264Encoder.parameters(Self.quality, format: format)
+        recorded.apply(to: &param)
+        param.i_level_idc = Int32(configuration[3])
+        encoder = try X264Encoder(parameters: param, format: format)
+        guard try encoder.headers().configuration.array == configuration else {
+            throw EncoderError(
+                operation: operation, reason: "this x264 makes other parameter sets than the recording has")
+        }
+    }
+
+    /// Better than what is copied: a piece is a copy of a copy.
+    private static var quality: EncoderSettings {
+        var settings = EncoderSettings()
+        settings.rateControl = .quality(17)
+        settings.isLive = false
+        return settings
+    }
+
+    /// Encodes the next picture; the first becomes an IDR picture. Packets count pictures, from 0 on.
+    public func encode(_ frame: VideoFrame) throws(EncoderError) -> EncodedPacket? {
+        defer { next += 1 }
+        return try encoder.encode(frame, at: next, forceKeyframe: next == 0)
+    }
+
+    /// Returns a picture that is still inside, or nil when there is none left.
+    public func flush() throws(EncoderError) -> EncodedPacket? { try encoder.flush() }
+}
+
+/// What x264 says of its own settings (`x264_param2string`), as far as the parameter sets depend on them.
+struct X264SettingsText {
+    private var values: [Substring: Int32] = [:]
+
+    /// Reads `text`; nil if it is not x264's.
+    init?(_ text: String) {
+        for word in text.split(separator: " ") {
+            let pair = word.split(separator: "=", maxSplits: 1)
+            if pair.count == 2, let value = Int32(pair[1]) { values[pair[0]] = value }
+        }
+        guard values["ref"] != nil, values["bframes"] != nil, values["keyint"] != nil else { return nil }
+    }
+
+    func apply(to param: inout x264_param_t) {
+        func set(_ name: Substring, _ body: (Int32) -> Void) {
+            if let value = values[name] { body(value) }
+        }
+        set("ref") { param.i_frame_reference = min(max($0, 1), 16) }
+        set("bframes") { param.i_bframe = min(max($0, 0), 16) }
+        set("b_pyramid") { param.i_bframe_pyramid = $0 }
+        set("weightb") { param.analyse.b_weighted_bipred = $0 }
+        param.analyse.i_weighted_pred = values["weightp"] ?? 0
+        set("8x8dct") { param.analyse.b_transform_8x8 = $0 }
+        set("cabac") { param.b_cabac = $0 }
+        set("keyint") { param.i_keyint_max = max($0, 1) }
+        set("keyint_min") { param.i_keyint_min = $0 }
+        // x264 moves the offset by what its psychovisual choices want; what it says is the sum.
+        param.analyse.b_psy = 0
+        set("chroma_qp_offset") { param.analyse.i_chroma_qp_offset = $0 }
+    }
+}

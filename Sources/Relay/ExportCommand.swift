@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Catalogue
+internal import Glibc
+internal import Media
+internal import Segmenter
+internal import Stitcher
+
+/// `relay recordings export`.
+struct RecordingsExportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Makes one MP4 of what was on air between two moments.",
+        discussion: """
+            Copies what was recorded, across files, without coding it again; so the clip begins with the keyframe before \
+            --from, and may end a picture or two after --to. It says by how much. --exact codes the pictures between \
+            --from and the next keyframe again, and nothing else but perhaps the last one or two.
+
+            Where nothing was recorded, the last picture stays and there is no sound, so that all times are right.
+
+            Example:
+              relay recordings export recordings --from 2026-11-21T14:03:10Z --to +14:27 -o clip.mp4
+            """)
+
+    @OptionGroup var options: RecordingsOptions
+
+    @Option(help: ArgumentHelp("The first moment, in UTC, such as 2026-11-21T14:03:10.250Z.", valueName: "time"))
+    var from: String
+
+    @Option(help: ArgumentHelp("The moment behind the last one, or +LENGTH, such as +14:27.", valueName: "time"))
+    var to: String
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("The file to make.", valueName: "file"))
+    var output: String
+
+    @Option(help: "The channel, where the directory holds several.")
+    var channel: String?
+
+    @Flag(help: "Begin and end with the very pictures of --from and --to.")
+    var exact = false
+
+    @Flag(help: "Replace the output, if it exists.")
+    var force = false
+
+    func validate() throws {
+        _ = try ExportRange(from: from, to: to)
+        guard !output.isEmpty, !output.hasSuffix("/") else { throw ValidationError("--output names the file to make.") }
+    }
+
+    func run() throws {
+        let range = try ExportRange(from: from, to: to).milliseconds
+        if !force, access(output, F_OK) == 0 {
+            Terminal.put("Error: \(output) exists; name another file, or replace it with --force.\n")
+            throw ExitStatus.cannotRecord.code
+        }
+        let signals = HeldSignals()
+        let bar = ProgressBar()
+        try options.withArchive { archive in
+            let files = try self.files(archive, range)
+            var exporter = try ClipExporter(
+                ClipRequest(
+                    files: files, range: range, isExact: exact, output: output, replaces: force,
+                    version: RelayVersion.text))
+            do {
+                let report = try exporter.run(
+                    progress: { bar.show("exporting", done: $0, of: $1) }, isCancelled: { signals.hasCome })
+                bar.clear()
+                let text = options.json ? try RecordingsListing.json(report) : report.text(output)
+                Terminal.put(text, to: STDOUT_FILENO)
+                return .done
+            } catch let failure as FileFailure {
+                bar.clear()
+                Terminal.put("Error: \(failure)\n")
+                return .cannotRecord
+            } catch let failure as ClipFailure where failure == .cancelled {
+                bar.clear()
+                Terminal.put("\(failure)\n")
+                throw ExitCode(128 + SIGINT)
+            } catch {
+                bar.clear()
+                throw error
+            }
+        }
+    }
+
+    /// The files that meet `range`, of the one channel that does.
+    private func files(_ archive: RecordingArchive, _ range: Range<Int64>) throws -> [(path: String, name: String)] {
+        let contents = try archive.contents()
+        for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
+        let ofChannel = contents.segments.filter { channel == nil || $0.channel == channel }
+        if let channel, ofChannel.isEmpty { throw ClipFailure("There are no recordings of the channel \(channel).") }
+        let found = ofChannel.filter {
+            $0.start < range.upperBound && $0.start + $0.duration / 1_000_000 > range.lowerBound
+        }
+        let channels = Set(found.map(\.channel)).sorted()
+        guard channels.count <= 1 else {
+            throw ClipFailure(
+                "Several channels were recorded then; choose with --channel: \(channels.joined(separator: ", ")).")
+        }
+        guard !found.isEmpty else {
+            let known = ofChannel.map { ($0.start, $0.start + $0.duration / 1_000_000) }
+            let first = UTCTime(milliseconds: known.map(\.0).min() ?? 0).extended
+            let last = UTCTime(milliseconds: known.map(\.1).max() ?? 0).extended
+            throw ClipFailure("Nothing was recorded then; the recordings reach from \(first) to \(last).")
+        }
+        return found.sorted { ($0.start, $0.programStart ?? 0, $0.name) < ($1.start, $1.programStart ?? 0, $1.name) }
+            .map { ("\(options.directory)/\($0.name)", $0.name) }
+    }
+}
+
+/// Holds back the signals that ask for the end, so that what is at work can look for them and end cleanly.
+private struct HeldSignals {
+    private static let numbers = [SIGINT, SIGTERM, SIGHUP]
+
+    init() {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for number in Self.numbers { sigaddset(&set, number) }
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    /// Whether one of them came.
+    var hasCome: Bool {
+        var set = sigset_t()
+        return sigpending(&set) == 0 && Self.numbers.contains { sigismember(&set, $0) == 1 }
+    }
+}
+
+extension ClipReport {
+    /// For people.
+    func text(_ output: String) -> String {
+        var lines = ["\(output): \(VerificationReport.clock(milliseconds * 1_000_000)) from \(start) on"]
+        lines[0] += ", \(copiedFrames) pictures copied, \(encodedFrames) coded again, of \(files) files"
+        if widenedStart > 0 { lines.append("begins \(widenedStart) ms earlier than asked for") }
+        if widenedEnd > 0 { lines.append("ends \(widenedEnd) ms later than asked for") }
+        for gap in gaps { lines.append("nothing was recorded from \(gap.from) to \(gap.to)") }
+        return lines.map { $0 + "\n" }.joined()
+    }
+}

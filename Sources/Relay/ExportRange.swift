@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Media
+internal import Segmenter
+
+/// A stretch of the wall clock as a person writes it.
+struct ExportRange: Equatable {
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    let milliseconds: Range<Int64>
+
+    /// Reads two moments such as `2026-11-21T14:03:10Z`; the second may be a length from the first on, such as `+14:27`
+    /// or `+30s`.
+    init(from: String, to: String) throws {
+        let start = try Self.moment(from, "--from")
+        let end = to.hasPrefix("+") ? start + (try Self.length(to)) : try Self.moment(to, "--to")
+        guard start < end else { throw ValidationError("--to must be later than --from.") }
+        milliseconds = start..<end
+    }
+
+    private static func moment(_ text: String, _ flag: String) throws -> Int64 {
+        var text = text
+        if text.hasSuffix("Z") { text.removeLast() }
+        let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        let fraction = parts.count == 2 ? String(parts[1]) : "0"
+        guard (1...3).contains(fraction.utf8.count), let seconds = parts.first,
+            let time = UTCTime(
+                extended: "\(seconds).\(fraction)\(String(repeating: "0", count: 3 - fraction.utf8.count))Z")
+        else { throw ValidationError("\(flag) is a time in UTC, such as 2026-11-21T14:03:10.250Z.") }
+        return time.milliseconds
+    }
+
+    /// `+14:27`, `+1:02:03.5`, `+30s` or `+90`, in milliseconds.
+    private static func length(_ text: String) throws -> Int64 {
+        let wrong = ValidationError("--to is a time in UTC, or a length from --from on, such as +14:27 or +30s.")
+        let fields = text.dropFirst().split(separator: ":", omittingEmptySubsequences: false)
+        if fields.count == 1 {
+            guard let length = try? DurationText(parsing: String(fields[0])).duration else { throw wrong }
+            return length.inNanoseconds / 1_000_000
+        }
+        var total: Int64 = 0
+        for (index, field) in fields.enumerated() {
+            let isLast = index == fields.count - 1
+            guard fields.count <= 3, let unit = try? DurationText(parsing: String(field)).duration,
+                field.allSatisfy({ $0.isNumber || isLast && $0 == "." }),
+                index == 0 || unit < .seconds(60)
+            else { throw wrong }
+            let (scaled, overflow) = total.multipliedReportingOverflow(by: 60)
+            guard !overflow, scaled < 1 << 60 else { throw wrong }
+            total = scaled + unit.inNanoseconds / 1_000_000
+        }
+        return total
+    }
+}

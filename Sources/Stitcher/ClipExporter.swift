@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+package import Segmenter
+
+/// What is to be exported.
+package struct ClipRequest: Sendable {
+    /// The recordings that meet the range, in the order of time: paths, and names for sentences about them.
+    package var files: [(path: String, name: String)]
+    /// When it begins and ends: milliseconds since 1970-01-01T00:00:00Z.
+    package var range: Range<Int64>
+    /// Whether pictures at the ends are coded again so that the clip is no longer than asked for.
+    package var isExact: Bool
+    /// The file to make.
+    package var output: String
+    /// Whether it may replace what has that name.
+    package var replaces: Bool
+    /// The program's version, for the tags.
+    package var version: String
+
+    /// A request of these properties.
+    package init(
+        files: [(path: String, name: String)], range: Range<Int64>, isExact: Bool, output: String, replaces: Bool,
+        version: String
+    ) {
+        (self.files, self.range, self.isExact) = (files, range, isExact)
+        (self.output, self.replaces, self.version) = (output, replaces, version)
+    }
+}
+
+/// What came of an export.
+package struct ClipReport: Sendable, Codable, Equatable {
+    /// When the first picture was on air.
+    package var start: String
+    /// How long the clip lasts, in milliseconds.
+    package var milliseconds: Int64
+    /// By how many milliseconds it begins earlier and ends later than was asked for.
+    package var widenedStart: Int64
+    package var widenedEnd: Int64
+    /// Pictures that are as they were recorded, and pictures that were coded again.
+    package var copiedFrames: Int
+    package var encodedFrames: Int
+    /// Files that it is made of.
+    package var files: Int
+    /// What of the range no file holds. The last picture before a gap stays, without sound.
+    package var gaps: [ClipGap]
+
+    enum CodingKeys: String, CodingKey {
+        case start, milliseconds, files, gaps
+        case widenedStart = "widened_start_ms"
+        case widenedEnd = "widened_end_ms"
+        case copiedFrames = "copied_frames"
+        case encodedFrames = "encoded_frames"
+    }
+}
+
+extension ClipFailure {
+    /// Somebody wanted it to end.
+    package static let cancelled = ClipFailure("The export was cancelled; nothing is left of it.")
+}
+
+/// Makes one MP4 of pieces of recordings: copies whole runs of bytes, and writes new tables for them.
+package struct ClipExporter {
+    let request: ClipRequest
+    let indexes: [SegmentIndex]
+    let sources: [ClipSource]
+    let plan: ClipPlan
+    /// The pieces that were coded again, by their places among the plan's parts.
+    var pieces: [Int: [EncodedPacket]] = [:]
+
+    /// Largest copy between two looks at whether to end.
+    private static let step: Int64 = 32 << 20
+
+    /// Reads the files of `request` and plans. Blocks on the disk.
+    package init(_ request: ClipRequest) throws {
+        self.request = request
+        var indexes: [SegmentIndex] = []
+        for file in request.files {
+            do throws(SegmentReadFailure) {
+                indexes.append(try SegmentIndex.read(file.path))
+            } catch {
+                throw ClipFailure("\(file.name) cannot be used: \(error).")
+            }
+        }
+        self.indexes = indexes
+        for (file, index) in zip(request.files, indexes) {
+            if let difference = indexes.first.flatMap({ index.difference(from: $0) }) {
+                throw ClipFailure(
+                    "\(file.name) does not go with \(request.files[0].name): it has \(difference). "
+                        + "Export the range before it and the range from it on.")
+            }
+        }
+        sources = zip(request.files, indexes).map { ClipSource(name: $0.name, $1) }
+        plan = try ClipPlan(
+            sources, from: request.range.lowerBound, to: request.range.upperBound, isExact: request.isExact)
+    }
+
+    /// Makes the file. `progress` is told bytes; `isCancelled` is asked often.
+    package mutating func run(
+        progress: (_ done: Int64, _ total: Int64) -> Void, isCancelled: () -> Bool
+    ) throws -> ClipReport {
+        let runs = self.runs
+        let total = runs.joined().reduce(Int64(0)) { $0 + Int64($1.bytes.count) }
+        try checkSpace(total)
+        let clip = try ClipFile(request.output, replaces: request.replaces)
+        for (number, part) in plan.parts.enumerated() {
+            guard case .encoded(let source, let samples) = part else { continue }
+            progress(0, max(1, total))
+            let render = PieceRender(
+                path: request.files[source].path, name: request.files[source].name, index: indexes[source])
+            let times = samples.map { sources[source].pictures[$0].pts }
+            pieces[number] = try render.render(times, isCancelled: isCancelled)
+        }
+        var builder = ClipBuilder(sources: sources, plan: plan)
+        if case .encoded = plan.parts.first { try append(0, to: clip, &builder) }
+        var done: Int64 = 0
+        for (source, runs) in runs.enumerated() {
+            for run in runs {
+                var position = run.bytes.lowerBound
+                var place: Int64?
+                while position < run.bytes.upperBound {
+                    if isCancelled() { throw ClipFailure.cancelled }
+                    let end = min(position + Self.step, run.bytes.upperBound)
+                    let offset = try clip.copy(position..<end, of: indexes[source])
+                    place = place ?? offset
+                    done += end - position
+                    position = end
+                    progress(done, total)
+                }
+                builder.append(run, of: source, at: place ?? 0)
+            }
+        }
+        if plan.parts.count > 1, case .encoded = plan.parts.last {
+            try append(plan.parts.count - 1, to: clip, &builder)
+        }
+        if isCancelled() { throw ClipFailure.cancelled }
+        let tracks = builder.tracks()
+        try clip.finish(
+            picture: tracks.picture, sound: tracks.sound, like: indexes[0], start: UTCTime(milliseconds: start),
+            version: request.version)
+        return report
+    }
+
+    /// When the first picture was on air.
+    private var start: Int64 {
+        sources[0].start + sources[0].pictureBase.rescale(plan.pictures.lowerBound, to: .milliseconds)
+    }
+
+    private var runs: [[CopyRuns.Run]] {
+        sources.indices.map { index in
+            var pictures = 0..<0
+            for case .copied(let source, let range) in plan.parts where source == index { pictures = range }
+            return CopyRuns(sources[index], pictures: pictures, sounds: plan.sounds[index]).runs
+        }
+    }
+
+    private func append(_ number: Int, to clip: ClipFile, _ builder: inout ClipBuilder) throws(FileFailure) {
+        guard case .encoded(let source, let samples) = plan.parts[number] else { return }
+        for packet in pieces[number] ?? [] {
+            let offset = try clip.append(packet.payload)
+            builder.append(packet, of: source, shownAs: samples[Int(packet.pts)], at: offset)
+        }
+    }
+
+    private func checkSpace(_ bytes: Int64) throws {
+        let pictures = sources.reduce(0) { $0 + $1.pictures.count + $1.sounds.count }
+        // Tables, and pieces that are coded again.
+        let needed = bytes + Int64(pictures) * 32 + (request.isExact ? 16 << 20 : 1 << 20)
+        let slash = request.output.lastIndex(of: "/")
+        let directory = slash.map { String(request.output[...$0]) } ?? "."
+        let free = try SystemFreeSpace().freeBytes(at: directory)
+        guard free >= needed else {
+            throw ClipFailure(
+                "\(request.output) needs \(ByteSize(bytes: needed)), and there are only \(ByteSize(bytes: free)) free.")
+        }
+    }
+
+    private var report: ClipReport {
+        let base = sources[0].pictureBase
+        func milliseconds(_ ticks: Int64) -> Int64 { base.rescale(max(0, ticks), to: .milliseconds) }
+        var (copied, encoded) = (0, 0)
+        for part in plan.parts {
+            switch part {
+            case .copied(_, let range): copied += range.count
+            case .encoded(_, let samples): encoded += samples.count
+            }
+        }
+        return ClipReport(
+            start: UTCTime(milliseconds: start).extended,
+            milliseconds: milliseconds(plan.pictures.upperBound - plan.pictures.lowerBound),
+            widenedStart: milliseconds(plan.wanted.lowerBound - plan.pictures.lowerBound),
+            widenedEnd: milliseconds(plan.pictures.upperBound - plan.wanted.upperBound), copiedFrames: copied,
+            encodedFrames: encoded, files: sources.count, gaps: plan.gaps)
+    }
+}
+
+extension SegmentIndex {
+    /// What of this file a player could not take for a part of `other`; nil if there is nothing.
+    func difference(from other: SegmentIndex) -> String? {
+        if picture.size != other.picture.size { return "another picture size" }
+        if picture.timescale != other.picture.timescale
+            || facts.picture.sampleDuration != other.facts.picture.sampleDuration
+        {
+            return "another frame rate"
+        }
+        if (sound == nil) != (other.sound == nil) { return sound == nil ? "no sound" : "sound" }
+        if sound?.timescale != other.sound?.timescale { return "another sample rate" }
+        if picture.coding != other.picture.coding { return "other parameter sets of the picture" }
+        return sound?.coding != other.sound?.coding ? "another coding of the sound" : nil
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import Segmenter
+
+/// Which samples of which files make a clip, and which must be coded again. Pure.
+struct ClipPlan {
+    /// Pictures of one file, in the order of the clip.
+    enum Part: Equatable {
+        /// These, in the order of decoding, as they are.
+        case copied(source: Int, samples: Range<Int>)
+        /// These, in the order in which they are shown, coded again.
+        case encoded(source: Int, samples: [Int])
+    }
+
+    private(set) var parts: [Part] = []
+    /// Packets of sound by source.
+    private(set) var sounds: [Range<Int>] = []
+    private(set) var places: [ClipTimeline.Place] = []
+    private(set) var gaps: [ClipGap] = []
+    /// What is shown, in ticks of the timeline.
+    private(set) var pictures: Range<Int64> = 0..<0
+    /// What was asked for, as far as there are pictures.
+    private(set) var wanted: Range<Int64> = 0..<0
+
+    /// A plan for what was on air from `start` to `end` (milliseconds since 1970), all of which and nothing more if it
+    /// `isExact`. All `sources` meet the range and are in order.
+    init(_ sources: [ClipSource], from start: Int64, to end: Int64, isExact: Bool) throws(ClipFailure) {
+        guard let first = sources.first, let last = sources.last else {
+            throw ClipFailure("There are no recordings of that time.")
+        }
+        let timeline = try ClipTimeline(sources)
+        places = timeline.places
+        gaps = timeline.gaps
+        let frame = first.pictureBase.rescale(first.frameDuration, to: .milliseconds, rounding: .up)
+        if first.start - start > frame { gaps.insert(ClipGap(from: start, to: first.start), at: 0) }
+        if end - last.end > frame { gaps.append(ClipGap(from: last.end, to: end)) }
+
+        let base = first.pictureBase
+        let lastPlace = places[places.count - 1].picture
+        let wantedStart = max(0, TimeBase.milliseconds.rescale(start - first.start, to: base))
+        let wantedEnd = min(
+            lastPlace + last.pictureEnd, lastPlace + TimeBase.milliseconds.rescale(end - last.start, to: base))
+        guard wantedStart < wantedEnd else { throw ClipFailure("There are no pictures of that time.") }
+        wanted = wantedStart..<wantedEnd
+        planPictures(sources, isExact: isExact)
+        guard pictures.lowerBound < pictures.upperBound else {
+            throw ClipFailure("There are no pictures of that time.")
+        }
+        planSounds(sources)
+    }
+
+    private mutating func planPictures(_ sources: [ClipSource], isExact: Bool) {
+        let lastIndex = sources.count - 1
+        let head = PictureCut(sources[0].pictures)
+        let tail = lastIndex == 0 ? head : PictureCut(sources[lastIndex].pictures)
+        let end = wanted.upperBound - places[lastIndex].picture
+        let begin = head.time(ofPictureAt: wanted.lowerBound)
+
+        var entry = head.entry(before: begin)
+        var encodedHead: [Int] = []
+        if isExact, sources[0].pictures[entry].pts != begin {
+            entry = head.entry(after: begin)
+            let limit = entry < sources[0].pictures.count ? sources[0].pictures[entry].pts : .max
+            encodedHead = head.shown(within: begin..<(lastIndex == 0 ? min(limit, end) : limit))
+        }
+        let start = lastIndex == 0 ? entry : 0
+        var exit = tail.exit(after: end, from: start)
+        var encodedTail: [Int] = []
+        if isExact, let latest = tail.latest(start..<exit), latest >= end {
+            exit = tail.exit(before: end, from: start)
+            let from = max(tail.latest(start..<exit).map { $0 + 1 } ?? .min, lastIndex == 0 ? begin : .min)
+            encodedTail = tail.shown(within: from..<end)
+        }
+        if lastIndex == 0, exit == entry, !encodedHead.isEmpty {
+            // Nothing between the two ends: one piece.
+            encodedHead = Array(Set(encodedHead + encodedTail)).sorted {
+                sources[0].pictures[$0].pts < sources[0].pictures[$1].pts
+            }
+            encodedTail = []
+        }
+        if !encodedHead.isEmpty { parts.append(.encoded(source: 0, samples: encodedHead)) }
+        for index in sources.indices {
+            let range = (index == 0 ? entry : 0)..<(index == lastIndex ? exit : sources[index].pictures.count)
+            if !range.isEmpty { parts.append(.copied(source: index, samples: range)) }
+        }
+        if !encodedTail.isEmpty { parts.append(.encoded(source: lastIndex, samples: encodedTail)) }
+        measure(sources)
+    }
+
+    /// Finds what the parts show.
+    private mutating func measure(_ sources: [ClipSource]) {
+        var (low, high) = (Int64.max, Int64.min)
+        for part in parts {
+            let (source, samples) =
+                switch part {
+                case .copied(let source, let range): (source, Array(range))
+                case .encoded(let source, let samples): (source, samples)
+                }
+            for index in samples {
+                let pts = places[source].picture + sources[source].pictures[index].pts
+                low = min(low, pts)
+                high = max(high, pts + sources[source].frameDuration)
+            }
+        }
+        pictures = low < high ? low..<high : 0..<0
+    }
+
+    /// All packets that are heard while the pictures are shown, and one before, which the decoder needs. A file's
+    /// hidden packet is one that the file before has already.
+    private mutating func planSounds(_ sources: [ClipSource]) {
+        let base = sources[0].pictureBase
+        let low = base.rescale(pictures.lowerBound, to: sources[0].soundBase)
+        let high = base.rescale(pictures.upperBound, to: sources[0].soundBase)
+        var heard = Int64.min
+        for (index, source) in sources.enumerated() {
+            let place = places[index].sound
+            func begin(_ sample: IndexedSample) -> Int64 { place + sample.pts }
+            var first = source.sounds.firstIndex { begin($0) + $0.duration > low && begin($0) >= heard }
+            if index == 0, let found = first, found > 0 { first = found - 1 }
+            let end = source.sounds.firstIndex { begin($0) >= high } ?? source.sounds.count
+            let range = min(first ?? end, end)..<end
+            sounds.append(range)
+            if let last = range.last { heard = begin(source.sounds[last]) + source.sounds[last].duration }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Segmenter
+import Testing
+
+@testable import Stitcher
+
+/// A file of 30 pictures a second whose keyframes are `gop` pictures apart, and 48 kHz sound with one hidden packet.
+func source(
+    _ name: String, number: Int64 = 0, run: String = "r", frames: Int = 60, gop: Int = 30, bFrames: Bool = true,
+    startsAt frame: Int64 = 0, soundFrom packet: Int64 = 0
+) -> ClipSource {
+    var pictures: [IndexedSample] = []
+    var offset: Int64 = 100
+    func add(_ number: Int, _ isSync: Bool) {
+        pictures.append(
+            IndexedSample(pts: Int64(number) * 100, duration: 100, offset: offset, size: 10, isSync: isSync))
+        offset += 20
+    }
+    for start in stride(from: 0, to: frames, by: gop) {
+        add(start, true)
+        let end = min(start + gop, frames)
+        var next = start + 1
+        while next < end {
+            if bFrames, next + 2 < end {
+                for shift in [2, 0, 1] { add(next + shift, false) }
+                next += 3
+            } else {
+                add(next, false)
+                next += 1
+            }
+        }
+    }
+    // Packet 0 begins with the first picture of the first file; each file hides the packet before its first.
+    let zero = frame * 1600
+    let last = (zero + Int64(frames) * 1600) / 1024
+    let sounds = (packet - 1..<last).enumerated().map { index, number in
+        IndexedSample(
+            pts: number * 1024 - zero, duration: 1024, offset: 110 + Int64(index) * 20, size: 5, isSync: true)
+    }
+    return ClipSource(
+        name: name, start: 1_000_000 + frame * 100 / 3,
+        position: SegmentPosition(
+            run: run, programStart: frame * 1_000_000_000 / 30, ending: .rotate), timescales: (3000, 48_000),
+        frameDuration: 100, pictures: pictures, sounds: sounds, soundStart: packet * 1024 - zero)
+}
+
+/// What a plan shows, in the order of time, as numbers of pictures of the timeline.
+private func shown(_ plan: ClipPlan, _ sources: [ClipSource]) -> [Int64] {
+    plan.parts.flatMap { part in
+        let (index, samples) =
+            switch part {
+            case .copied(let index, let range): (index, Array(range))
+            case .encoded(let index, let samples): (index, samples)
+            }
+        return samples.map { (plan.places[index].picture + sources[index].pictures[$0].pts) / 100 }
+    }.sorted()
+}
+
+private func encoded(_ plan: ClipPlan) -> Int {
+    plan.parts.reduce(0) { sum, part in
+        if case .encoded(_, let samples) = part { sum + samples.count } else { sum }
+    }
+}
+
+@Suite("The plan of a clip")
+struct ClipPlanTests {
+    @Test("A copy begins with the keyframe before the range and ends at the first clean cut behind it")
+    func widened() throws {
+        let file = source("a")
+        let plan = try ClipPlan([file], from: 1_000_400, to: 1_001_500, isExact: false)
+        #expect(encoded(plan) == 0)
+        #expect(shown(plan, [file]) == Array(0..<46))
+        // Pictures 43, 44 and 45 go together: 45 is decoded before both, and the range ends behind 44.
+        #expect(plan.pictures == 0..<4600 && plan.wanted == 1200..<4500)
+    }
+
+    @Test("An exact clip shows every picture of the range once, for every range, and codes as little as can be")
+    func exact() throws {
+        let files = [source("a"), source("b", startsAt: 60, soundFrom: 93)]
+        for first in stride(from: Int64(0), to: 119, by: 1) {
+            for end in stride(from: first + 1, through: 120, by: 7) {
+                let from = 1_000_000 + (first * 100 + 2) / 3
+                let to = 1_000_000 + end * 100 / 3
+                let used = files.filter { $0.start < to && $0.end > from }
+                let plan = try ClipPlan(used, from: from, to: to, isExact: true)
+                let skipped: Int64 = used[0].name == "a" ? 0 : 60
+                #expect(shown(plan, used).map { $0 + skipped } == Array(first..<end), "\(first)..<\(end)")
+                // At most the rest of a GOP at the head, and two pictures and their keyframe at the tail.
+                #expect(encoded(plan) <= 29 + 3, "\(first)..<\(end): \(plan.parts)")
+                if first % 30 == 0, end % 30 == 0 { #expect(encoded(plan) == 0) }
+            }
+        }
+    }
+
+    @Test("At a join of files every packet of sound comes once, without the hidden one")
+    func soundAtJoins() throws {
+        let files = [source("a"), source("b", startsAt: 60, soundFrom: 93), source("c", startsAt: 120, soundFrom: 187)]
+        let plan = try ClipPlan(files, from: 1_000_500, to: 1_007_000, isExact: true)
+        var begins: [Int64] = []
+        for (index, range) in plan.sounds.enumerated() {
+            begins += files[index].sounds[range].map { plan.places[index].sound + $0.pts }
+        }
+        #expect(zip(begins, begins.dropFirst()).allSatisfy { $1 - $0 == 1024 })
+        // One packet of pre-roll before 500 ms.
+        #expect(begins.first == (24_000 / 1024 - 1) * 1024)
+        #expect(plan.gaps == [ClipGap(from: 1_006_000, to: 1_007_000)] && plan.wanted.upperBound == 180 * 100)
+    }
+
+    @Test("A gap keeps its length in time, picture and sound, and is told")
+    func gap() throws {
+        let files = [source("a"), source("b", startsAt: 90, soundFrom: 141)]
+        let plan = try ClipPlan(files, from: 1_000_000, to: 1_005_000, isExact: false)
+        #expect(plan.gaps == [ClipGap(from: 1_002_000, to: 1_003_000)])
+        #expect(plan.places == [.init(picture: 0, sound: 0), .init(picture: 9000, sound: 144_000)])
+        #expect(plan.sounds[1].lowerBound == 0, "the hidden packet lies in the gap, and the next one needs it")
+    }
+
+    @Test("What lies outside of all files, or twice in them, is refused with the file's name")
+    func refused() {
+        #expect(throws: ClipFailure.self) { try ClipPlan([], from: 0, to: 1, isExact: false) }
+        let error = #expect(throws: ClipFailure.self) {
+            try ClipPlan([source("a"), source("b", startsAt: 30)], from: 1_000_000, to: 1_002_000, isExact: false)
+        }
+        #expect(error?.description.contains("b repeats a part of a") == true)
+    }
+
+    @Test("Bytes are copied in runs that hold nothing of what is left out")
+    func runs() {
+        let file = source("a", bFrames: false)
+        let whole = CopyRuns(file, pictures: 0..<60, sounds: file.sounds.indices).runs
+        #expect(whole.count == 1)
+        let runs = CopyRuns(file, pictures: 10..<20, sounds: 12..<18).runs
+        for run in runs {
+            for (index, sample) in file.pictures.enumerated() where run.bytes.contains(sample.offset) {
+                #expect((10..<20).contains(index))
+            }
+            for (index, sample) in file.sounds.enumerated() where run.bytes.contains(sample.offset) {
+                #expect((12..<18).contains(index))
+            }
+        }
+        #expect(runs.flatMap { Array($0.pictures) } == Array(10..<20))
+        #expect(runs.flatMap { Array($0.sounds) } == Array(12..<18))
+    }
+}
