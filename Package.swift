@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
@@ -27,7 +27,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2", traits: []),
     ],
     targets: [
         .systemLibrary(
@@ -71,10 +73,18 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"), logging,
             ],
             swiftSettings: settings),
+        .target(
+            name: "Upload",
+            dependencies: [
+                "Media", "Segmenter", "Catalogue", .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"), logging,
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "Relay",
             dependencies: [
                 "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Publisher", "Segmenter", "Catalogue",
+                "Upload",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
@@ -97,9 +107,12 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
+            name: "UploadTests", dependencies: ["Upload", "Catalogue", "Segmenter", "Media", logging],
+            swiftSettings: settings),
+        .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Program", "Segmenter",
+                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Program", "Segmenter", "Upload",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),

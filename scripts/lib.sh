@@ -63,7 +63,7 @@ build_packages=(
     libswscale-dev libswresample-dev librtmp-dev libsrt-gnutls-dev libsqlite3-dev
 )
 # shellcheck disable=SC2034
-run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2)
+run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools rclone procps iproute2)
 
 is_installed() {
     [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
@@ -140,7 +140,7 @@ release_services() {
 }
 
 require_swift() {
-    command -v swift >/dev/null || die "there is no swift here: install Swift 6.1 or newer (https://swift.org/install)"
+    command -v swift >/dev/null || die "there is no swift here: install Swift 6.2 or newer (https://swift.org/install)"
 }
 
 # Builds the release and sets `relay` to it.

@@ -42,8 +42,8 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
     public var sha256: String?
     /// How the file ended; nil if it does not say it.
     public var ending: SegmentEnding?
-    /// `none`, `waiting` or `done`; nil where nothing is uploaded.
-    public var upload: String?
+    /// What became of the upload; nil where nothing is uploaded.
+    public var upload: UploadState?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
         case name, channel, sequence, run, start, duration, frames, bytes, sha256, ending, upload

@@ -94,7 +94,7 @@ final class CatalogueStore: Sendable {
     /// Whether the database is still the file at its path: one that was removed takes what is written, and loses it.
     var isInPlace: Bool { identity.isEmpty || Self.identity(path) == identity }
 
-    private func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
+    func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
         do {
             return try database.write(body)
         } catch {
@@ -102,7 +102,7 @@ final class CatalogueStore: Sendable {
         }
     }
 
-    private func read<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
+    func read<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
         do {
             return try database.read(body)
         } catch {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Catalogue
 internal import Dispatch
 internal import Encoder
 internal import FanOut
@@ -10,6 +11,7 @@ internal import Program
 internal import Publisher
 internal import Segmenter
 internal import Synchronization
+internal import Upload
 
 /// The steps of building a channel, each of which can fail with its own exit status.
 extension Channel {
@@ -116,6 +118,25 @@ extension Channel {
         case nil:
             throw RelayFailure(
                 .cannotRecord, "Recording is not possible: the file system of \(path) does not answer. Check the disk.")
+        }
+    }
+
+    /// What is told of files and gaps: the catalogue first, as the uploader asks it.
+    static func observers(_ catalogue: Catalogue?, _ uploader: Uploader?) -> [any RecordingObserver] {
+        let all: [(any RecordingObserver)?] = [catalogue, uploader]
+        return all.compactMap { $0 }
+    }
+
+    /// The uploader that the configuration asks for. A remote or a program that is not there is refused.
+    static func makeUploader(
+        _ configuration: ChannelConfiguration, _ directory: RecordDirectory?, _ catalogue: Catalogue?, _ logger: Logger
+    ) throws -> Uploader? {
+        guard let target = configuration.recording?.upload, let directory, let catalogue else { return nil }
+        do throws(UploadRefusal) {
+            return try Uploader(
+                directory: directory, channel: configuration.name, catalogue: catalogue, target: target, logger: logger)
+        } catch {
+            throw RelayFailure(.usage, "\(error)")
         }
     }
 

@@ -6,6 +6,7 @@ internal import Ingest
 internal import Media
 internal import Publisher
 internal import Segmenter
+internal import Upload
 
 /// What one channel is to do: read, checked, and free of contradictions.
 struct ChannelConfiguration {
@@ -17,6 +18,8 @@ struct ChannelConfiguration {
         var expected: Duration
         var warning: Duration
         var reserve: ByteSize?
+        /// What is done with finished files.
+        var upload: UploadTarget?
     }
 
     var name = "relay"
