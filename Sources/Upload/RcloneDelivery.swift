@@ -66,7 +66,8 @@ final class RcloneDelivery: SegmentDelivery {
         let hash = try await hashType(lock.file)
         let place = remote.place(of: segment.name)
         // Of two files without a hash only the size could be compared: one that is there may be another.
-        try await run(["copyto", hash.isEmpty ? "--ignore-times" : "--checksum", path, place], Self.copyingLimit, lock.file)
+        let comparison = hash.isEmpty ? "--ignore-times" : "--checksum"
+        try await run(["copyto", comparison, path, place], Self.copyingLimit, lock.file)
         return try await verify(segment, path, place, hash, lock.file)
     }
 
@@ -84,7 +85,9 @@ final class RcloneDelivery: SegmentDelivery {
             return "verified by its size alone: the remote keeps no hash of it"
         }
         let here = try await run(["hashsum", hash, path], Self.hashingLimit, input).prefix { !$0.isWhitespace }
-        guard sum.lowercased() == here.lowercased() else { throw DeliveryFailure("the remote has other bytes (\(hash))") }
+        guard sum.lowercased() == here.lowercased() else {
+            throw DeliveryFailure("the remote has other bytes (\(hash))")
+        }
         return "verified by size and \(hash)"
     }
 

@@ -20,7 +20,8 @@ struct TextTests {
     @Test("A remote is a name and a path; a file's place is below it")
     func remotes() throws {
         let cases = [
-            ("archive:bucket/path", "archive:bucket/path/a.mp4"), ("archive:bucket/path//", "archive:bucket/path/a.mp4"),
+            ("archive:bucket/path", "archive:bucket/path/a.mp4"),
+            ("archive:bucket/path//", "archive:bucket/path/a.mp4"),
             ("archive:", "archive:a.mp4"), (":local:/mnt/x", ":local:/mnt/x/a.mp4"), ("archive:/", "archive:/a.mp4"),
         ]
         for (text, place) in cases { #expect(try RcloneRemote(parsing: text).place(of: "a.mp4") == place) }
