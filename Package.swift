@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
@@ -32,7 +32,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2", traits: []),
     ],
     targets: [
         .systemLibrary(
@@ -85,11 +87,18 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "Stitcher", dependencies: ["Media", "LibAV", "Encoder", "Segmenter"], swiftSettings: settings),
+        .target(
+            name: "Upload",
+            dependencies: [
+                "Media", "Segmenter", "Catalogue", .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"), logging,
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "Relay",
             dependencies: [
                 "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Publisher", "Segmenter", "Catalogue",
-                "Stitcher",
+                "Stitcher", "Upload",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
@@ -125,9 +134,12 @@ let package = Package(
         .testTarget(
             name: "StitcherTests", dependencies: ["Stitcher", "Segmenter", "Media"], swiftSettings: settings),
         .testTarget(
+            name: "UploadTests", dependencies: ["Upload", "Catalogue", "Segmenter", "Media", logging],
+            swiftSettings: settings),
+        .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Program", "Segmenter",
+                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Program", "Segmenter", "Upload",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),

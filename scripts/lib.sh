@@ -71,6 +71,7 @@ run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2)
 test_packages=(
     libnginx-mod-stream openssl tinyproxy-bin microsocks python3 iptables mount util-linux e2fsprogs btrfs-progs dmsetup
 )
+run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools rclone procps iproute2)
 
 is_installed() {
     [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
@@ -149,7 +150,7 @@ release_services() {
 }
 
 require_swift() {
-    command -v swift >/dev/null || die "there is no swift here: install Swift 6.1 or newer (https://swift.org/install)"
+    command -v swift >/dev/null || die "there is no swift here: install Swift 6.2 or newer (https://swift.org/install)"
 }
 
 # Builds the release and sets `relay` to it.

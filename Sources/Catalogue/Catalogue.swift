@@ -16,6 +16,7 @@ public final class Catalogue: RecordingObserver {
         case gap(CatalogueGap)
         case deleted(String, UTCTime)
         case checksum(String, name: String, bytes: Int64)
+        case upload(UploadState, name: String)
     }
 
     private struct State {
@@ -76,6 +77,21 @@ public final class Catalogue: RecordingObserver {
 
     public func segmentDeleted(fileName: String) { note(.deleted(fileName, .now)) }
 
+    /// Notes what became of the upload of the file `name`. Returns at once.
+    public func noteUpload(_ upload: UploadState, of name: String) { note(.upload(upload, name: name)) }
+
+    /// Looks for what of this channel is to be uploaded, and says by `reply`, on the catalogue's queue, what is next
+    /// besides the files `names`; nil if the catalogue cannot be used now, or not any more. From then on all that was
+    /// never uploaded waits. Returns at once.
+    public func uploads(besides names: Set<String>, _ reply: @escaping @Sendable (UploadBacklog?) -> Void) {
+        queue.async { reply(self.ask { [channel = self.channel] in try $0.uploads(of: channel, besides: names) }) }
+    }
+
+    /// Whether the file `name` is still needed for an upload; so is one that the catalogue does not know. Blocks.
+    public func needsUpload(_ name: String) -> Bool {
+        queue.sync { ask { try $0.needsUpload(name) } ?? true }
+    }
+
     private func note(_ change: Change) {
         queue.async {
             self.state.withLock { state in
@@ -94,6 +110,20 @@ public final class Catalogue: RecordingObserver {
 // MARK: On the queue
 
 extension Catalogue {
+    /// What the database answers when all that was told so far is in it; nil if it cannot.
+    private func ask<T: Sendable>(_ question: (CatalogueStore) throws -> T) -> T? {
+        state.withLock { state in
+            flush(&state)
+            guard let store = state.store, state.pending.isEmpty else { return nil }
+            do {
+                return try question(store)
+            } catch {
+                report(error, &state)
+                return nil
+            }
+        }
+    }
+
     private func flush(_ state: inout State) {
         guard !state.isOver else { return }
         do {
@@ -152,6 +182,7 @@ extension Catalogue {
         case .gap(let gap): try store.put(gap)
         case .deleted(let name, let time): try store.noteDeletion(of: name, at: time)
         case .checksum(let sum, let name, let bytes): try store.setChecksum(sum, of: name, bytes: bytes)
+        case .upload(let upload, let name): try store.setUpload(upload, of: name)
         }
     }
 

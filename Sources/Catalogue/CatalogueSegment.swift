@@ -42,8 +42,8 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
     public var sha256: String?
     /// How the file ended; nil if it does not say it.
     public var ending: SegmentEnding?
-    /// `none`, `waiting` or `done`; nil where nothing is uploaded.
-    public var upload: String?
+    /// What became of the upload; nil where nothing is uploaded.
+    public var upload: UploadState?
     /// When retention deleted the file: milliseconds since 1970-01-01T00:00:00Z; nil while it is there.
     public var deleted: Int64?
 

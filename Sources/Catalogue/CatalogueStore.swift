@@ -97,7 +97,10 @@ final class CatalogueStore: Sendable {
     /// Whether the tables are there: whoever only looks may come while they are being made.
     func hasTables() throws(CatalogueFailure) -> Bool { try read { try $0.tableExists("segments") } }
 
-    private func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
+    /// Whether the database is still the file at its path: one that was removed takes what is written, and loses it.
+    var isInPlace: Bool { identity.isEmpty || Self.identity(path) == identity }
+
+    func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
         do {
             return try database.write(body)
         } catch {
@@ -105,7 +108,7 @@ final class CatalogueStore: Sendable {
         }
     }
 
-    private func read<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
+    func read<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
         do {
             return try database.read(body)
         } catch {

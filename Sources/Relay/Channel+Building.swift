@@ -11,6 +11,7 @@ internal import Program
 internal import Publisher
 internal import Segmenter
 internal import Synchronization
+internal import Upload
 
 /// The steps of building a channel, each of which can fail with its own exit status.
 extension Channel {
@@ -131,6 +132,25 @@ extension Channel {
         }
     }
 
+    /// What is told of files and gaps: the catalogue first, as the uploader asks it.
+    static func observers(_ catalogue: Catalogue?, _ uploader: Uploader?) -> [any RecordingObserver] {
+        let all: [(any RecordingObserver)?] = [catalogue, uploader]
+        return all.compactMap { $0 }
+    }
+
+    /// The uploader that the configuration asks for. A remote or a program that is not there is refused.
+    static func makeUploader(
+        _ configuration: ChannelConfiguration, _ directory: RecordDirectory?, _ catalogue: Catalogue?, _ logger: Logger
+    ) throws -> Uploader? {
+        guard let target = configuration.recording?.upload, let directory, let catalogue else { return nil }
+        do throws(UploadRefusal) {
+            return try Uploader(
+                directory: directory, channel: configuration.name, catalogue: catalogue, target: target, logger: logger)
+        } catch {
+            throw RelayFailure(.usage, "\(error)")
+        }
+    }
+
     /// Completes what a crash left open. Reads and writes files: not for the program's thread.
     static func recover(
         _ directory: RecordDirectory, channel: String, observers: [any RecordingObserver], _ logger: Logger
@@ -163,18 +183,18 @@ extension Channel {
 
     /// `isAhead`: the program runs so far ahead of the clock that packets leave the encoder in time.
     static func makeRecorder(
-        _ configuration: ChannelConfiguration, directory: RecordDirectory?, catalogue: Catalogue?,
-        encoder: EncoderSession, isAhead: Bool, clock: any MonotonicClock, logger: Logger
+        _ configuration: ChannelConfiguration, directory: RecordDirectory?, observers: [any RecordingObserver],
+        veto: (any RetentionVeto)?, encoder: EncoderSession, isAhead: Bool, clock: any MonotonicClock, logger: Logger
     ) throws -> (Recorder?, StorageGuard?, Retention?) {
         guard let recording = configuration.recording, let directory else { return (nil, nil, nil) }
         let budget = StorageBudget(
             videoBitrate: plannedBitrate(encoder.description), audioBitrate: encoder.description.audio.bitrate,
             duration: recording.expected, reserve: recording.reserve)
         let retention = try makeRetention(
-            configuration, recording, directory: directory, catalogue: catalogue, budget: budget, clock: clock,
-            logger: logger)
+            configuration, recording, directory: directory, observers: observers, veto: veto, budget: budget,
+            clock: clock, logger: logger)
         var settings = recorderConfiguration(configuration, recording, directory, encoder, isAhead: isAhead)
-        settings.observers = (catalogue.map { [$0] } ?? []) + (retention.map { [$0] } ?? [])
+        settings.observers = observers + (retention.map { [$0] } ?? [])
         let recorder = Recorder(
             configuration: settings, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
         let storage = StorageGuard(
@@ -210,8 +230,8 @@ extension Channel {
     /// What deletes old files, if anything does. Asks the file system for its size.
     private static func makeRetention(
         _ configuration: ChannelConfiguration, _ recording: ChannelConfiguration.Recording,
-        directory: RecordDirectory, catalogue: Catalogue?, budget: StorageBudget, clock: any MonotonicClock,
-        logger: Logger
+        directory: RecordDirectory, observers: [any RecordingObserver], veto: (any RetentionVeto)?,
+        budget: StorageBudget, clock: any MonotonicClock, logger: Logger
     ) throws -> Retention? {
         guard let rules = recording.retention else { return nil }
         let capacity = (try? SystemFreeSpace().space(at: directory.path))?.capacity
@@ -220,7 +240,7 @@ extension Channel {
         }
         return Retention(
             directory: directory, channel: configuration.name, rules: rules, leastFree: budget.comfortBytes,
-            observers: catalogue.map { [$0] } ?? [], clock: clock, logger: logger)
+            vetoes: veto.map { [$0] } ?? [], observers: observers, clock: clock, logger: logger)
     }
 
     /// What the picture will take. A recording of constant quality has no bitrate; it is reckoned at 0.15 bits a pixel,

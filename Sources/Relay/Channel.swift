@@ -11,6 +11,7 @@ internal import Program
 internal import Publisher
 internal import Segmenter
 internal import Synchronization
+internal import Upload
 
 /// One path of media: sources, program, encoder, fan-out, outputs and recorder, built from a configuration and run to its
 /// end.
@@ -43,6 +44,7 @@ final class Channel: Sendable {
     private let retention: Retention?
     private let directory: RecordDirectory?
     private let catalogue: Catalogue?
+    private let uploader: Uploader?
     private let endAskedAt = Mutex<Int64?>(nil)
 
     /// Opens inputs and encoder, prepares the record directory and asks the storage guard; nothing is live yet.
@@ -53,6 +55,10 @@ final class Channel: Sendable {
         self.logger = logger
         let directory = try configuration.recording.map { try Self.prepare($0) }
         self.directory = directory
+        let catalogue = directory.map { Catalogue(directory: $0, channel: configuration.name, logger: logger) }
+        self.catalogue = catalogue
+        let uploader = try Self.makeUploader(configuration, directory, catalogue, logger)
+        self.uploader = uploader
         let inputs = try Self.open(configuration, logger)
         let format = inputs.format
         let hub = FanOut()
@@ -74,11 +80,9 @@ final class Channel: Sendable {
         self.encoder = encoder
         outputs = try Self.makeOutputs(
             configuration, pool: pool, hub: hub, encoder: encoder, clock: clock, logger: logger)
-        let catalogue = directory.map { Catalogue(directory: $0, channel: configuration.name, logger: logger) }
-        self.catalogue = catalogue
         (recorder, storage, retention) = try Self.makeRecorder(
-            configuration, directory: directory, catalogue: catalogue, encoder: encoder,
-            isAhead: configuration.isPaced && canReadAhead, clock: clock, logger: logger)
+            configuration, directory: directory, observers: Self.observers(catalogue, uploader), veto: uploader,
+            encoder: encoder, isAhead: configuration.isPaced && canReadAhead, clock: clock, logger: logger)
         program = Program(
             frameRate: format.frameRate, audio: .program,
             pacing: configuration.isPaced ? .realTime(lead: canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
@@ -95,6 +99,7 @@ final class Channel: Sendable {
         storage?.start()
         catalogue?.start()
         retention?.start()
+        uploader?.start()
         let ending = DispatchGroup()
         recoverRecordings(ending)
         startSources()
@@ -111,6 +116,7 @@ final class Channel: Sendable {
         endAskedAt.withLock { $0 = $0 ?? clock.now }
         program.stop()
         for source in sources { source.stop() }
+        uploader?.cancel()
     }
 
     /// Begins a new file of the recording with the next keyframe. Returns at once.
@@ -130,7 +136,8 @@ final class Channel: Sendable {
             sources: sources.map(\.status), feed: picture.status, soundFeed: sound?.status, program: program.status,
             encoder: encoder.status,
             frameRate: encoder.description.video.format.frameRate, outputs: outputs.statuses,
-            recorder: recorder?.status, storage: storage?.status, retention: retention?.status)
+            recorder: recorder?.status, storage: storage?.status, retention: retention?.status,
+            upload: uploader?.status)
     }
 
     private func startSources() {
@@ -160,7 +167,7 @@ final class Channel: Sendable {
     /// Completes what a crash left open, beside the program: old files must not keep it from going on air.
     private func recoverRecordings(_ ending: DispatchGroup) {
         guard let directory else { return }
-        let observers = catalogue.map { [$0] } ?? []
+        let observers = Self.observers(catalogue, uploader)
         DispatchQueue(label: "relay.recovery", qos: .utility).async(group: ending) { [configuration, logger] in
             Self.recover(directory, channel: configuration.name, observers: observers, logger)
         }
@@ -176,10 +183,14 @@ final class Channel: Sendable {
         outputs.finish(deadline: deadline, in: ending)
         if let recorder {
             ending.enter()
-            recorder.finish(deadline: now + Self.recordingLimit.inNanoseconds) { [catalogue] in
-                guard let catalogue else { return ending.leave() }
+            recorder.finish(deadline: now + Self.recordingLimit.inNanoseconds) { [catalogue, uploader] in
                 // What the recorder's last words were is noted before the end.
-                catalogue.finish { ending.leave() }
+                let last: @Sendable () -> Void = {
+                    guard let catalogue else { return ending.leave() }
+                    catalogue.finish { ending.leave() }
+                }
+                guard let uploader else { return last() }
+                uploader.finish(last)
             }
         }
         while ending.wait(timeout: .now() + .milliseconds(100)) == .timedOut {

@@ -6,6 +6,7 @@ internal import Ingest
 internal import Media
 internal import Publisher
 internal import Segmenter
+internal import Upload
 
 /// What one channel is to do: read, checked, and free of contradictions.
 struct ChannelConfiguration {
@@ -24,6 +25,8 @@ struct ChannelConfiguration {
         var localOffset: WallClockGrid.Offset = { _ in 0 }
         /// What of it is kept; nil for all.
         var retention: RetentionRules?
+        /// What is done with finished files.
+        var upload: UploadTarget?
     }
 
     var name = "relay"

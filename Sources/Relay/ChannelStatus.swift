@@ -6,6 +6,7 @@ internal import Ingest
 internal import Media
 internal import Program
 internal import Segmenter
+internal import Upload
 
 /// Everything that an operator can know of a channel at one moment.
 struct ChannelStatus: Sendable {
@@ -20,4 +21,5 @@ struct ChannelStatus: Sendable {
     var recorder: RecorderStatus?
     var storage: StorageStatus?
     var retention: RetentionStatus?
+    var upload: UploadStatus?
 }

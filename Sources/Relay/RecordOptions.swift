@@ -3,6 +3,7 @@
 public import ArgumentParser
 internal import Foundation
 public import Segmenter
+internal import Upload
 
 extension RecordFormat: ExpressibleByArgument {}
 
@@ -73,8 +74,33 @@ struct RecordOptions: ParsableArguments {
         transform: ArgumentParsing.byteSize)
     var diskReserve: ByteSize?
 
+    @Option(
+        help: ArgumentHelp(
+            "Copy finished files to this remote of rclone, one at a time.",
+            discussion: "What waits is kept in the catalogue and taken up by the next start.",
+            valueName: "remote:path"))
+    var upload: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The most that an upload may use, as rclone's --bwlimit takes it: 10M is 10 MiB/s.", valueName: "rate"))
+    var uploadLimit: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Run this program for each finished file, instead of an upload.",
+            discussion: """
+                A path, no arguments and no shell. It learns of the file by RELAY_SEGMENT_PATH and other variables; see \
+                the README.
+                """, valueName: "program"))
+    var onSegment: String?
+
     func apply(to configuration: inout ChannelConfiguration, duration: Duration?) throws {
-        guard let record else { return }
+        let target = try uploadTarget()
+        guard let record else {
+            guard target == nil else { throw ValidationError("--upload and --on-segment need --record.") }
+            return
+        }
         guard !record.isEmpty else { throw ValidationError("--record is empty: name a directory.") }
         var recording = ChannelConfiguration.Recording(
             directory: record, length: segment, expected: duration ?? expect ?? .seconds(3600),
@@ -88,6 +114,7 @@ struct RecordOptions: ParsableArguments {
                 timezone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(time.milliseconds) / 1000))
             }
         }
+        recording.upload = target
         configuration.recording = recording
     }
 
@@ -100,6 +127,27 @@ struct RecordOptions: ParsableArguments {
         guard case .duration(let length) = segment, WallClockGrid(period: length) != nil else {
             throw ValidationError(
                 "--segment-align clock needs a --segment that divides a day into equal parts, such as 10s, 30m or 1h.")
+        }
+    }
+
+    private func uploadTarget() throws -> UploadTarget? {
+        if let uploadLimit {
+            guard upload != nil else { throw ValidationError("--upload-limit is for --upload, which is not given.") }
+            guard uploadLimit.first?.isNumber == true else {
+                throw ValidationError("--upload-limit is a rate such as 10M, for 10 MiB/s.")
+            }
+        }
+        switch (upload, onSegment) {
+        case (nil, nil): return nil
+        case (nil, let program?): return .command(program)
+        case (let text?, nil):
+            do throws(UploadRefusal) {
+                return .remote(try RcloneRemote(parsing: text), limit: uploadLimit)
+            } catch {
+                throw ValidationError(error.description)
+            }
+        case (_?, _?):
+            throw ValidationError("--upload and --on-segment exclude each other: a program can do both, with rclone.")
         }
     }
 }

@@ -40,7 +40,7 @@ struct RecordingsListing: Encodable {
                 ("pictures", "\(segment.frames)"), ("sound", "\(segment.audioSamples) samples"),
                 ("size", "\(segment.bytes) bytes"), ("run", segment.run), ("program time", program),
                 ("last picture", segment.lastPts.map { "\($0) ns" }), ("ended by", segment.ending?.rawValue),
-                ("SHA-256", segment.sha256), ("upload", segment.upload),
+                ("SHA-256", segment.sha256), ("upload", segment.upload?.rawValue),
             ]
             return rows.map { "\(Self.left($0.0, 14))\($0.1 ?? "not known")\n" }.joined()
         }

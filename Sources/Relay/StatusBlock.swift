@@ -6,6 +6,7 @@ internal import Ingest
 internal import Media
 internal import Program
 internal import Segmenter
+internal import Upload
 
 /// The status block of a terminal and the status line of a log, drawn from two snapshots. Pure.
 struct StatusBlock {
@@ -16,9 +17,9 @@ struct StatusBlock {
     /// Seconds between the two.
     let interval: Double
 
-    /// One line for the program, one for each output, one for the recording.
+    /// One line for the program, one for each output, one for the recording and one for uploads.
     var lines: [String] {
-        [program] + now.outputs.map(output) + (recording.map { [$0] } ?? [])
+        [program] + now.outputs.map(output) + (recording.map { [$0] } ?? []) + (upload.map { [$0] } ?? [])
     }
 
     /// All of it in one line.
@@ -107,6 +108,19 @@ struct StatusBlock {
         guard let writes = now.recorder?.writeLatency, writes.maximumMilliseconds >= 1000 else { return nil }
         let times = [writes.p50Milliseconds, writes.p99Milliseconds, writes.maximumMilliseconds].map(Self.decimal)
         return "writes: half within \(times[0]) ms, 99 % within \(times[1]) ms, longest \(times[2]) ms"
+    }
+
+    private var upload: String? {
+        guard let upload = now.upload else { return nil }
+        var parts = [Self.padded("upload", 8), Self.padded(upload.current == nil ? "idle" : "sending", 11)]
+        if upload.current == nil, upload.lastError != nil { parts[1] = Self.padded("failed", 11) }
+        parts.append("\(upload.doneFiles) done")
+        if upload.waitingFiles > 0 {
+            parts.append("\(upload.waitingFiles) waiting, \(ByteSize(bytes: upload.waitingBytes))")
+        }
+        if upload.givenUpFiles > 0 { parts.append("\(upload.givenUpFiles) given up") }
+        if let error = upload.lastError { parts.append(error) }
+        return parts.joined(separator: "  ")
     }
 
     private func rate(_ counter: KeyPath<ChannelStatus, Int64>) -> Double {

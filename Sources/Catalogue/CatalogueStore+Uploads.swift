@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+
+/// What became of the upload of a file, or of the command that is run for it.
+public enum UploadState: String, Sendable, Codable {
+    /// It was given up: nothing waits for it.
+    case none
+    /// It is to be uploaded.
+    case waiting
+    /// It is uploaded.
+    case done
+}
+
+/// What waits for an upload.
+public struct UploadBacklog: Sendable, Equatable {
+    /// The oldest of the files that were asked for.
+    public var next: CatalogueSegment?
+    /// All files that wait.
+    public var files: Int
+    /// Their bytes.
+    public var bytes: Int64
+}
+
+extension CatalogueStore {
+    /// Lets wait what of `channel` was never uploaded, and returns what waits; its next is none of `names`.
+    func uploads(of channel: String, besides names: Set<String>) throws(CatalogueFailure) -> UploadBacklog {
+        try write { database in
+            try database.execute(
+                sql: "UPDATE segments SET upload = 'waiting' WHERE channel = ? AND upload IS NULL AND deleted IS NULL",
+                arguments: [channel])
+            let waiting = SegmentRow.filter(sql: "channel = ? AND upload = 'waiting'", arguments: [channel])
+            let first = try waiting.order(sql: "start, name").limit(names.count + 1).fetchAll(database)
+            let bytes = try Int64.fetchOne(
+                database, sql: "SELECT sum(bytes) FROM segments WHERE channel = ? AND upload = 'waiting'",
+                arguments: [channel])
+            return UploadBacklog(
+                next: first.map(\.segment).first { !names.contains($0.name) },
+                files: try waiting.fetchCount(database), bytes: bytes ?? 0)
+        }
+    }
+
+    /// Notes what became of the upload of the file `name`.
+    func setUpload(_ upload: UploadState, of name: String) throws(CatalogueFailure) {
+        try write {
+            try $0.execute(
+                sql: "UPDATE segments SET upload = ? WHERE name = ?", arguments: [upload.rawValue, name])
+        }
+    }
+
+    /// Whether the file `name` still waits, or was never looked at.
+    func needsUpload(_ name: String) throws(CatalogueFailure) -> Bool {
+        try read {
+            let upload = try String.fetchOne($0, sql: "SELECT upload FROM segments WHERE name = ?", arguments: [name])
+            return upload != UploadState.done.rawValue && upload != UploadState.none.rawValue
+        }
+    }
+}

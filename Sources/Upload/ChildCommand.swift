@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Subprocess
+internal import SystemPackage
+
+/// A program that is run to its end, at low priority and with a time limit.
+struct ChildCommand: Sendable {
+    /// How a run went.
+    struct Outcome: Sendable {
+        /// Whether it ended by itself with the status 0.
+        var isSuccess: Bool
+        /// How it ended, in words.
+        var ending: String
+        /// The end of what it wrote to standard output.
+        var output: String
+        /// The end of what it wrote to standard error.
+        var errors: String
+    }
+
+    /// The program, by its absolute path.
+    var program: String
+    var arguments: [String]
+    /// Set in addition to this process's own environment.
+    var environment: [String: String] = [:]
+    /// How long it may take.
+    var limit: Duration
+
+    /// So many bytes are kept of what a program writes.
+    private static let mostBytes = 16 << 10
+    /// rclone takes a second to end; what follows is SIGKILL.
+    private static let grace = Duration.seconds(1)
+
+    /// Runs it with `input` as its standard input. A task that is cancelled ends it.
+    func run(input: FileDescriptor) async throws(DeliveryFailure) -> Outcome {
+        do {
+            return try await withThrowingTaskGroup(of: Outcome?.self) { group in
+                group.addTask { try await execute(input) }
+                group.addTask {
+                    try await Task.sleep(for: limit)
+                    return nil
+                }
+                defer { group.cancelAll() }
+                // The first to end: there are two.
+                guard let first = try await group.next(), let outcome = first else {
+                    throw DeliveryFailure("it took longer than \(limit.components.seconds) s and was ended")
+                }
+                return outcome
+            }
+        } catch let failure as DeliveryFailure {
+            throw failure
+        } catch is CancellationError {
+            throw DeliveryFailure("it was ended")
+        } catch {
+            throw DeliveryFailure("\(program) cannot be run: \(error)")
+        }
+    }
+
+    private func execute(_ input: FileDescriptor) async throws -> Outcome {
+        var options = PlatformOptions()
+        // A group of its own: Ctrl-C is for the relay, and what the program started ends with it.
+        options.processGroupID = 0
+        options.teardownSequence = [
+            .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: Self.grace)
+        ]
+        let additions = environment.map { (Environment.Key(stringLiteral: $0.key), Optional($0.value)) }
+        let result = try await Subprocess.run(
+            // Media comes first.
+            .name("nice"), arguments: Arguments(["-n", "10", program] + arguments),
+            environment: .inherit.updating(Dictionary(uniqueKeysWithValues: additions)), platformOptions: options,
+            input: .fileDescriptor(input, closeAfterSpawningProcess: false), output: .sequence, error: .sequence
+        ) { execution in
+            async let errors = Self.tail(of: execution.standardError)
+            let output = try await Self.tail(of: execution.standardOutput)
+            return (output, try await errors)
+        }
+        try Task.checkCancellation()
+        let (output, errors) = result.closureResult
+        return Outcome(
+            isSuccess: result.terminationStatus.isSuccess, ending: Self.text(result.terminationStatus), output: output,
+            errors: errors)
+    }
+
+    private static func tail(of stream: SubprocessOutputSequence) async throws -> String {
+        var bytes: [UInt8] = []
+        for try await buffer in stream {
+            buffer.withUnsafeBytes { bytes.append(contentsOf: $0) }
+            if bytes.count > mostBytes { bytes.removeFirst(bytes.count - mostBytes) }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func text(_ status: TerminationStatus) -> String {
+        switch status {
+        case .exited(let code): "ended with status \(code)"
+        case .signaled(let signal): "was ended by signal \(signal)"
+        }
+    }
+}

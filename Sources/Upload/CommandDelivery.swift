@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Catalogue
+internal import Glibc
+internal import Segmenter
+
+/// Runs a command for each finished file.
+///
+/// The command is a path, not a line for a shell: nothing in it or in a file's name is ever interpreted. What it should
+/// know is in environment variables.
+struct CommandDelivery: SegmentDelivery {
+    let mostTries: Int? = 5
+    /// The command's absolute path.
+    private let program: String
+    private let limit: Duration
+
+    /// The command at `path`, which must be there. It may take `limit` for each file.
+    init(_ path: String, limit: Duration = .seconds(600)) throws(UploadRefusal) {
+        var info = stat()
+        guard stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG, access(path, X_OK) == 0 else {
+            throw UploadRefusal("--on-segment takes the path of a program, and \(path) is none that can be run.")
+        }
+        program = AbsolutePath.of(path)
+        self.limit = limit
+    }
+
+    func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
+        -> String
+    {
+        let command = ChildCommand(
+            program: program, arguments: [], environment: Self.environment(segment, path), limit: limit)
+        let outcome = try await command.run(input: lock.file)
+        guard outcome.isSuccess else {
+            let text = ErrorText.of(outcome.errors)
+            throw DeliveryFailure("\(program) \(outcome.ending)\(text.isEmpty ? "" : ": \(text)")")
+        }
+        return "the command was run"
+    }
+
+    /// What the command learns of the file.
+    static func environment(_ segment: CatalogueSegment, _ path: String) -> [String: String] {
+        [
+            "RELAY_SEGMENT_PATH": path,
+            "RELAY_SEGMENT_NAME": segment.name,
+            "RELAY_CHANNEL": segment.channel,
+            "RELAY_START": UTCTime(milliseconds: segment.start).extended,
+            "RELAY_DURATION": seconds(segment.duration),
+            "RELAY_FRAMES": String(segment.frames),
+            "RELAY_BYTES": String(segment.bytes),
+            "RELAY_ENDING": segment.ending?.rawValue ?? "",
+        ]
+    }
+
+    /// Seconds with three decimals.
+    private static func seconds(_ nanoseconds: Int64) -> String {
+        let milliseconds = (nanoseconds + 500_000) / 1_000_000
+        let fraction = String(milliseconds % 1000)
+        return "\(milliseconds / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
+    }
+}
+
+enum AbsolutePath {
+    /// `path`, seen from the root.
+    static func of(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        guard let current = getcwd(nil, 0) else { return path }
+        defer { free(current) }
+        return "\(String(cString: current))/\(path)"
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Makes of what a program wrote to standard error a short text that may be logged.
+enum ErrorText {
+    private static let longest = 300
+
+    /// The last line that says something, without rclone's date before it and without what may be secret.
+    static func of(_ errors: String) -> String {
+        let lines = errors.split(whereSeparator: \.isNewline).map { $0.trimmingPrefix { $0.isWhitespace } }
+        guard let last = lines.last(where: { !$0.isEmpty }) else { return "" }
+        let words = withoutDate(last).split(separator: " ").map { scrubbed(String($0)) }
+        return String(words.joined(separator: " ").filter { !$0.isNewline }.prefix(longest))
+    }
+
+    /// `2026/11/21 13:05:52 ` is dropped: a log has its own.
+    private static func withoutDate(_ line: Substring) -> Substring {
+        let parts = line.split(separator: " ", maxSplits: 2)
+        guard parts.count == 3, parts[0].utf8.count == 10, parts[1].utf8.count == 8,
+            (parts[0] + parts[1]).utf8.allSatisfy({ (47...58).contains($0) })
+        else { return line }
+        return parts[2]
+    }
+
+    /// An address keeps its host and path; who asked, and with what, goes.
+    private static func scrubbed(_ word: String) -> String {
+        guard let scheme = word.firstRange(of: "://") else { return word }
+        var rest = word[scheme.upperBound...]
+        var tail = ""
+        if let query = rest.firstIndex(where: { $0 == "?" || $0 == "#" }) {
+            // What closes a quotation behind the address stays.
+            tail = "?***" + String(rest[query...].reversed().prefix { "\"':,)".contains($0) }.reversed())
+            rest = rest[..<query]
+        }
+        let authority = rest.prefix { $0 != "/" }
+        if let at = authority.lastIndex(of: "@") { rest = rest[rest.index(after: at)...] }
+        return word[..<scheme.upperBound] + rest + tail
+    }
+}

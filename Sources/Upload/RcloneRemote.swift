@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A place that rclone knows, as `--upload` names it: `remote:bucket/path`.
+public struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
+    /// The remote with its colon, such as `archive:` or, for a backend that needs no configuration, `:local:`.
+    let remote: String
+    /// The path on it, without a slash at the end; may be empty.
+    let path: String
+
+    /// Reads `text`, or says in one sentence what is wrong with it.
+    ///
+    /// Connection strings (`remote,pass=…:`) are refused: every user of the machine would read them in rclone's command
+    /// line.
+    public init(parsing text: String) throws(UploadRefusal) {
+        guard let colon = text.dropFirst().firstIndex(of: ":") else {
+            throw UploadRefusal("--upload takes a remote of rclone and a path on it, such as archive:bucket/path.")
+        }
+        let name = text[..<colon]
+        guard !name.contains(where: { ",='\"".contains($0) }) else {
+            throw UploadRefusal(
+                "--upload takes a remote by its name: what belongs to it is for rclone config or for RCLONE_CONFIG_ "
+                    + "variables, because everybody can read command lines.")
+        }
+        let body = name.hasPrefix(":") ? name.dropFirst() : name
+        let isName = body.unicodeScalars.allSatisfy {
+            $0.properties.isAlphabetic || ("0"..."9").contains($0) || "_-.+@ ".unicodeScalars.contains($0)
+        }
+        guard isName, !body.isEmpty, !body.hasPrefix("-"), !body.hasPrefix(" "), !body.hasSuffix(" ") else {
+            throw UploadRefusal("--upload takes a remote of rclone and a path on it, such as archive:bucket/path.")
+        }
+        remote = name + ":"
+        var path = text[text.index(after: colon)...]
+        while path.hasSuffix("/"), path.count > 1 { path.removeLast() }
+        self.path = String(path)
+    }
+
+    /// The place of the file `name` on the remote; `name` may lie in subdirectories.
+    func place(of name: String) -> String {
+        if path.isEmpty { return remote + name }
+        return path.hasSuffix("/") ? remote + path + name : "\(remote)\(path)/\(name)"
+    }
+
+    public var description: String { remote + path }
+}

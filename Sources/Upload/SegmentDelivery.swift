@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Catalogue
+
+/// Where finished files go: to a remote, or through a command.
+protocol SegmentDelivery: Sendable {
+    /// How often a file is tried before it is given up; nil for ever.
+    var mostTries: Int? { get }
+
+    /// Hands over the file of `segment` at `path`, which is absolute, and returns in a few words what was done. Every
+    /// program that this runs holds `lock`. A cancelled task ends the program that runs.
+    func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
+        -> String
+}
+
+/// Why a file could not be handed over, in words without secrets.
+struct DeliveryFailure: Error, Equatable, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// Why uploading is not possible at all, in one sentence for whoever starts the program.
+public struct UploadRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What an operator sees of uploads.
+public struct UploadStatus: Sendable, Codable, Equatable {
+    /// Files that wait, the current one included.
+    public var waitingFiles = 0
+    /// Their bytes.
+    public var waitingBytes: Int64 = 0
+    /// The file that is being uploaded.
+    public var current: String?
+    /// Files uploaded since the start.
+    public var doneFiles = 0
+    /// Their bytes.
+    public var doneBytes: Int64 = 0
+    /// Tries that failed since the start.
+    public var failures = 0
+    /// Files that were given up since the start.
+    public var givenUpFiles = 0
+    /// Why the last try failed; nil when one has succeeded since.
+    public var lastError: String?
+
+    /// Nothing yet.
+    public init() {}
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import Catalogue
+@testable import Upload
+
+@Suite("Commands for finished files")
+struct CommandTests {
+    private let directory: TemporaryDirectory
+    private let lock: UploadLock
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        lock = try #require(try UploadLock(directory: directory.path, channel: "test"))
+    }
+
+    private func deliver(_ script: String, _ name: String = "a.mp4", limit: Duration = .seconds(60)) async throws {
+        try directory.write("#!/bin/sh\n" + script, to: "hook", isProgram: true)
+        _ = try await CommandDelivery(directory.file("hook"), limit: limit)
+            .deliver(.sample(name), at: directory.file(name), holding: lock)
+    }
+
+    @Test("A command gets its variables as they are, whatever is in the file's name")
+    func variables() async throws {
+        let name = "a b'$(touch x)\".mp4"
+        try await deliver(#"printf '%s|%s' "$RELAY_SEGMENT_NAME" "$RELAY_BYTES" > "$(dirname "$0")/said""#, name)
+        #expect(directory.text("said") == "\(name)|1000")
+    }
+
+    @Test("A command that fails says how, with its last words")
+    func failure() async throws {
+        let failure = try await #require(throws: DeliveryFailure.self) {
+            try await deliver("echo first >&2; echo https://u:pw@h/x?k=pw >&2; exit 3")
+        }
+        #expect(failure.description == "\(directory.file("hook")) ended with status 3: https://h/x?***")
+    }
+
+    @Test("A command that writes much, and one that leaves something behind, hold nothing up")
+    func loud() async throws {
+        try await deliver("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; sleep 5 & exit 0")
+    }
+
+    @Test("A command that takes too long is ended, with what it started")
+    func limit() async throws {
+        let failure = try await #require(throws: DeliveryFailure.self) {
+            try await deliver(#"sleep 1000 & echo $! > "$(dirname "$0")/pid"; wait"#, limit: .seconds(2))
+        }
+        #expect(failure.description.contains("longer than 2 s"))
+        let child = try #require(Int32(directory.text("pid").trimmingCharacters(in: .whitespacesAndNewlines)))
+        #expect(try await eventually { kill(child, 0) != 0 || isZombie(child) })
+    }
+
+    private func isZombie(_ pid: Int32) -> Bool {
+        (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8))?.contains(") Z ") ?? true
+    }
+
+    @Test("What is no program is refused")
+    func refused() throws {
+        for path in ["/nowhere/hook", directory.path, "/etc/passwd"] {
+            let refusal = try #require(throws: UploadRefusal.self) { try CommandDelivery(path) }
+            #expect(refusal.description.contains(path))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Logging
+import Synchronization
+
+@testable import Catalogue
+@testable import Segmenter
+@testable import Upload
+
+/// A directory that goes when the test is over.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appendingPathComponent("upload-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    func write(_ text: String, to name: String, isProgram: Bool = false) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: file(name)))
+        if isProgram {
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file(name))
+        }
+    }
+
+    func text(_ name: String) -> String {
+        String(decoding: FileManager.default.contents(atPath: file(name)) ?? Data(), as: UTF8.self)
+    }
+}
+
+let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+extension SegmentRecord {
+    /// A file of a thousand bytes.
+    static func sample(_ name: String, number: Int = 1) -> SegmentRecord {
+        SegmentRecord(
+            fileName: name, channel: "test", sequence: number,
+            start: UTCTime(milliseconds: 1_795_269_790_123 + Int64(number) * 1000), programStart: 0,
+            programEnd: 2_000_000_000, frames: 50, audioSamples: 96_000, bytes: 1000, ending: .rotate, run: "run")
+    }
+}
+
+extension CatalogueSegment {
+    static func sample(_ name: String) -> CatalogueSegment {
+        CatalogueSegment(record: .sample(name, number: 0))
+    }
+}
+
+/// Waits for a condition that something else brings about.
+func eventually(_ condition: () throws -> Bool) async throws -> Bool {
+    let end = ContinuousClock.now + .seconds(20)
+    while ContinuousClock.now < end {
+        if try condition() { return true }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+    return false
+}
+
+/// A delivery that does as it is told, and remembers what it was asked.
+final class ScriptedDelivery: SegmentDelivery {
+    let mostTries: Int?
+    private let answers: Mutex<[String: [String]]>
+    private let asked = Mutex<[String]>([])
+
+    /// `failures` names, for files, the failures before the first success.
+    init(failures: [String: [String]] = [:], mostTries: Int? = nil) {
+        answers = Mutex(failures)
+        self.mostTries = mostTries
+    }
+
+    var names: [String] { asked.withLock { $0 } }
+
+    func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
+        -> String
+    {
+        asked.withLock { $0.append(segment.name) }
+        let failure = answers.withLock { answers -> String? in
+            guard answers[segment.name]?.isEmpty == false else { return nil }
+            return answers[segment.name]?.removeFirst()
+        }
+        if let failure { throw DeliveryFailure(failure) }
+        return "done"
+    }
+}
