@@ -124,8 +124,6 @@ package final class ClipFile {
             throw FileFailure("create", path, code: EEXIST)
         }
         isFinished = true
-        let slash = path.lastIndex(of: "/")
-        let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        if let directory = try? FileDescriptor.open(directory: parent) { directory.synchroniseDirectory() }
+        FileDescriptor.synchroniseDirectory(of: path)
     }
 }

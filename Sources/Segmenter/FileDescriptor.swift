@@ -147,9 +147,8 @@ package final class FileDescriptor: Sendable {
 
     /// Makes the entry of the file `path` in its directory durable, as well as the file system can.
     static func synchroniseDirectory(of path: String) {
-        let end = path.lastIndex(of: "/") ?? path.startIndex
-        guard let parent = try? open(directory: String(path[..<end])) else { return }
-        fsync(parent.number)
+        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        if let directory = try? open(directory: parent) { fsync(directory.number) }
     }
 
     /// What became of a wish for space.

@@ -168,7 +168,7 @@ package struct ClipExporter {
         let needed = bytes + Int64(pictures) * 32 + (request.isExact ? 16 << 20 : 1 << 20)
         let slash = request.output.lastIndex(of: "/")
         let directory = slash.map { String(request.output[...$0]) } ?? "."
-        let free = try SystemFreeSpace().freeBytes(at: directory)
+        let free = try SystemFreeSpace().space(at: directory).free
         guard free >= needed else {
             throw ClipFailure(
                 "\(request.output) needs \(ByteSize(bytes: needed)), and there are only \(ByteSize(bytes: free)) free.")
