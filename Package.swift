@@ -28,7 +28,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
@@ -81,8 +80,7 @@ let package = Package(
         .target(
             name: "Catalogue",
             dependencies: [
-                "Media", "LibAV", "Segmenter", .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "GRDB", package: "GRDB.swift"), logging,
+                "Media", "LibAV", "Segmenter", .product(name: "GRDB", package: "GRDB.swift"), logging,
             ],
             swiftSettings: settings),
         .target(

@@ -114,9 +114,9 @@ extension Catalogue {
     private func ask<T: Sendable>(_ question: (CatalogueStore) throws -> T) -> T? {
         state.withLock { state in
             flush(&state)
-            guard let store = state.store, state.pending.isEmpty else { return nil }
+            guard !state.isOver, state.pending.isEmpty else { return nil }
             do {
-                return try question(store)
+                return try question(open(&state))
             } catch {
                 report(error, &state)
                 return nil

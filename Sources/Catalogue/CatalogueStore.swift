@@ -97,9 +97,6 @@ final class CatalogueStore: Sendable {
     /// Whether the tables are there: whoever only looks may come while they are being made.
     func hasTables() throws(CatalogueFailure) -> Bool { try read { try $0.tableExists("segments") } }
 
-    /// Whether the database is still the file at its path: one that was removed takes what is written, and loses it.
-    var isInPlace: Bool { identity.isEmpty || Self.identity(path) == identity }
-
     func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
         do {
             return try database.write(body)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Crypto
+internal import Glibc
+internal import LibAV
 internal import Segmenter
 
 /// The SHA-256 of a file, block by block.
@@ -9,24 +10,28 @@ struct Checksum {
     static let blockSize = 1 << 20
 
     private let file: FileDescriptor
-    private var hasher = SHA256()
+    private let hasher: SHA256
     /// Bytes read so far.
     private(set) var bytes: Int64 = 0
 
     /// Begins with the file at `path`.
-    init(_ path: String) throws(FileFailure) { file = try FileDescriptor.open(readOnly: path) }
+    init(_ path: String) throws(FileFailure) {
+        file = try FileDescriptor.open(readOnly: path)
+        guard let hasher = SHA256() else { throw FileFailure("reckon the checksum of", path, code: ENOMEM) }
+        self.hasher = hasher
+    }
 
     /// Reads a block; false at the end of the file.
     mutating func step() throws(FileFailure) -> Bool {
         let block = try file.read(at: bytes, count: Self.blockSize)
-        hasher.update(data: block)
+        block.withUnsafeBytes { hasher.update($0) }
         bytes += Int64(block.count)
         return block.count == Self.blockSize
     }
 
-    /// The sum of what was read, in hexadecimal digits.
-    var text: String {
-        hasher.finalize().map { byte in
+    /// The sum of what was read, in hexadecimal digits. Once, at the end.
+    func finish() -> String {
+        hasher.finish().map { byte in
             let digits = String(byte, radix: 16)
             return byte < 16 ? "0" + digits : digits
         }.joined()
@@ -37,6 +42,6 @@ struct Checksum {
         var sum = try Checksum(path)
         while try sum.step() { progress(sum.bytes) }
         progress(sum.bytes)
-        return sum.text
+        return sum.finish()
     }
 }

@@ -88,7 +88,7 @@ final class ChecksumQueue: Sendable {
         if hasMore {
             work.current = (name, sum)
         } else {
-            done(name, sum.bytes, sum.text)
+            done(name, sum.bytes, sum.finish())
         }
     }
 }

@@ -12,6 +12,7 @@
 #include <libavutil/md5.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
+#include <libavutil/sha.h>
 #include <libswresample/swresample.h>
 
 // Macros with casts or compound literals are not imported into Swift.
@@ -163,3 +164,7 @@ static const int relay_profile_aac_low = FF_PROFILE_AAC_LOW;
 
 // The length is an int before FFmpeg 5 and a size_t since.
 static inline void relay_md5(uint8_t *digest, const uint8_t *bytes, size_t count) { av_md5_sum(digest, bytes, count); }
+
+static inline void relay_sha_update(struct AVSHA *context, const uint8_t *bytes, size_t count) {
+    av_sha_update(context, bytes, count);
+}
