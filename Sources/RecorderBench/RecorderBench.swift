@@ -73,10 +73,10 @@ struct RecorderBench {
         for frame in 0..<seconds * 30 {
             if isPaced { usleep(UInt32(clamping: (origin + frame * 1_000_000_000 / 30 - SystemClock().now) / 1000)) }
             while sound * 1024 <= frame * 1600 {
-                recorder.accept(payloads.sound(sound))
+                recorder.accept([payloads.sound(sound)])
                 sound += 1
             }
-            recorder.accept(payloads.picture(frame, rate, group))
+            recorder.accept([payloads.picture(frame, rate, group)])
             recorder.wake()
             if !isPaced, frame % 15 == 0 { recorder.waitForRoom() }
         }

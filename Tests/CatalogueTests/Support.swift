@@ -90,7 +90,7 @@ struct Recording {
     }
 
     func feed(_ packets: some Sequence<EncodedPacket>) {
-        for packet in packets { recorder.accept(packet) }
+        recorder.accept(Array(packets))
         recorder.wake()
         recorder.settle()
     }

@@ -25,7 +25,7 @@ import Testing
             let (directory, clock) = (try TemporaryDirectory(), ManualClock())
             let recorder = try recorder(directory, sync, clock: clock)
             for packet in syntheticProgram(rate: Self.rate, frames: 125, isKeyframe: { $0 % 25 == 0 }) {
-                recorder.accept(packet)
+                recorder.accept([packet])
                 guard packet.track == .video else { continue }
                 recorder.wake()
                 recorder.settle()
