@@ -90,7 +90,7 @@ struct Recording {
     }
 
     func feed(_ packets: some Sequence<EncodedPacket>) {
-        recorder.accept(packets)
+        recorder.accept(Array(packets))
         recorder.wake()
         recorder.settle()
     }
