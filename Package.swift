@@ -132,7 +132,11 @@ let package = Package(
         .testTarget(
             name: "StitcherTests", dependencies: ["Stitcher", "Segmenter", "Media"], swiftSettings: settings),
         .testTarget(
-            name: "UploadTests", dependencies: ["Upload", "Catalogue", "Segmenter", "Media", logging],
+            name: "UploadTests",
+            dependencies: [
+                "Upload", "Catalogue", "Segmenter", "Media", .product(name: "SystemPackage", package: "swift-system"),
+                logging,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "RelayTests",

@@ -3,6 +3,7 @@
 import Foundation
 import Segmenter
 import Synchronization
+import SystemPackage
 import Testing
 
 @testable import Catalogue

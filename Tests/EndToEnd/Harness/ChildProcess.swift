@@ -16,8 +16,11 @@ final class ChildProcess: Sendable {
     private let errorPath: String
     private let directory: TemporaryDirectory
 
-    /// Starts `program`, a name in the PATH or a path. Standard output goes to `output`, or is kept.
-    init(_ program: String, _ arguments: [String], output: String? = nil) throws {
+    /// Starts `program`, a name in the PATH or a path. Standard output goes to `output`, or is kept. `environment` is set
+    /// besides this process's own.
+    init(
+        _ program: String, _ arguments: [String], environment: [String: String] = [:], output: String? = nil
+    ) throws {
         self.program = program
         directory = try TemporaryDirectory()
         outputPath = output ?? directory.file("output")
@@ -25,6 +28,9 @@ final class ChildProcess: Sendable {
         process = Process()
         process.executableURL = URL(fileURLWithPath: try Tools.path(of: program))
         process.arguments = arguments
+        if !environment.isEmpty {
+            process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = try Self.create(outputPath)
         process.standardError = try Self.create(errorPath)

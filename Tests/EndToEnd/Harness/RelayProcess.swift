@@ -7,13 +7,15 @@ struct RelayProcess {
     let process: ChildProcess
 
     /// Starts it.
-    init(_ arguments: [String]) throws {
-        process = try ChildProcess(Tools.relay(), arguments)
+    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+        process = try ChildProcess(Tools.relay(), arguments, environment: environment)
     }
 
     /// Runs it to its end.
-    static func run(_ arguments: [String], within limit: Duration = .seconds(60)) async throws -> Finished {
-        try await RelayProcess(arguments).finished(within: limit)
+    static func run(
+        _ arguments: [String], environment: [String: String] = [:], within limit: Duration = .seconds(60)
+    ) async throws -> Finished {
+        try await RelayProcess(arguments, environment: environment).finished(within: limit)
     }
 
     /// A run that is over.
