@@ -48,10 +48,15 @@ public final class FanOut: PacketSink {
         deliver(packets, to: consumers)
     }
 
-    /// One walk over the consumers with all packets, and one to wake them: each has memory of its own to be fetched.
+    /// One walk over the consumers, with all packets: each has memory of its own to be fetched. A server that is woken
+    /// before the last of them has its packets would look at all of its outputs twice.
     private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
-        for consumer in consumers { consumer.accept(packets) }
-        for consumer in consumers { consumer.wake() }
+        var servers: [any PacketServer] = []
+        for consumer in consumers {
+            consumer.accept(packets)
+            if let server = consumer.server, server !== servers.last { servers.append(server) }
+        }
+        for server in servers { server.wake() }
     }
 }
 

@@ -28,9 +28,9 @@ public protocol OutputAttempt: AnyObject, Sendable {
     func start()
     /// The queue may be read from now on.
     func goLive()
-    /// The queue has something new. Called by the publishing thread after each picture, and once more at the end, while
-    /// the output's lock is held: nothing may be reported from within.
-    func wake()
+    /// Who is to be woken by the publishing thread when the queue has something new. Asked while the output's lock is
+    /// held: nothing may be reported from within.
+    var server: any PacketServer { get }
     /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not
     /// happened by `deadline` (monotonic nanoseconds) is left to ``abandon()``. Before ``goLive()`` it means that the
     /// program is over: an attempt that waits for others' calls ends, one that is connecting goes on, and is told again

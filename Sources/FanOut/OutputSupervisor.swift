@@ -107,15 +107,15 @@ public final class OutputSupervisor: PacketConsumer {
 
     private var fedQueue: PacketQueue { state.withLock { $0.packets } }
 
-    public func wake() {
-        let asksForKeyframe = state.withLock { lanes in
-            guard lanes.isLive else { return false }
+    public var server: (any PacketServer)? {
+        let (server, asksForKeyframe) = state.withLock { lanes -> ((any PacketServer)?, Bool) in
+            guard lanes.isLive else { return (nil, false) }
             let needs = lanes.packets.needsKeyframe && (lanes.patience == 0 || clock.now >= lanes.patience)
             defer { lanes.hasAskedForKeyframe = needs }
-            lanes.current?.attempt.wake()
-            return needs && !lanes.hasAskedForKeyframe
+            return (lanes.current?.attempt.server, needs && !lanes.hasAskedForKeyframe)
         }
         if asksForKeyframe { keyframes.requestKeyframe(at: nil) }
+        return server
     }
 
     public func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {

@@ -11,7 +11,7 @@ internal import Synchronization
 /// `@unchecked Sendable`: `phase` and `writer` belong to the serial `queue`, on which every method but those of
 /// ``OutputAttempt`` runs; what other threads reach is behind `shared`, `report` and `wakes`. The queue may be blocked for good by
 /// a file system; then a deadline reports for it, and nobody waits for it.
-final class HLSAttempt: OutputAttempt, @unchecked Sendable {
+final class HLSAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     private struct Shared {
         var isAccepted = false
         var progress = AttemptProgress()
@@ -69,9 +69,10 @@ final class HLSAttempt: OutputAttempt, @unchecked Sendable {
         }
     }
 
+    var server: any PacketServer { self }
+
     func wake() {
-        // The output's lock is held here, so the report comes from elsewhere.
-        if isStuck { return DispatchQueue.global().async { self.endIfStuck() } }
+        if isStuck { return endIfStuck() }
         if wakes.exchange(true, ordering: .acquiringAndReleasing) { return }
         queue.async {
             self.wakes.store(false, ordering: .releasing)

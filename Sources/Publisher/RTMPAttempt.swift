@@ -77,7 +77,7 @@ final class RTMPAttempt: OutputAttempt {
         connection?.goLive()
     }
 
-    func wake() { writer.wake() }
+    var server: any PacketServer { writer }
 
     func drain(until deadline: Int64) {
         let connection = state.withLock { state in

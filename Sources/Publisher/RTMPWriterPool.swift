@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+internal import FanOut
 internal import Media
 internal import Synchronization
 
@@ -26,7 +27,7 @@ public final class RTMPWriterPool: Sendable {
 }
 
 /// One serial queue that serves the connections assigned to it.
-final class RTMPWriter: Sendable {
+final class RTMPWriter: PacketServer {
     /// What the connections share while they are served, one after the other.
     struct Shared {
         var bursts = RTMPBursts()
@@ -53,8 +54,8 @@ final class RTMPWriter: Sendable {
     /// Forgets a connection. On the queue.
     func remove(_ connection: RTMPConnection) { connections.withLock { $0.removeAll { $0 === connection } } }
 
-    /// Something is queued for one or more connections: serves them all soon. Any thread; the wakes of a picture, one from
-    /// each output, become one block on the queue, and all but the first cost one atomic exchange.
+    /// Something is queued for one or more connections: serves them all soon. Any thread; the wakes of several programs
+    /// become one block on the queue.
     func wake() {
         if !isWoken.exchange(true, ordering: .acquiringAndReleasing) { queue.async { self.serve() } }
     }

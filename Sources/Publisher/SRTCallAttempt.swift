@@ -10,7 +10,7 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: the mutable properties below `queue` belong to that serial queue, on which every
 /// method but those of ``OutputAttempt`` runs; what other threads reach is behind `session` and `report`.
-final class SRTCallAttempt: OutputAttempt, @unchecked Sendable {
+final class SRTCallAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     private enum Phase { case idle, resolving, calling, connected, closed }
 
     private let url: SRTURL
@@ -45,6 +45,8 @@ final class SRTCallAttempt: OutputAttempt, @unchecked Sendable {
     func goLive() {
         queue.async { self.session.withLock { $0 }?.start() }
     }
+
+    var server: any PacketServer { self }
 
     func wake() { session.withLock { $0 }?.wake() }
 

@@ -13,7 +13,7 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: the mutable properties below `queue` belong to that serial queue, on which every
 /// method but those of ``OutputAttempt`` runs; what other threads reach is behind `shared`, `wakes` and `report`.
-final class SRTListenAttempt: OutputAttempt, @unchecked Sendable {
+final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
 
     private struct Caller {
@@ -68,6 +68,8 @@ final class SRTListenAttempt: OutputAttempt, @unchecked Sendable {
             self.serve()
         }
     }
+
+    var server: any PacketServer { self }
 
     func wake() {
         if wakes.exchange(true, ordering: .acquiringAndReleasing) { return }

@@ -14,7 +14,7 @@ internal import Synchronization
 ///
 /// `@unchecked Sendable`: the mutable properties below `queue` belong to that serial queue, on which every
 /// method but those of ``OutputAttempt`` runs; what other threads reach is behind `sent`, `report` and `wakes`.
-final class UDPAttempt: OutputAttempt, @unchecked Sendable {
+final class UDPAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     enum Phase { case idle, connected, live, draining, closed }
 
     let url: UDPURL
@@ -61,6 +61,8 @@ final class UDPAttempt: OutputAttempt, @unchecked Sendable {
             self.service()
         }
     }
+
+    var server: any PacketServer { self }
 
     func wake() {
         if wakes.exchange(true, ordering: .acquiringAndReleasing) { return }

@@ -18,7 +18,7 @@ public protocol RecordingControl: AnyObject, Sendable {
 ///
 /// Packets are queued by any thread without waiting; all else happens on the recorder's own serial queue. A failure of
 /// the disk ends a file and begins a gap, never the program; recording resumes by itself.
-public final class Recorder: PacketConsumer, RecordingControl {
+public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let packets: RecorderQueue
     private let queue: DispatchQueue
     private let box = RecorderStatusBox()
@@ -56,6 +56,8 @@ public final class Recorder: PacketConsumer, RecordingControl {
     public func accept(_ packets: [EncodedPacket]) {
         for packet in packets where self.packets.push(packet) { keyframes.requestKeyframe(at: nil) }
     }
+
+    public var server: (any PacketServer)? { self }
 
     public func wake() {
         guard packets.claimDrain() else { return }

@@ -6,15 +6,37 @@ import Synchronization
 import Testing
 
 /// Keeps what it is given, and the order of calls.
-private final class Collector: PacketConsumer {
+private final class Collector: PacketConsumer, PacketServer {
     private let state = Mutex<(packets: [EncodedPacket], wakes: [Int])>(([], []))
     var packets: [EncodedPacket] { state.withLock { $0.packets } }
     var wakes: [Int] { state.withLock { $0.wakes } }
 
     func accept(_ packets: [EncodedPacket]) { state.withLock { $0.packets += packets } }
+    var server: (any PacketServer)? { self }
     func wake() { state.withLock { state in state.wakes.append(state.packets.count) } }
     func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
     func stop() {}
+}
+
+/// Shares a server with others.
+private final class Member: PacketConsumer {
+    private let packets: PacketQueue
+    private let shared: any PacketServer
+
+    init(_ packets: PacketQueue, servedBy shared: any PacketServer) { (self.packets, self.shared) = (packets, shared) }
+
+    var server: (any PacketServer)? { shared }
+    func accept(_ packets: [EncodedPacket]) { for packet in packets { self.packets.push(packet) } }
+    func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
+    func stop() {}
+}
+
+/// Notes how many packets its queues hold when it is woken.
+private final class SharedServer: PacketServer {
+    let queues = [PacketQueue(limits: .live), PacketQueue(limits: .live), PacketQueue(limits: .live)]
+    private let seen = Mutex<[[Int]]>([])
+    var wakes: [[Int]] { seen.withLock { $0 } }
+    func wake() { seen.withLock { $0.append(queues.map(\.status.packets)) } }
 }
 
 @Suite("Fan-out")
@@ -92,5 +114,15 @@ struct FanOutTests {
         #expect(interleaver.push(Packets.audio(-1)).map(\.track) == [.audio])
         #expect(interleaver.push(Packets.audio(1)).map(\.track) == [.video])
         #expect(interleaver.end(.video).map(\.pts) == [1024])
+    }
+
+    @Test("Who serves several outputs is woken once for a picture, when the last of them has it")
+    func sharedServer() {
+        let hub = FanOut()
+        let server = SharedServer()
+        for queue in server.queues { hub.add(Member(queue, servedBy: server)) }
+        publish(seconds: 2, to: hub)
+        #expect(server.wakes.allSatisfy { Set($0).count == 1 })
+        #expect(server.wakes.count == 60)
     }
 }

@@ -30,7 +30,7 @@ final class ScriptedTarget: OutputTarget {
     }
 }
 
-final class ScriptedAttempt: OutputAttempt {
+final class ScriptedAttempt: OutputAttempt, PacketServer {
     private struct State {
         var isLive = false
         var isDraining = false
@@ -64,6 +64,8 @@ final class ScriptedAttempt: OutputAttempt {
         state.withLock { $0.isLive = true }
         wake()
     }
+
+    var server: any PacketServer { self }
 
     func wake() {
         state.withLock { state in
