@@ -158,7 +158,7 @@ extension Uploader {
             let text = try await delivery.deliver(segment, at: path, holding: lock)
             catalogue.noteUpload(.done, of: name)
             succeeded(segment, text)
-            round = Round(postponed: round.postponed)
+            round.failures = 0
             return nil
         } catch {
             guard !Task.isCancelled else { return error }

@@ -146,13 +146,14 @@ struct UploaderTests {
             try process.run()
             return process
         }()
-        defer { program.terminate() }
+        // SIGTERM is blocked in what a thread of Dispatch starts.
+        defer { kill(program.processIdentifier, SIGKILL) }
         let delivery = ScriptedDelivery()
         let uploader = uploader(delivery)
         uploader.start()
         #expect(try await eventually { uploader.status.failures > 2 })
         #expect(delivery.names.isEmpty && uploader.status.lastError?.contains("another process") == true)
-        program.terminate()
+        kill(program.processIdentifier, SIGKILL)
         program.waitUntilExit()
         #expect(try await eventually { uploader.status.doneFiles == 1 })
         await end(uploader)
