@@ -123,11 +123,17 @@ import Testing
         let recording = try Recording(in: directory)
         recording.record(225)
         recording.recorder.settleCloser()
+        // Each checksum is noted when it is known.
+        let archive = try RecordingArchive(directory.path)
+        let areKnown = try eventually {
+            let segments = try archive.onDisk().segments
+            return segments.count == 4 && segments.allSatisfy { $0.sha256 != nil }
+        }
+        #expect(areKnown)
         recording.catalogue.settle()
         let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
         }
-        #expect(try RecordingArchive(directory.path).onDisk().segments.count == 4)
         #expect(open.contains { $0.hasPrefix(directory.path) }, "the file being written")
         #expect(!open.contains { $0.hasPrefix(directory.path(".relay.sqlite")) })
         recording.finish()
