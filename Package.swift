@@ -64,7 +64,7 @@ let package = Package(
         .target(
             name: "Publisher",
             dependencies: [
-                "Media", "FanOut", "LibAV", "CRTMP", "CSRT",
+                "Media", "FanOut", "LibAV", "CLinux", "CRTMP", "CSRT",
                 .product(name: "DequeModule", package: "swift-collections"), logging,
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),

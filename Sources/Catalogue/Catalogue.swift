@@ -10,7 +10,7 @@ internal import Synchronization
 ///
 /// The files are the truth, and the catalogue serves them: whoever tells it something never waits, and a catalogue that
 /// cannot be written costs no frame. What it could not note it notes later, or reads from the files at the next start.
-public final class Catalogue: RecordingObserver {
+public final class Catalogue: RecordingObserver, RetentionVeto {
     private enum Change {
         case segment(String, SegmentRecord?)
         case gap(CatalogueGap)
@@ -23,6 +23,8 @@ public final class Catalogue: RecordingObserver {
         /// The database that was found in order, and in line with the files; empty if there is none.
         var checked: [UInt64] = []
         var pending: [Change] = []
+        /// What is known of uploads, so that retention can go on where the database cannot: on a full disk.
+        var uploads: [String: UploadState] = [:]
         var lastFailure: CatalogueFailure?
         var isRetryQueued = false
         var isOver = false
@@ -89,7 +91,12 @@ public final class Catalogue: RecordingObserver {
 
     /// Whether the file `name` is still needed for an upload; so is one that the catalogue does not know. Blocks.
     public func needsUpload(_ name: String) -> Bool {
-        queue.sync { ask { try $0.needsUpload(name) } ?? true }
+        queue.sync { state.withLock { $0.uploads[name] ?? .waiting } == .waiting }
+    }
+
+    /// What a run that uploaded left waiting stays in a run that does not. Blocks.
+    public func mayDelete(_ fileName: String) -> Bool {
+        queue.sync { state.withLock { $0.uploads[fileName] } != .waiting }
     }
 
     private func note(_ change: Change) {
@@ -98,6 +105,7 @@ public final class Catalogue: RecordingObserver {
                 guard !state.isOver else { return }
                 if state.pending.count == Self.patience { state.pending.removeFirst() }
                 state.pending.append(change)
+                if case .upload(let upload, let name) = change { state.uploads[name] = upload }
                 self.flush(&state)
             }
         }
@@ -167,6 +175,7 @@ extension Catalogue {
             logger.debug("not in the catalogue: \(failure)", metadata: ["segment": "\(name)"])
         }
         reads.withLock { $0 }?.add(try store.unhashed(channel: channel))
+        state.uploads.merge(try store.uploadStates(of: channel)) { known, _ in known }
         state.checked = store.identity
         return store
     }

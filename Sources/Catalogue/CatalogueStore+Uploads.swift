@@ -48,11 +48,16 @@ extension CatalogueStore {
         }
     }
 
-    /// Whether the file `name` still waits, or was never looked at.
-    func needsUpload(_ name: String) throws(CatalogueFailure) -> Bool {
-        try read {
-            let upload = try String.fetchOne($0, sql: "SELECT upload FROM segments WHERE name = ?", arguments: [name])
-            return upload != UploadState.done.rawValue && upload != UploadState.none.rawValue
+    /// What became of the uploads of the files of `channel` that are there, by name; files that were never looked at for
+    /// an upload are not in it.
+    func uploadStates(of channel: String) throws(CatalogueFailure) -> [String: UploadState] {
+        try read { database in
+            let rows = try Row.fetchAll(
+                database,
+                sql: "SELECT name, upload FROM segments WHERE channel = ? AND upload IS NOT NULL AND deleted IS NULL",
+                arguments: [channel])
+            return Dictionary(
+                rows.map { ($0["name"], UploadState(rawValue: $0["upload"]) ?? .waiting) }, uniquingKeysWith: { $1 })
         }
     }
 }

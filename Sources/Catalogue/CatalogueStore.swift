@@ -22,6 +22,11 @@ final class CatalogueStore: Sendable {
     /// ``identity`` is still `checked`.
     init(directory: String, checked: [UInt64] = []) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
+        var info = stat()
+        if lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK {
+            // SQLite would follow it out of the directory, where whoever owns that could lead a recorder that is root.
+            throw CatalogueFailure.failed("\(path) is a symbolic link, which is not followed")
+        }
         wasChecked = !checked.isEmpty && Self.identity(path) == checked
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
@@ -90,8 +95,14 @@ final class CatalogueStore: Sendable {
     /// What root makes here on somebody's behalf must be of use to whoever records here.
     private func giveToOwner(of directory: String) {
         var info = stat()
-        guard geteuid() == 0, stat(directory, &info) == 0 else { return }
-        chown(path, info.st_uid, info.st_gid)
+        guard geteuid() == 0, stat(directory, &info) == 0, Self.isOwnFile(path) else { return }
+        lchown(path, info.st_uid, info.st_gid)
+    }
+
+    /// Whether `path` is a file with no other name: another would be somebody else's.
+    private static func isOwnFile(_ path: String) -> Bool {
+        var info = stat()
+        return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG && info.st_nlink == 1
     }
 
     /// Whether the tables are there: whoever only looks may come while they are being made.

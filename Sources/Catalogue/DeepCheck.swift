@@ -13,7 +13,8 @@ struct DeepCheck {
     init(_ path: String, subject: String) throws(AVFailure) {
         self.subject = subject
         let demuxer = try Demuxer(
-            url: "file:\(path)", options: .init(format: "mp4"), interrupter: Interrupter(), subject: subject)
+            url: "file:\(path)", options: .init(format: path.hasSuffix(".ts") ? "mpegts" : "mp4"),
+            interrupter: Interrupter(), subject: subject)
         var decoders: [Int: Decoder] = [:]
         for stream in [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self) {
             decoders[stream.index] = try Decoder(stream, threading: .slices, subject: subject)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CRTMP
+internal import CLinux
 internal import Glibc
 internal import Media
 
@@ -22,7 +22,7 @@ final class SharedFile: Sendable {
 
     /// An empty file; nil if the kernel gives none.
     init?() {
-        descriptor = relay_memfd_create("relay-rtmp", UInt32(MFD_CLOEXEC))
+        descriptor = memfd_create("relay-rtmp", UInt32(MFD_CLOEXEC))
         if descriptor < 0 { return nil }
     }
 

@@ -115,9 +115,9 @@ extension Channel {
         let answered = DispatchSemaphore(value: 0)
         let box = AnswerBox()
         DispatchQueue(label: "relay.prepare").async {
-            box.value.withLock { value in
-                value = Result { () throws(FileFailure) in try RecordDirectory.prepare(path, template: template) }
-            }
+            // Not within the lock: it may take for ever, and whoever waits looks at the box.
+            let result = Result { () throws(FileFailure) in try RecordDirectory.prepare(path, template: template) }
+            box.value.withLock { $0 = result }
             answered.signal()
         }
         _ = answered.wait(timeout: .now() + .seconds(10))
@@ -135,6 +135,12 @@ extension Channel {
     /// What is told of files and gaps: the catalogue first, as the uploader asks it.
     static func observers(_ catalogue: Catalogue?, _ uploader: Uploader?) -> [any RecordingObserver] {
         let all: [(any RecordingObserver)?] = [catalogue, uploader]
+        return all.compactMap { $0 }
+    }
+
+    /// Who still needs finished files.
+    static func vetoes(_ catalogue: Catalogue?, _ uploader: Uploader?) -> [any RetentionVeto] {
+        let all: [(any RetentionVeto)?] = [catalogue, uploader]
         return all.compactMap { $0 }
     }
 
@@ -184,14 +190,14 @@ extension Channel {
     /// `isAhead`: the program runs so far ahead of the clock that packets leave the encoder in time.
     static func makeRecorder(
         _ configuration: ChannelConfiguration, directory: RecordDirectory?, observers: [any RecordingObserver],
-        veto: (any RetentionVeto)?, encoder: EncoderSession, isAhead: Bool, clock: any MonotonicClock, logger: Logger
+        vetoes: [any RetentionVeto], encoder: EncoderSession, isAhead: Bool, clock: any MonotonicClock, logger: Logger
     ) throws -> (Recorder?, StorageGuard?, Retention?) {
         guard let recording = configuration.recording, let directory else { return (nil, nil, nil) }
         let budget = StorageBudget(
             videoBitrate: plannedBitrate(encoder.description), audioBitrate: encoder.description.audio.bitrate,
             duration: recording.expected, reserve: recording.reserve)
         let retention = try makeRetention(
-            configuration, recording, directory: directory, observers: observers, veto: veto, budget: budget,
+            configuration, recording, directory: directory, observers: observers, vetoes: vetoes, budget: budget,
             clock: clock, logger: logger)
         var settings = recorderConfiguration(configuration, recording, directory, encoder, isAhead: isAhead)
         settings.observers = observers + (retention.map { [$0] } ?? [])
@@ -230,7 +236,7 @@ extension Channel {
     /// What deletes old files, if anything does. Asks the file system for its size.
     private static func makeRetention(
         _ configuration: ChannelConfiguration, _ recording: ChannelConfiguration.Recording,
-        directory: RecordDirectory, observers: [any RecordingObserver], veto: (any RetentionVeto)?,
+        directory: RecordDirectory, observers: [any RecordingObserver], vetoes: [any RetentionVeto],
         budget: StorageBudget, clock: any MonotonicClock, logger: Logger
     ) throws -> Retention? {
         guard let rules = recording.retention else { return nil }
@@ -240,7 +246,7 @@ extension Channel {
         }
         return Retention(
             directory: directory, channel: configuration.name, rules: rules, leastFree: budget.comfortBytes,
-            vetoes: veto.map { [$0] } ?? [], observers: observers, clock: clock, logger: logger)
+            vetoes: vetoes, observers: observers, clock: clock, logger: logger)
     }
 
     /// What the picture will take. A recording of constant quality has no bitrate; it is reckoned at 0.15 bits a pixel,

@@ -81,8 +81,9 @@ final class Channel: Sendable {
         outputs = try Self.makeOutputs(
             configuration, pool: pool, hub: hub, encoder: encoder, clock: clock, logger: logger)
         (recorder, storage, retention) = try Self.makeRecorder(
-            configuration, directory: directory, observers: Self.observers(catalogue, uploader), veto: uploader,
-            encoder: encoder, isAhead: configuration.isPaced && canReadAhead, clock: clock, logger: logger)
+            configuration, directory: directory, observers: Self.observers(catalogue, uploader),
+            vetoes: Self.vetoes(catalogue, uploader), encoder: encoder, isAhead: configuration.isPaced && canReadAhead,
+            clock: clock, logger: logger)
         program = Program(
             frameRate: format.frameRate, audio: .program,
             pacing: configuration.isPaced ? .realTime(lead: canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,

@@ -114,6 +114,11 @@ struct RecordOptions: ParsableArguments {
                 timezone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(time.milliseconds) / 1000))
             }
         }
+        if upload != nil, !recordName.isDated || !recordName.hasChannel {
+            throw ValidationError(
+                "--upload must not replace older files at the remote: put {channel} and {start}, or date and time, into "
+                    + "--record-name.")
+        }
         recording.upload = target
         configuration.recording = recording
     }

@@ -28,7 +28,7 @@ struct RelayCommand: ParsableCommand {
               relay --input show.mp4 --srt "srt://host:9000?latency=200" --record recordings --segment 30m
               relay --input v4l2:/dev/video0 --audio-input alsa:default --rtmp rtmp://host/live/key
 
-            What was recorded: relay recordings list|show|verify|repair|rebuild DIR; see relay recordings --help.
+            What was recorded: relay recordings list|show|verify|repair|rebuild|export DIR; see relay recordings --help.
 
             Ctrl-C ends cleanly within 3 seconds; a second Ctrl-C ends at once, and the next start completes the file \
             that was open. SIGUSR1 begins a new file of the recording.

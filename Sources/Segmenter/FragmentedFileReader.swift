@@ -143,7 +143,11 @@ struct FragmentedFileReader {
 
     /// Adds the fragment at `offset` to `file` if it is whole, and returns where it ends.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
-        guard let movie = try bytes(of: "moof", at: offset, limit: Self.fragmentLimit) else { return nil }
+        // The media's head first: a mark that only looks like a fragment's must not cost the reading of what it claims.
+        guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
+            try length(of: "mdat", at: offset + headLength, limit: size) != nil,
+            let movie = try bytes(of: "moof", at: offset, limit: Self.fragmentLimit)
+        else { return nil }
         let payload = offset + Int64(movie.count)
         var header = BoxReader(try descriptor.read(at: payload, count: 8)[...])
         let (length, type) = (Int64(try header.u32()), try header.code())

@@ -126,6 +126,13 @@ public struct NameTemplate: Sendable, Hashable {
     /// Whether each file's name has its number in it.
     var hasSequence: Bool { parts.contains(.sequence) }
 
+    /// Whether no two files of a channel ever have one name, even in different directories: each has its date and time.
+    public var isDated: Bool {
+        func has(_ field: CalendarField) -> Bool { parts.contains(.calendar(field)) }
+        let isTimed = has(.time) || has(.hour) && has(.minute) && has(.second)
+        return parts.contains(.start) || isTimed && (has(.date) || has(.year) && has(.month) && has(.day))
+    }
+
     /// Whether each file's name has its channel in it.
     public var hasChannel: Bool { parts.contains(.channel) }
 

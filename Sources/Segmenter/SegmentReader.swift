@@ -78,6 +78,8 @@ package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvert
 package enum SegmentReader {
     /// A day and more of program; nobody's table is longer.
     private static let movieLimit: Int64 = 256 << 20
+    /// Nanoseconds: 36 years, in a sum of which nothing overflows.
+    private static let longestTime: Int64 = 1 << 60
 
     /// The facts of the file at `path`. Blocks on the disk.
     package static func read(_ path: String) throws(SegmentReadFailure) -> SegmentFacts {
@@ -138,6 +140,10 @@ package enum SegmentReader {
             problems += check.problems(media: Int64(MovieBox.fileTypeSize + MovieBox.placeholderSize)..<size)
         }
         guard let picture = facts[.video] else { throw MP4Failure(description: "it holds no picture") }
+        let times = [picture.nanoseconds(picture.shown), tags.position?.programStart ?? 0]
+        guard times.allSatisfy({ (0..<longestTime).contains($0) }) else {
+            throw MP4Failure(description: "its times are absurd")
+        }
         return SegmentFacts(
             channel: tags.channel, start: tags.start, position: tags.position, bytes: size, isClosed: isClosed,
             picture: picture, sound: facts[.audio], problems: problems)

@@ -18,7 +18,8 @@ final class UploadLock: Sendable {
         let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard number >= 0 else { throw FileFailure("open", path, code: errno) }
         file = SystemPackage.FileDescriptor(rawValue: number)
-        guard flock(number, LOCK_EX | LOCK_NB) == 0 else { return nil }
+        // Where the file system has no locks, nobody else has it.
+        guard flock(number, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return nil }
     }
 
     // Closing and not unlocking: a child that still runs keeps the lock.

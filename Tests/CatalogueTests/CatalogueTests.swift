@@ -219,4 +219,35 @@ import Testing
         next.settle()
         #expect(try archive.onDisk().segments.map(\.name) == Array(directory.files.dropFirst()))
     }
+
+    @Test func `A link in the database's place is not followed, and costs no recording`() throws {
+        let (directory, elsewhere) = (try TemporaryDirectory(), try TemporaryDirectory())
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path(".relay.sqlite"), withDestinationPath: elsewhere.path("database"))
+        let recording = try Recording(in: directory)
+        recording.record(225)
+        recording.finish()
+        #expect(recording.recorder.status.framesWritten == 225)
+        #expect(elsewhere.files.isEmpty)
+    }
+
+    @Test func `What waits for its upload is not deleted, even by a run that uploads nothing`() async throws {
+        let directory = try Recording.make()
+        let target = try RecordDirectory.prepare(directory.path)
+        let names = try RecordingArchive(directory.path).onDisk().segments.map(\.name)
+        let first = Catalogue(directory: target, channel: "test", logger: quiet)
+        first.start()
+        #expect(names.allSatisfy { first.needsUpload($0) && first.mayDelete($0) })
+        let backlog = await withCheckedContinuation { answer in
+            first.uploads(besides: []) { answer.resume(returning: $0) }
+        }
+        #expect(backlog?.files == names.count)
+        first.noteUpload(.done, of: names[0])
+        #expect(!first.needsUpload(names[0]))
+        await withCheckedContinuation { ended in first.finish { ended.resume() } }
+
+        let next = Catalogue(directory: target, channel: "test", logger: quiet)
+        next.start()
+        #expect(names.map(next.mayDelete) == [true] + names.dropFirst().map { _ in false })
+    }
 }

@@ -54,5 +54,10 @@ struct RecordOptionsTests {
         #expect(refusal("--segment-align", "clock", "--segment", "1GB").contains("divides a day"))
         #expect(refusal("--segment-align", "clock", "--unpaced").contains("real time"))
         #expect(refusal("--record-format", "mkv").contains("hybrid"))
+        #expect(refusal("--record-name", "{channel}_{sequence}").isEmpty)
+        for name in ["{channel}_{sequence}", "{start}_{sequence}", "{channel}_{time}"] {
+            #expect(refusal("--record-name", name, "--upload", "a:b").contains("must not replace"), "\(name)")
+        }
+        #expect(refusal("--record-name", "{date}/{channel}_{time}", "--upload", "a:b").isEmpty)
     }
 }

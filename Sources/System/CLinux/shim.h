@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <linux/memfd.h>
 #include <sys/types.h>
 
 // Swift's Glibc module leaves out what needs _GNU_SOURCE. The prototype is that of fallocate(2); FALLOC_FL_KEEP_SIZE is
@@ -10,3 +11,6 @@ extern int fallocate(int fd, int mode, off_t offset, off_t len);
 static inline int relay_allocate_keeping_size(int fd, off_t offset, off_t length) {
     return fallocate(fd, 1, offset, length);
 }
+
+// memfd_create(2); its flags are in linux/memfd.h.
+extern int memfd_create(const char *name, unsigned int flags);
