@@ -51,9 +51,10 @@ extension CatalogueSegment {
     }
 }
 
-/// Waits for a condition that something else brings about.
+/// Waits for a condition that something else brings about. For long: uploads have a low priority, and other tests, which
+/// run at the same time, keep all threads busy.
 func eventually(_ condition: () throws -> Bool) async throws -> Bool {
-    let end = ContinuousClock.now + .seconds(20)
+    let end = ContinuousClock.now + .seconds(180)
     while ContinuousClock.now < end {
         if try condition() { return true }
         try await Task.sleep(for: .milliseconds(10))
