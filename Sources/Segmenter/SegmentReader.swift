@@ -78,6 +78,8 @@ package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvert
 package enum SegmentReader {
     /// A day and more of program; nobody's table is longer.
     private static let movieLimit: Int64 = 256 << 20
+    /// A year, in seconds: longer than any file.
+    static let longestTime: Int64 = 31_536_000
 
     /// The facts of the file at `path`. Blocks on the disk.
     package static func read(_ path: String) throws(SegmentReadFailure) -> SegmentFacts {
@@ -134,6 +136,11 @@ package enum SegmentReader {
             let check = TrackCheck(
                 layout: layout, track: track, table: table, isClosed: isClosed,
                 endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed)
+            // Whoever puts files one behind the other adds such times, which fit in with room for a few thousand.
+            let limit = check.facts.timescale * longestTime
+            guard check.facts.shown <= limit, check.facts.offset <= limit else {
+                throw MP4Failure(description: "its times are absurd")
+            }
             facts[track.kind] = check.facts
             problems += check.problems(media: Int64(MovieBox.fileTypeSize + MovieBox.placeholderSize)..<size)
         }
