@@ -40,7 +40,9 @@ struct ClipPlan {
         let lastPlace = places[places.count - 1].picture
         let wantedStart = max(0, TimeBase.milliseconds.rescale(start - first.start, to: base))
         let wantedEnd = min(
-            lastPlace + last.pictureEnd, lastPlace + TimeBase.milliseconds.rescale(end - last.start, to: base))
+            lastPlace + last.pictureEnd,
+            // Whoever asks for a thousand years means the end.
+            lastPlace + TimeBase.milliseconds.rescale(min(end, last.end + 1000) - last.start, to: base))
         guard wantedStart < wantedEnd else { throw ClipFailure("There are no pictures of that time.") }
         wanted = wantedStart..<wantedEnd
         planPictures(sources, isExact: isExact)

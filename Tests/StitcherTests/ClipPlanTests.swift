@@ -54,7 +54,9 @@ private func shown(_ plan: ClipPlan, _ sources: [ClipSource]) -> [Int64] {
             case .copied(let index, let range): (index, Array(range))
             case .encoded(let index, let samples): (index, samples)
             }
-        return samples.map { (plan.places[index].picture + sources[index].pictures[$0].pts) / 100 }
+        return samples.map {
+            (plan.places[index].picture + sources[index].pictures[$0].pts) / 100
+        }
     }.sorted()
 }
 
@@ -116,6 +118,18 @@ struct ClipPlanTests {
         #expect(plan.gaps == [ClipGap(from: 1_002_000, to: 1_003_000)])
         #expect(plan.places == [.init(picture: 0, sound: 0), .init(picture: 9000, sound: 144_000)])
         #expect(plan.sounds[1].lowerBound == 0, "the hidden packet lies in the gap, and the next one needs it")
+    }
+
+    @Test("A gap that no table can hold is refused with the names of both files")
+    func longGap() throws {
+        let hour: Int64 = 30 * 3600
+        let near = source("b", startsAt: 24 * hour)
+        #expect(try ClipPlan([source("a"), near], from: 1_000_000, to: 200_000_000, isExact: false).gaps.count == 2)
+        let far = source("b", startsAt: 25 * hour)
+        let error = #expect(throws: ClipFailure.self) {
+            try ClipPlan([source("a"), far], from: 1_000_000, to: 200_000_000, isExact: false)
+        }
+        #expect(error?.description == "More than 24 hours lie between a and b; export them separately.")
     }
 
     @Test("What lies outside of all files, or twice in them, is refused with the file's name")
