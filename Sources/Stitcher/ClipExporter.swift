@@ -190,7 +190,7 @@ package struct ClipExporter {
             milliseconds: milliseconds(plan.pictures.upperBound - plan.pictures.lowerBound),
             widenedStart: milliseconds(plan.wanted.lowerBound - plan.pictures.lowerBound),
             widenedEnd: milliseconds(plan.pictures.upperBound - plan.wanted.upperBound), copiedFrames: copied,
-            encodedFrames: encoded, files: sources.count, gaps: plan.gaps)
+            encodedFrames: encoded - plan.hidden, files: sources.count, gaps: plan.gaps)
     }
 }
 
