@@ -162,7 +162,7 @@ package struct ClipExporter {
         }
     }
 
-    private func checkSpace(_ bytes: Int64) throws {
+    private func checkSpace(_ bytes: Int64) throws(FileFailure) {
         let pictures = sources.reduce(0) { $0 + $1.pictures.count + $1.sounds.count }
         // Tables, and pieces that are coded again.
         let needed = bytes + Int64(pictures) * 32 + (request.isExact ? 16 << 20 : 1 << 20)
@@ -170,8 +170,9 @@ package struct ClipExporter {
         let directory = slash.map { String(request.output[...$0]) } ?? "."
         let free = try SystemFreeSpace().space(at: directory).free
         guard free >= needed else {
-            throw ClipFailure(
-                "\(request.output) needs \(ByteSize(bytes: needed)), and there are only \(ByteSize(bytes: free)) free.")
+            throw FileFailure(
+                "create", request.output,
+                text: "it needs \(ByteSize(bytes: needed)), and there are only \(ByteSize(bytes: free)) free")
         }
     }
 
