@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-package import Segmenter
+internal import Segmenter
 
 /// What is to be exported.
 package struct ClipRequest: Sendable {
@@ -116,18 +116,11 @@ package struct ClipExporter {
         var done: Int64 = 0
         for (source, runs) in runs.enumerated() {
             for run in runs {
-                var position = run.bytes.lowerBound
-                var place: Int64?
-                while position < run.bytes.upperBound {
-                    if isCancelled() { throw ClipFailure.cancelled }
-                    let end = min(position + Self.step, run.bytes.upperBound)
-                    let offset = try clip.copy(position..<end, of: indexes[source])
-                    place = place ?? offset
-                    done += end - position
-                    position = end
+                let place = try copy(run.bytes, of: source, to: clip, isCancelled: isCancelled) {
+                    done += $0
                     progress(done, total)
                 }
-                builder.append(run, of: source, at: place ?? 0)
+                builder.append(run, of: source, at: place)
             }
         }
         if plan.parts.count > 1, case .encoded = plan.parts.last {
@@ -139,6 +132,23 @@ package struct ClipExporter {
             picture: tracks.picture, sound: tracks.sound, like: indexes[0], start: UTCTime(milliseconds: start),
             version: request.version)
         return report
+    }
+
+    /// Copies `bytes` of a source, and returns where they lie in the clip. `copied` is told of each step.
+    private func copy(
+        _ bytes: Range<Int64>, of source: Int, to clip: ClipFile, isCancelled: () -> Bool, copied: (Int64) -> Void
+    ) throws -> Int64 {
+        var position = bytes.lowerBound
+        var place: Int64?
+        while position < bytes.upperBound {
+            if isCancelled() { throw ClipFailure.cancelled }
+            let end = min(position + Self.step, bytes.upperBound)
+            let offset = try clip.copy(position..<end, of: indexes[source])
+            place = place ?? offset
+            copied(end - position)
+            position = end
+        }
+        return place ?? 0
     }
 
     /// When the first picture was on air.
