@@ -44,6 +44,8 @@ package struct ClipReport: Sendable, Codable, Equatable {
     package var files: Int
     /// What of the range no file holds. The last picture before a gap stays, without sound.
     package var gaps: [ClipGap]
+    /// The file that is being written now, if the range reaches into it: it is not in the clip.
+    package var beingWritten: String?
 
     enum CodingKeys: String, CodingKey {
         case start, milliseconds, files, gaps
@@ -51,6 +53,7 @@ package struct ClipReport: Sendable, Codable, Equatable {
         case widenedEnd = "widened_end_ms"
         case copiedFrames = "copied_frames"
         case encodedFrames = "encoded_frames"
+        case beingWritten = "being_written"
     }
 }
 

@@ -131,6 +131,12 @@ import Testing
         }
     }
 
+    @Test func `Of a file and its salvaged copy one counts`() {
+        let names = ["a.mp4", "a.repaired.mp4", "b.mp4", "b.repaired.mp4", "c.mp4", "d.repaired.mp4"]
+        let counted = SegmentSalvage.counted(names) { $0 == "b.mp4" }
+        #expect(counted == ["a.repaired.mp4", "b.mp4", "c.mp4", "d.repaired.mp4"])
+    }
+
     @Test func `Times of the wall clock are read as they are written`() {
         for milliseconds: Int64 in [0, 951_782_399_999, 951_868_800_001, 1_795_269_790_123, 4_102_444_799_500] {
             let time = UTCTime(milliseconds: milliseconds)
