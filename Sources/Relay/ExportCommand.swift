@@ -48,14 +48,19 @@ struct RecordingsExportCommand: ParsableCommand {
 
     func run() throws {
         let range = try ExportRange(from: from, to: to).milliseconds
-        if !force, access(output, F_OK) == 0 {
-            Terminal.put("Error: \(output) exists; name another file, or replace it with --force.\n")
+        if let objection = ExportOutput.objection(to: output, recordings: options.directory, replaces: force) {
+            Terminal.put("Error: \(objection)\n")
             throw ExitStatus.cannotRecord.code
         }
         let signals = HeldSignals()
         try options.withArchive { archive in
             let contents = try archive.contents()
             for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
+            let paths = contents.segments.map { "\(options.directory)/\($0.name)" }
+            if let original = ExportOutput.original(of: output, in: paths) {
+                Terminal.put("Error: \(output) is the recording \(original); name another file.\n")
+                return .cannotRecord
+            }
             return try export(
                 ExportSelection(contents.segments, in: options.directory, channel: channel, range: range), signals)
         }
