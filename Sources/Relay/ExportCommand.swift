@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Catalogue
 internal import Glibc
+internal import Publisher
 internal import Segmenter
 internal import Stitcher
 
@@ -52,7 +53,8 @@ struct RecordingsExportCommand: ParsableCommand {
             Terminal.put("Error: \(objection)\n")
             throw ExitStatus.cannotRecord.code
         }
-        let signals = HeldSignals()
+        // Every file that the clip is made of stays open.
+        DescriptorLimit.raise()
         try options.withArchive { archive in
             let contents = try archive.contents()
             for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
@@ -62,17 +64,19 @@ struct RecordingsExportCommand: ParsableCommand {
                 return .cannotRecord
             }
             return try export(
-                ExportSelection(contents.segments, in: options.directory, channel: channel, range: range), signals)
+                ExportSelection(contents.segments, in: options.directory, channel: channel, range: range))
         }
     }
 
-    private func export(_ selection: ExportSelection, _ signals: HeldSignals) throws -> ExitStatus {
+    private func export(_ selection: ExportSelection) throws -> ExitStatus {
         let bar = ProgressBar()
         defer { bar.clear() }
         var exporter = try ClipExporter(
             ClipRequest(
                 files: selection.files, range: selection.range, isExact: exact, output: output, replaces: force,
                 version: RelayVersion.text))
+        // Not before there is something to clean up: until here a signal ends the process at once.
+        let signals = HeldSignals()
         do {
             var report = try exporter.run(
                 progress: { bar.show("exporting", done: $0, of: $1) }, isCancelled: { signals.hasCome })
