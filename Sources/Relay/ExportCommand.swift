@@ -14,7 +14,11 @@ struct RecordingsExportCommand: ParsableCommand {
         discussion: """
             Copies what was recorded, across files, without coding it again; so the clip begins with the keyframe before \
             --from, and may end a picture or two after --to. It says by how much. --exact codes the pictures between \
-            --from and the next keyframe again, and nothing else but perhaps the last one or two.
+            --from and the next keyframe again, and at the other end at most a few.
+
+            It takes MP4 recordings, not MPEG-TS. Files with other parameter sets than the first (other settings of the \
+            encoder, another size, frame rate or sound) are refused by name, not coded again; so is an output among the \
+            recordings.
 
             Where nothing was recorded, the last picture stays and there is no sound, so that all times are right.
 
