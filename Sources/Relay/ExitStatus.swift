@@ -16,7 +16,7 @@ enum ExitStatus: Int32 {
     case nothingDelivered = 69
     /// The encoder failed.
     case internalError = 70
-    /// The record directory cannot be written.
+    /// The record directory cannot be written, nor the clip that `relay recordings export` is to make.
     case cannotRecord = 73
     /// The storage guard refused, and there was nothing else to do.
     case storageRefused = 75

@@ -3,7 +3,7 @@
 internal import ArgumentParser
 internal import Catalogue
 internal import Glibc
-internal import Media
+internal import Publisher
 internal import Segmenter
 internal import Stitcher
 
@@ -14,7 +14,11 @@ struct RecordingsExportCommand: ParsableCommand {
         discussion: """
             Copies what was recorded, across files, without coding it again; so the clip begins with the keyframe before \
             --from, and may end a picture or two after --to. It says by how much. --exact codes the pictures between \
-            --from and the next keyframe again, and nothing else but perhaps the last one or two.
+            --from and the next keyframe again, and at the other end at most a few.
+
+            It takes MP4 recordings, not MPEG-TS. Files with other parameter sets than the first (other settings of the \
+            encoder, another size, frame rate or sound) are refused by name, not coded again; so is an output among the \
+            recordings.
 
             Where nothing was recorded, the last picture stays and there is no sound, so that all times are right.
 
@@ -49,62 +53,51 @@ struct RecordingsExportCommand: ParsableCommand {
 
     func run() throws {
         let range = try ExportRange(from: from, to: to).milliseconds
-        if !force, access(output, F_OK) == 0 {
-            Terminal.put("Error: \(output) exists; name another file, or replace it with --force.\n")
+        if let objection = ExportOutput.objection(to: output, recordings: options.directory, replaces: force) {
+            Terminal.put("Error: \(objection)\n")
             throw ExitStatus.cannotRecord.code
         }
-        let signals = HeldSignals()
-        let bar = ProgressBar()
+        // Every file that the clip is made of stays open.
+        DescriptorLimit.raise()
         try options.withArchive { archive in
-            let files = try self.files(archive, range)
-            var exporter = try ClipExporter(
-                ClipRequest(
-                    files: files, range: range, isExact: exact, output: output, replaces: force,
-                    version: RelayVersion.text))
-            do {
-                let report = try exporter.run(
-                    progress: { bar.show("exporting", done: $0, of: $1) }, isCancelled: { signals.hasCome })
-                bar.clear()
-                let text = options.json ? try RecordingsListing.json(report) : report.text(output)
-                Terminal.put(text, to: STDOUT_FILENO)
-                return .done
-            } catch let failure as FileFailure {
-                bar.clear()
-                Terminal.put("Error: \(failure)\n")
+            let contents = try archive.contents()
+            for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
+            let paths = contents.segments.map { "\(options.directory)/\($0.name)" }
+            if let original = ExportOutput.original(of: output, in: paths) {
+                Terminal.put("Error: \(output) is the recording \(original); name another file.\n")
                 return .cannotRecord
-            } catch let failure as ClipFailure where failure == .cancelled {
-                bar.clear()
-                Terminal.put("\(failure)\n")
-                throw ExitCode(128 + SIGINT)
-            } catch {
-                bar.clear()
-                throw error
             }
+            return try export(
+                ExportSelection(contents.segments, in: options.directory, channel: channel, range: range))
         }
     }
 
-    /// The files that meet `range`, of the one channel that does.
-    private func files(_ archive: RecordingArchive, _ range: Range<Int64>) throws -> [(path: String, name: String)] {
-        let contents = try archive.contents()
-        for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
-        let ofChannel = contents.segments.filter { channel == nil || $0.channel == channel }
-        if let channel, ofChannel.isEmpty { throw ClipFailure("There are no recordings of the channel \(channel).") }
-        let found = ofChannel.filter {
-            $0.start < range.upperBound && $0.start + $0.duration / 1_000_000 > range.lowerBound
+    private func export(_ selection: ExportSelection) throws -> ExitStatus {
+        let bar = ProgressBar()
+        defer { bar.clear() }
+        var exporter = try ClipExporter(
+            ClipRequest(
+                files: selection.files, range: selection.range, isExact: exact, output: output, replaces: force,
+                version: RelayVersion.text))
+        // Not before there is something to clean up: until here a signal ends the process at once.
+        let signals = HeldSignals()
+        do {
+            var report = try exporter.run(
+                progress: { bar.show("exporting", done: $0, of: $1) }, isCancelled: { signals.hasCome })
+            report.beingWritten = selection.beingWritten
+            bar.clear()
+            let text = options.json ? try RecordingsListing.json(report) : report.text(output)
+            Terminal.put(text, to: STDOUT_FILENO)
+            return .done
+        } catch let failure as FileFailure {
+            bar.clear()
+            Terminal.put("Error: \(failure)\n")
+            return .cannotRecord
+        } catch let failure as ClipFailure where failure == .cancelled {
+            bar.clear()
+            Terminal.put("\(failure)\n")
+            throw ExitCode(128 + SIGINT)
         }
-        let channels = Set(found.map(\.channel)).sorted()
-        guard channels.count <= 1 else {
-            throw ClipFailure(
-                "Several channels were recorded then; choose with --channel: \(channels.joined(separator: ", ")).")
-        }
-        guard !found.isEmpty else {
-            let known = ofChannel.map { ($0.start, $0.start + $0.duration / 1_000_000) }
-            let first = UTCTime(milliseconds: known.map(\.0).min() ?? 0).extended
-            let last = UTCTime(milliseconds: known.map(\.1).max() ?? 0).extended
-            throw ClipFailure("Nothing was recorded then; the recordings reach from \(first) to \(last).")
-        }
-        return found.sorted { ($0.start, $0.programStart ?? 0, $0.name) < ($1.start, $1.programStart ?? 0, $1.name) }
-            .map { ("\(options.directory)/\($0.name)", $0.name) }
     }
 }
 
@@ -133,6 +126,7 @@ extension ClipReport {
         lines[0] += ", \(copiedFrames) pictures copied, \(encodedFrames) coded again, of \(files) files"
         if widenedStart > 0 { lines.append("begins \(widenedStart) ms earlier than asked for") }
         if widenedEnd > 0 { lines.append("ends \(widenedEnd) ms later than asked for") }
+        if let beingWritten { lines.append("what is being written now, \(beingWritten), is not in it") }
         for gap in gaps { lines.append("nothing was recorded from \(gap.from) to \(gap.to)") }
         return lines.map { $0 + "\n" }.joined()
     }

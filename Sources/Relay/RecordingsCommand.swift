@@ -18,7 +18,7 @@ struct RecordingsCommand: ParsableCommand {
             no file. The files are the truth; what the catalogue lacks is read from them.
 
             Exit status: 0 all is well, 1 something is missing or wrong, 64 wrong arguments, 66 the directory cannot be \
-            read or holds no recordings.
+            read, holds no recordings or none that can be exported, 73 the clip to export cannot be written.
             """,
         subcommands: [
             RecordingsListCommand.self, RecordingsShowCommand.self, RecordingsVerifyCommand.self,

@@ -4,6 +4,9 @@ internal import Media
 
 /// Reads a `moov`: the one that an open file begins with, or the one that a closed file ends with.
 enum MovieReader {
+    /// Ten years, in seconds.
+    private static let longestEmptyEdit: Int64 = 315_360_000
+
     static func layout(_ moov: BoxReader) throws(MP4Failure) -> MovieLayout {
         var header = try moov.first("mvhd")
         let version = try header.versionAndFlags().version
@@ -13,7 +16,7 @@ enum MovieReader {
         var layout = MovieLayout(
             timescale: timescale, creationTime: UInt64(clamping: created), tracks: [], userData: [])
         for box in try moov.boxes() {
-            if box.type == "trak" { layout.tracks.append(try track(box.body)) }
+            if box.type == "trak" { layout.tracks.append(try track(box.body, timescale)) }
             if box.type == "udta" { layout.userData = Array(box.whole) }
         }
         let ids = Set(layout.tracks.map(\.id))
@@ -29,7 +32,9 @@ enum MovieReader {
         return timescale
     }
 
-    private static func track(_ trak: BoxReader) throws(MP4Failure) -> MovieLayout.Track {
+    private static func track(
+        _ trak: BoxReader, _ movieTimescale: UInt32
+    ) throws(MP4Failure) -> MovieLayout.Track {
         var header = try trak.first("tkhd")
         let version = try header.versionAndFlags().version
         _ = try header.take(version == 0 ? 8 : 16)
@@ -54,11 +59,13 @@ enum MovieReader {
         var track = MovieLayout.Track(
             id: id, kind: type == "vide" ? .video : .audio, timescale: timescale, width: width, height: height,
             sampleDescription: description)
-        try edits(try trak.first("edts").first("elst"), &track)
+        try edits(try trak.first("edts").first("elst"), &track, movieTimescale)
         return track
     }
 
-    private static func edits(_ box: BoxReader, _ track: inout MovieLayout.Track) throws(MP4Failure) {
+    private static func edits(
+        _ box: BoxReader, _ track: inout MovieLayout.Track, _ movieTimescale: UInt32
+    ) throws(MP4Failure) {
         var elst = box
         let version = try elst.versionAndFlags().version
         let count = try elst.u32()
@@ -68,6 +75,10 @@ enum MovieReader {
             let time = try elst.mediaTime(version: version)
             _ = try elst.u32()
             if time == -1 {
+                // Times are added to it, in a finer scale perhaps.
+                guard duration <= Int64(movieTimescale) * longestEmptyEdit else {
+                    throw MP4Failure(description: "a track begins absurdly late")
+                }
                 track.emptyEdit = max(0, duration)
             } else {
                 (track.mediaTime, track.shownDuration) = (max(0, time), duration)

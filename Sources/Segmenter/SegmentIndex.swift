@@ -79,6 +79,11 @@ extension IndexedTrack {
     init(_ layout: MovieLayout.Track, _ table: SampleTable, _ facts: TrackFacts) throws(MP4Failure) {
         self.layout = layout
         samples = Self.samples(table, zero: table.start + layout.mediaTime - facts.offset)
+        let limit = facts.timescale * SegmentReader.longestTime
+        // Ticks so short that the times of two tracks could not be told in those of each other are nobody's.
+        guard layout.timescale <= 1 << 24, samples.allSatisfy({ $0.pts.magnitude <= limit }) else {
+            throw MP4Failure(description: "its times are absurd")
+        }
         var description = BoxReader(layout.sampleDescription[...])
         var stsd = try description.box().body
         _ = try stsd.take(8)

@@ -78,8 +78,10 @@ package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvert
 package enum SegmentReader {
     /// A day and more of program; nobody's table is longer.
     private static let movieLimit: Int64 = 256 << 20
-    /// Nanoseconds: 36 years, in a sum of which nothing overflows.
-    private static let longestTime: Int64 = 1 << 60
+    /// Nanoseconds at which a file of a program may begin: 36 years, in a sum of which nothing overflows.
+    private static let latestStart: Int64 = 1 << 60
+    /// A year, in seconds: longer than any file.
+    static let longestTime: Int64 = 31_536_000
 
     /// The facts of the file at `path`. Blocks on the disk.
     package static func read(_ path: String) throws(SegmentReadFailure) -> SegmentFacts {
@@ -136,13 +138,17 @@ package enum SegmentReader {
             let check = TrackCheck(
                 layout: layout, track: track, table: table, isClosed: isClosed,
                 endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed)
+            // Whoever puts files one behind the other adds such times, which fit in with room for a few thousand.
+            let limit = check.facts.timescale * longestTime
+            guard check.facts.shown <= limit, check.facts.offset <= limit else {
+                throw MP4Failure(description: "its times are absurd")
+            }
             facts[track.kind] = check.facts
             problems += check.problems(media: Int64(MovieBox.fileTypeSize + MovieBox.placeholderSize)..<size)
         }
         guard let picture = facts[.video] else { throw MP4Failure(description: "it holds no picture") }
-        let times = [picture.nanoseconds(picture.shown), tags.position?.programStart ?? 0]
-        guard times.allSatisfy({ (0..<longestTime).contains($0) }) else {
-            throw MP4Failure(description: "its times are absurd")
+        guard (0..<latestStart).contains(tags.position?.programStart ?? 0) else {
+            throw MP4Failure(description: "its place in the program is absurd")
         }
         return SegmentFacts(
             channel: tags.channel, start: tags.start, position: tags.position, bytes: size, isClosed: isClosed,

@@ -31,6 +31,16 @@ package enum SegmentSalvage {
         return name.dropLast(suffix?.count ?? 0) + repairedSuffix
     }
 
+    /// Of `names`, those that count: of a file and the copy that was salvaged of it only one, the file if it `isWhole`.
+    package static func counted(_ names: [String], isWhole: (String) -> Bool) -> Set<String> {
+        var counted = Set(names)
+        for name in names where !name.hasSuffix(repairedSuffix) {
+            let copy = repairedName(name)
+            if counted.contains(copy) { counted.remove(isWhole(name) ? copy : name) }
+        }
+        return counted
+    }
+
     /// Salvages the file `name` of `directory` into ``repairedName(_:)`` beside it. Reads and writes the whole file;
     /// `progress` is told the bytes done. Throws ``SegmentReadFailure``; then nothing is left behind.
     package static func run(

@@ -42,7 +42,7 @@ struct ClipBuilder {
     }
 
     /// Both tracks. Pictures are decoded as late as the order allows, at one distance throughout; so decoding times
-    /// grow at joins, too. Sound that reaches beyond the last picture is cut off.
+    /// grow at joins, too. What the plan hides lies before the track's start. Sound that reaches beyond the last picture is cut off.
     func tracks() -> (picture: ClipTrack, sound: ClipTrack?) {
         var pictures = pictures
         let shown = pictures.map(\.pts).sorted()

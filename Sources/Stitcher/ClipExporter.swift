@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-package import Segmenter
+internal import Segmenter
 
 /// What is to be exported.
 package struct ClipRequest: Sendable {
@@ -44,6 +44,8 @@ package struct ClipReport: Sendable, Codable, Equatable {
     package var files: Int
     /// What of the range no file holds. The last picture before a gap stays, without sound.
     package var gaps: [ClipGap]
+    /// The file that is being written now, if the range reaches into it: it is not in the clip.
+    package var beingWritten: String?
 
     enum CodingKeys: String, CodingKey {
         case start, milliseconds, files, gaps
@@ -51,6 +53,7 @@ package struct ClipReport: Sendable, Codable, Equatable {
         case widenedEnd = "widened_end_ms"
         case copiedFrames = "copied_frames"
         case encodedFrames = "encoded_frames"
+        case beingWritten = "being_written"
     }
 }
 
@@ -116,18 +119,11 @@ package struct ClipExporter {
         var done: Int64 = 0
         for (source, runs) in runs.enumerated() {
             for run in runs {
-                var position = run.bytes.lowerBound
-                var place: Int64?
-                while position < run.bytes.upperBound {
-                    if isCancelled() { throw ClipFailure.cancelled }
-                    let end = min(position + Self.step, run.bytes.upperBound)
-                    let offset = try clip.copy(position..<end, of: indexes[source])
-                    place = place ?? offset
-                    done += end - position
-                    position = end
+                let place = try copy(run.bytes, of: source, to: clip, isCancelled: isCancelled) {
+                    done += $0
                     progress(done, total)
                 }
-                builder.append(run, of: source, at: place ?? 0)
+                builder.append(run, of: source, at: place)
             }
         }
         if plan.parts.count > 1, case .encoded = plan.parts.last {
@@ -139,6 +135,23 @@ package struct ClipExporter {
             picture: tracks.picture, sound: tracks.sound, like: indexes[0], start: UTCTime(milliseconds: start),
             version: request.version)
         return report
+    }
+
+    /// Copies `bytes` of a source, and returns where they lie in the clip. `copied` is told of each step.
+    private func copy(
+        _ bytes: Range<Int64>, of source: Int, to clip: ClipFile, isCancelled: () -> Bool, copied: (Int64) -> Void
+    ) throws -> Int64 {
+        var position = bytes.lowerBound
+        var place: Int64?
+        while position < bytes.upperBound {
+            if isCancelled() { throw ClipFailure.cancelled }
+            let end = min(position + Self.step, bytes.upperBound)
+            let offset = try clip.copy(position..<end, of: indexes[source])
+            place = place ?? offset
+            copied(end - position)
+            position = end
+        }
+        return place ?? 0
     }
 
     /// When the first picture was on air.
@@ -162,7 +175,7 @@ package struct ClipExporter {
         }
     }
 
-    private func checkSpace(_ bytes: Int64) throws {
+    private func checkSpace(_ bytes: Int64) throws(FileFailure) {
         let pictures = sources.reduce(0) { $0 + $1.pictures.count + $1.sounds.count }
         // Tables, and pieces that are coded again.
         let needed = bytes + Int64(pictures) * 32 + (request.isExact ? 16 << 20 : 1 << 20)
@@ -170,8 +183,9 @@ package struct ClipExporter {
         let directory = slash.map { String(request.output[...$0]) } ?? "."
         let free = try SystemFreeSpace().space(at: directory).free
         guard free >= needed else {
-            throw ClipFailure(
-                "\(request.output) needs \(ByteSize(bytes: needed)), and there are only \(ByteSize(bytes: free)) free.")
+            throw FileFailure(
+                "create", request.output,
+                text: "it needs \(ByteSize(bytes: needed)), and there are only \(ByteSize(bytes: free)) free")
         }
     }
 
@@ -190,7 +204,7 @@ package struct ClipExporter {
             milliseconds: milliseconds(plan.pictures.upperBound - plan.pictures.lowerBound),
             widenedStart: milliseconds(plan.wanted.lowerBound - plan.pictures.lowerBound),
             widenedEnd: milliseconds(plan.pictures.upperBound - plan.wanted.upperBound), copiedFrames: copied,
-            encodedFrames: encoded, files: sources.count, gaps: plan.gaps)
+            encodedFrames: encoded - plan.hidden, files: sources.count, gaps: plan.gaps)
     }
 }
 

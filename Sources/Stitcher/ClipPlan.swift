@@ -14,6 +14,8 @@ struct ClipPlan {
     }
 
     private(set) var parts: [Part] = []
+    /// Pictures at the beginning of the first part that are not shown.
+    private(set) var hidden = 0
     /// Packets of sound by source.
     private(set) var sounds: [Range<Int>] = []
     private(set) var places: [ClipTimeline.Place] = []
@@ -40,7 +42,9 @@ struct ClipPlan {
         let lastPlace = places[places.count - 1].picture
         let wantedStart = max(0, TimeBase.milliseconds.rescale(start - first.start, to: base))
         let wantedEnd = min(
-            lastPlace + last.pictureEnd, lastPlace + TimeBase.milliseconds.rescale(end - last.start, to: base))
+            lastPlace + last.pictureEnd,
+            // Whoever asks for a thousand years means the end.
+            lastPlace + TimeBase.milliseconds.rescale(min(end, last.end + 1000) - last.start, to: base))
         guard wantedStart < wantedEnd else { throw ClipFailure("There are no pictures of that time.") }
         wanted = wantedStart..<wantedEnd
         planPictures(sources, isExact: isExact)
@@ -85,19 +89,30 @@ struct ClipPlan {
             if !range.isEmpty { parts.append(.copied(source: index, samples: range)) }
         }
         if !encodedTail.isEmpty { parts.append(.encoded(source: lastIndex, samples: encodedTail)) }
+        separateKeyframes(head)
         measure(sources)
+    }
+
+    /// A picture that is coded alone is a keyframe, and what follows begins with one, too. Two in a row, of two encoders,
+    /// could not be told apart (ITU-T H.264, 7.4.1.2.4: idr_pic_id). So the picture before it is coded with it, and hidden.
+    private mutating func separateKeyframes(_ head: PictureCut) {
+        guard parts.count > 1, case .encoded(let source, let samples) = parts[0], samples.count == 1,
+            let before = head.picture(before: samples[0])
+        else { return }
+        parts[0] = .encoded(source: source, samples: [before] + samples)
+        hidden = 1
     }
 
     /// Finds what the parts show.
     private mutating func measure(_ sources: [ClipSource]) {
         var (low, high) = (Int64.max, Int64.min)
-        for part in parts {
+        for (number, part) in parts.enumerated() {
             let (source, samples) =
                 switch part {
                 case .copied(let source, let range): (source, Array(range))
                 case .encoded(let source, let samples): (source, samples)
                 }
-            for index in samples {
+            for index in samples.dropFirst(number == 0 ? hidden : 0) {
                 let pts = places[source].picture + sources[source].pictures[index].pts
                 low = min(low, pts)
                 high = max(high, pts + sources[source].frameDuration)

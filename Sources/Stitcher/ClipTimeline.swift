@@ -44,6 +44,7 @@ struct ClipTimeline {
             }
             let before = sources[index - 1]
             let missing = try Self.missingPictures(before, source)
+            try Self.checkDistance(before, source, missing)
             let picture = last.picture + before.pictureEnd + missing * source.frameDuration
             var sound = source.pictureBase.rescale(picture, to: source.soundBase)
             if missing > 0 {
@@ -56,9 +57,25 @@ struct ClipTimeline {
         }
     }
 
+    /// The last sample before a gap lasts until the next, and a table says that in 32 bits (ISO/IEC 14496-12, 8.6.1.2).
+    private static func checkDistance(
+        _ before: ClipSource, _ after: ClipSource, _ missing: Int64
+    ) throws(ClipFailure) {
+        let finest = max(after.pictureBase.denominator, after.soundBase.denominator)
+        // Less a minute, for the samples on both sides.
+        let longest = Int64(UInt32.max) / Int64(finest) - 60
+        guard missing > 0, pictures(after).rescale(missing, to: TimeBase(1, 1), rounding: .up) > longest else { return }
+        throw ClipFailure(
+            "More than \(longest / 3600) hours lie between \(before.name) and \(after.name); export them separately.")
+    }
+
+    /// Whole pictures of `source` as a clock.
+    private static func pictures(_ source: ClipSource) -> TimeBase {
+        TimeBase(Int32(clamping: source.frameDuration), source.pictureBase.denominator)
+    }
+
     private static func missingPictures(_ before: ClipSource, _ after: ClipSource) throws(ClipFailure) -> Int64 {
-        let pictures = TimeBase(
-            Int32(clamping: after.frameDuration), Int32(clamping: Int64(after.pictureBase.denominator)))
+        let pictures = pictures(after)
         if let one = before.position, let other = after.position, one.run == other.run {
             let end = one.programStart + before.pictureBase.rescale(before.pictureEnd, to: .nanoseconds)
             let missing = TimeBase.nanoseconds.rescale(other.programStart - end, to: pictures)

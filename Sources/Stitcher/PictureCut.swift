@@ -57,6 +57,11 @@ struct PictureCut {
         samples.indices.filter { times.contains(samples[$0].pts) }.sorted { samples[$0].pts < samples[$1].pts }
     }
 
+    /// The picture that is shown before the one at `index`; nil if that is the first.
+    func picture(before index: Int) -> Int? {
+        samples.indices.filter { samples[$0].pts < samples[index].pts }.max { samples[$0].pts < samples[$1].pts }
+    }
+
     /// The time of the picture that is on the screen at `time`; the first one's if that is later.
     func time(ofPictureAt time: Int64) -> Int64 {
         samples.map(\.pts).filter { $0 <= time }.max() ?? earliestFrom[0]

@@ -3,7 +3,7 @@
 import Glibc
 
 /// What libFuzzer calls with each input, compiled together with the sources of `Media` and `Segmenter` by `scripts/fuzz`.
-/// The input is a file as `relay recordings verify` and `repair` meet it; nothing in it may trap, hang or eat memory.
+/// The input is a file as `relay recordings verify`, `repair` and `export` meet it; nothing in it may trap, hang or eat memory.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzSegmentReader(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let directory = FuzzDirectory.path
@@ -12,6 +12,7 @@ public func fuzzSegmentReader(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CI
     guard descriptor >= 0, pwrite(descriptor, bytes, count, 0) == count else { abort() }
     close(descriptor)
     _ = try? SegmentReader.read(path)
+    _ = try? SegmentIndex.read(path)
     if let archive = try? RecordDirectory.existing(directory),
         let outcome = try? SegmentSalvage.run("fuzz.mp4", in: archive)
     {

@@ -24,6 +24,12 @@ import Testing
         return try SegmentReader.read(directory.path("file.mp4"))
     }
 
+    private func index(_ bytes: [UInt8]) throws -> SegmentIndex {
+        let directory = try TemporaryDirectory()
+        try Data(bytes).write(to: URL(fileURLWithPath: directory.path("file.mp4")))
+        return try SegmentIndex.read(directory.path("file.mp4"))
+    }
+
     /// Overwrites 32 bits at `offset` from the beginning of the first box of `type` behind `start`.
     private func patch(_ bytes: [UInt8], _ type: String, _ offset: Int, _ value: UInt32, from start: Int) throws
         -> [UInt8]
@@ -108,7 +114,27 @@ import Testing
                     [0, 1, 0x7F, 0x80, 0xFF, .random(in: 0 ... .max)][Int.random(in: 0..<6, using: &random)]
             }
             _ = try? read(bytes)
+            _ = try? index(bytes)
         }
+    }
+
+    @Test func `A track that begins years late is refused, for times are added to it`() throws {
+        var bytes = try Self.closed()
+        let movie = 32 + bytes[40..<48].reduce(0) { $0 << 8 | Int($1) }
+        // The movie's ticks are seconds, and the picture's only edit becomes an empty one.
+        bytes = try patch(bytes, "mvhd", 20, 1, from: movie)
+        bytes = try patch(bytes, "elst", 20, .max, from: movie)
+        for (seconds, text) in [(UInt32.max, "begins absurdly late"), (100_000_000, "its times are absurd")] {
+            let late = try patch(bytes, "elst", 16, seconds, from: movie)
+            let failure = #expect(throws: SegmentReadFailure.self) { try index(late) }
+            #expect(failure?.description.contains(text) == true, "\(seconds): \(String(describing: failure))")
+        }
+    }
+
+    @Test func `Of a file and its salvaged copy one counts`() {
+        let names = ["a.mp4", "a.repaired.mp4", "b.mp4", "b.repaired.mp4", "c.mp4", "d.repaired.mp4"]
+        let counted = SegmentSalvage.counted(names) { $0 == "b.mp4" }
+        #expect(counted == ["a.repaired.mp4", "b.mp4", "c.mp4", "d.repaired.mp4"])
     }
 
     @Test func `Times of the wall clock are read as they are written`() {

@@ -54,7 +54,9 @@ private func shown(_ plan: ClipPlan, _ sources: [ClipSource]) -> [Int64] {
             case .copied(let index, let range): (index, Array(range))
             case .encoded(let index, let samples): (index, samples)
             }
-        return samples.map { (plan.places[index].picture + sources[index].pictures[$0].pts) / 100 }
+        return samples.dropFirst(part == plan.parts.first ? plan.hidden : 0).map {
+            (plan.places[index].picture + sources[index].pictures[$0].pts) / 100
+        }
     }.sorted()
 }
 
@@ -116,6 +118,39 @@ struct ClipPlanTests {
         #expect(plan.gaps == [ClipGap(from: 1_002_000, to: 1_003_000)])
         #expect(plan.places == [.init(picture: 0, sound: 0), .init(picture: 9000, sound: 144_000)])
         #expect(plan.sounds[1].lowerBound == 0, "the hidden packet lies in the gap, and the next one needs it")
+    }
+
+    @Test("A head of one picture is coded with the one before it, hidden, so that no two coders' keyframes meet")
+    func headOfOnePicture() throws {
+        let files = [source("a"), source("b", startsAt: 60, soundFrom: 93)]
+        for (first, next) in [
+            (29, ClipPlan.Part.copied(source: 0, samples: 30..<60)), (59, .copied(source: 1, samples: 0..<60)),
+        ] {
+            let from = 1_000_000 + (Int64(first) * 100 + 2) / 3
+            let plan = try ClipPlan(files, from: from, to: 1_004_000, isExact: true)
+            let samples = files[0].pictures.indices.filter {
+                [first - 1, first].contains(Int(files[0].pictures[$0].pts) / 100)
+            }
+            #expect(plan.hidden == 1 && plan.parts[1] == next)
+            #expect(plan.parts[0] == .encoded(source: 0, samples: samples))
+            #expect(plan.pictures.lowerBound == Int64(first) * 100)
+            #expect(shown(plan, files) == Array(Int64(first)..<120))
+        }
+        // Nothing follows, or more than one picture is coded.
+        #expect(try ClipPlan([files[0]], from: 1_000_967, to: 1_001_000, isExact: true).hidden == 0)
+        #expect(try ClipPlan(files, from: 1_000_934, to: 1_004_000, isExact: true).hidden == 0)
+    }
+
+    @Test("A gap that no table can hold is refused with the names of both files")
+    func longGap() throws {
+        let hour: Int64 = 30 * 3600
+        let near = source("b", startsAt: 24 * hour)
+        #expect(try ClipPlan([source("a"), near], from: 1_000_000, to: 200_000_000, isExact: false).gaps.count == 2)
+        let far = source("b", startsAt: 25 * hour)
+        let error = #expect(throws: ClipFailure.self) {
+            try ClipPlan([source("a"), far], from: 1_000_000, to: 200_000_000, isExact: false)
+        }
+        #expect(error?.description == "More than 24 hours lie between a and b; export them separately.")
     }
 
     @Test("What lies outside of all files, or twice in them, is refused with the file's name")

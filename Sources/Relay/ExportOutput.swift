@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Where a clip may go. Not among the recordings: whatever lies there is taken for one, uploaded and kept; and not in
+/// the place of one.
+enum ExportOutput {
+    /// What speaks against making `output`, in one sentence, while recordings are in `directory`; nil if nothing does.
+    static func objection(to output: String, recordings directory: String, replaces: Bool) -> String? {
+        if !replaces, access(output, F_OK) == 0 {
+            return "\(output) exists; name another file, or replace it with --force."
+        }
+        let slash = output.lastIndex(of: "/")
+        let parent = slash.map { String(output[...$0]) } ?? "."
+        guard let parent = resolved(parent), let directory = resolved(directory),
+            parent == directory || parent.hasPrefix(directory == "/" ? "/" : directory + "/")
+        else { return nil }
+        return "\(output) would lie among the recordings and be taken for one; name a file in another directory."
+    }
+
+    /// Which of the files `paths` is the existing file `output` under another name; nil if none is.
+    static func original(of output: String, in paths: [String]) -> String? {
+        guard let own = identity(output) else { return nil }
+        return paths.first { identity($0).map { $0 == own } ?? false }
+    }
+
+    private static func identity(_ path: String) -> (dev_t, ino_t)? {
+        var info = stat()
+        return stat(path, &info) == 0 ? (info.st_dev, info.st_ino) : nil
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+}

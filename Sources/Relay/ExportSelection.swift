@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Catalogue
+internal import Segmenter
+internal import Stitcher
+
+/// Which recordings an export takes.
+struct ExportSelection {
+    /// The files that meet the range, of one channel, in the order of time.
+    let files: [(path: String, name: String)]
+    /// What was asked for, up to what is being written now.
+    let range: Range<Int64>
+    /// The file that is being written now, if the range reaches into it.
+    let beingWritten: String?
+
+    /// Selects of `segments`, which lie in `directory`, those of `channel`, or of the one channel that meets `range`.
+    init(
+        _ segments: [CatalogueSegment], in directory: String, channel: String?, range: Range<Int64>
+    ) throws(ClipFailure) {
+        guard !segments.isEmpty else { throw ClipFailure("There is no finished recording in \(directory).") }
+        let ofChannel = Self.counted(segments.filter { channel == nil || $0.channel == channel }, in: directory)
+        if let channel, ofChannel.isEmpty { throw ClipFailure("There are no recordings of the channel \(channel).") }
+        let found = ofChannel.filter { $0.start < range.upperBound && $0.end > range.lowerBound }
+        let channels = Set(found.map(\.channel)).sorted()
+        guard channels.count <= 1 else {
+            throw ClipFailure(
+                "Several channels were recorded then; choose with --channel: \(channels.joined(separator: ", ")).")
+        }
+        let end = found.map(\.end).max()
+        let open = (end ?? .min) < range.upperBound ? Self.open(in: directory, channel ?? channels.first, range) : nil
+        guard let end else { throw Self.nothing(ofChannel, open?.name) }
+        if let stream = found.first(where: { $0.name.hasSuffix(RecordFormat.ts.fileExtension) }) {
+            throw ClipFailure("\(stream.name) is MPEG-TS; export takes MP4 recordings.")
+        }
+        files = found.sorted { ($0.start, $0.programStart ?? 0, $0.name) < ($1.start, $1.programStart ?? 0, $1.name) }
+            .map { ("\(directory)/\($0.name)", $0.name) }
+        beingWritten = open?.name
+        // What is in that file is no gap.
+        self.range = range.lowerBound..<min(range.upperBound, max(open?.start ?? .max, end))
+    }
+
+    /// `segments` without those that others stand for: a damaged file and the copy that was salvaged of it are one
+    /// recording, as for `verify`.
+    private static func counted(_ segments: [CatalogueSegment], in directory: String) -> [CatalogueSegment] {
+        let counted = SegmentSalvage.counted(segments.map(\.name)) { name in
+            (try? SegmentReader.read("\(directory)/\(name)"))?.problems.isEmpty ?? false
+        }
+        return segments.filter { counted.contains($0.name) }
+    }
+
+    /// The file of `channel` that is being written and begins within `range` or before it; nil if there is none, or
+    /// nothing in it yet.
+    private static func open(
+        in directory: String, _ channel: String?, _ range: Range<Int64>
+    ) -> (name: String, start: Int64)? {
+        guard let directory = try? RecordDirectory.existing(directory), let files = try? directory.recordings() else {
+            return nil
+        }
+        for (name, kind) in files where kind == .open && directory.isInUse(name) {
+            guard let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
+                facts.start.milliseconds < range.upperBound, channel == nil || facts.channel == channel
+            else { continue }
+            return (name, facts.start.milliseconds)
+        }
+        return nil
+    }
+
+    private static func nothing(_ segments: [CatalogueSegment], _ open: String?) -> ClipFailure {
+        if let open { return ClipFailure("What was recorded then is being written now: \(open).") }
+        let first = UTCTime(milliseconds: segments.map(\.start).min() ?? 0).extended
+        let last = UTCTime(milliseconds: segments.map(\.end).max() ?? 0).extended
+        return ClipFailure("Nothing was recorded then; the recordings reach from \(first) to \(last).")
+    }
+}
+
+extension CatalogueSegment {
+    /// When the last picture ended: milliseconds since 1970-01-01T00:00:00Z.
+    fileprivate var end: Int64 { start + duration / 1_000_000 }
+}
