@@ -6,7 +6,7 @@ internal import Glibc
 struct StoredSegment: Sendable, Equatable {
     /// Relative to the recording's directory.
     var fileName: String
-    /// Counts up over the channel's files.
+    /// Counts up over the channel's files; 0 if the name does not say it.
     var sequence: Int
     /// Its size.
     var bytes: Int64
@@ -18,6 +18,9 @@ struct StoredSegment: Sendable, Equatable {
 
 extension RecordDirectory {
     /// The files of `channel`, the oldest first, finished or open. A file that goes while it is looked at is left out.
+    ///
+    /// Numbers tell the order, whatever the clock did. Where a name has none, its letters say nothing of the order
+    /// (`01-12-2026` comes before `30-11-2026`), so all are ordered by when they ended.
     func segments(of channel: String) throws(FileFailure) -> [StoredSegment] {
         let channel = SegmentName.safe(channel)
         var segments: [StoredSegment] = []
@@ -35,7 +38,10 @@ extension RecordDirectory {
                     ended: UTCTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000),
                     isFinished: !fileName.hasSuffix(SegmentName.openMark)))
         }
-        return segments.sorted { ($0.sequence, $0.fileName) < ($1.sequence, $1.fileName) }
+        if segments.allSatisfy({ $0.sequence > 0 }) {
+            return segments.sorted { ($0.sequence, $0.fileName) < ($1.sequence, $1.fileName) }
+        }
+        return segments.sorted { ($0.ended.milliseconds, $0.fileName) < ($1.ended.milliseconds, $1.fileName) }
     }
 
     /// Deletes a finished file, if it is one of ours by its content too; false if it is already gone, or another process

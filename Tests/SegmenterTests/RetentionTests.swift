@@ -136,6 +136,20 @@ private final class Upload: RetentionVeto, RecordingObserver {
         #expect(files.isEmpty)
     }
 
+    @Test func `Files without a number in their names are ordered by when they ended`() throws {
+        let directory = try TemporaryDirectory()
+        let template = try NameTemplate(parsing: "%d-%m-%Y_{channel}_{time}")
+        let names = ["30-11-2026_test_23-30-00.mp4", "01-12-2026_test_00-00-00.mp4", "01-12-2026_test_00-30-00.mp4"]
+        for (index, name) in names.enumerated() {
+            try Data().write(to: URL(fileURLWithPath: directory.path(name)))
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: Double(index - 3) * 1800)],
+                ofItemAtPath: directory.path(name))
+        }
+        let target = try RecordDirectory.prepare(directory.path, template: template)
+        #expect(try target.segments(of: "test").map(\.fileName) == names)
+    }
+
     @Test func `Files in directories of a day go too, and so do transport streams, if they are ours`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "%Y-%m-%d/{channel}_{sequence}")
