@@ -47,6 +47,9 @@ struct RetentionPolicy {
     private let leastFree: Int64
     private var clockOffset: Int64?
     private var distrustsClockUntil: Int64?
+    /// By how many milliseconds the clock was set forward, in all: so much older do files look that are from before.
+    private var setForward: Int64 = 0
+    private var distrustsAgeUntil: Int64?
     private var attempt: Attempt?
     private var vainAttempts = 0
 
@@ -89,8 +92,12 @@ struct RetentionPolicy {
         plan.heldFiles = old.count - candidates.count
 
         if let limit = rules.maximumAge {
-            let expired = candidates.filter { age($0, look) > limit }
-            candidates = candidates.filter { age($0, look) <= limit }[...]
+            let certain = limit + .milliseconds(setForward)
+            let expired = candidates.filter { age($0, look) > certain }
+            if candidates.contains(where: { age($0, look) > limit && age($0, look) <= certain }) {
+                plan.problem = "the wall clock was set forward: what looks older than \(DurationText(limit)) may not be"
+            }
+            candidates = candidates.filter { age($0, look) <= certain }[...]
             plan.deletions += expired.map { Deletion(segment: $0, rule: .age) }
         }
         var total = look.segments.reduce(0) { $0 + $1.bytes } - plan.deletions.reduce(0) { $0 + $1.segment.bytes }
@@ -158,13 +165,25 @@ struct RetentionPolicy {
     }
 
     /// A clock that was set makes young files look old. It is trusted again when all that was recorded before is old
-    /// enough in any case.
+    /// enough in any case: for the least age after that time, for the greatest age after that one. Until then what it
+    /// was set forward by is taken off, so that the limit still holds for what is older in any case.
     private mutating func distrustsClock(_ look: Look) -> Bool {
         let offset = look.wallClock.milliseconds - look.now / 1_000_000
+        if let until = distrustsAgeUntil, look.now >= until { (setForward, distrustsAgeUntil) = (0, nil) }
         if let clockOffset, abs(offset - clockOffset) > Self.clockTolerance {
-            distrustsClockUntil = look.now + max(0, rules.minimumAge.inNanoseconds)
+            distrustsClockUntil = Self.time(look.now, after: rules.minimumAge)
+            setForward = Self.sum(setForward, max(0, offset - clockOffset))
+            distrustsAgeUntil = Self.time(look.now, after: max(rules.maximumAge ?? .zero, rules.minimumAge))
         }
         clockOffset = offset
         return distrustsClockUntil.map { look.now < $0 } ?? false
+    }
+
+    private static func time(_ now: Int64, after duration: Duration) -> Int64 { sum(now, max(0, duration.inNanoseconds)) }
+
+    /// The sum of what is not negative; "for ever" is given as a very long time.
+    private static func sum(_ first: Int64, _ second: Int64) -> Int64 {
+        let (sum, overflow) = first.addingReportingOverflow(second)
+        return overflow ? .max : sum
     }
 }
