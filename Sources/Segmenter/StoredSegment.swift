@@ -44,9 +44,9 @@ extension RecordDirectory {
         return segments.sorted { ($0.ended.milliseconds, $0.fileName) < ($1.ended.milliseconds, $1.fileName) }
     }
 
-    /// Deletes a finished file, if it is one of ours by its content too; false if it is already gone, or another process
-    /// is still at it.
-    func delete(_ segment: StoredSegment) throws(FileFailure) -> Bool {
+    /// Deletes a finished file of `channel`, if it is one of ours by its content too; false if it is already gone, or
+    /// another process is still at it.
+    func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         let path = "\(path)/\(segment.fileName)"
         let file: FileDescriptor
         do {
@@ -57,6 +57,10 @@ extension RecordDirectory {
         }
         guard try file.isOurs(isStream: segment.fileName.hasSuffix(RecordFormat.ts.fileExtension)) else {
             throw FileFailure("delete", path, text: "it has the name of a recording, but is none of this program")
+        }
+        // A template without the channel, or an unlucky name, makes one channel's files look like another's.
+        if let owner = file.channel, SegmentName.safe(owner) != SegmentName.safe(channel) {
+            throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         }
         guard file.lock() else { return false }
         if unlink(path) == 0 { return true }
@@ -74,5 +78,11 @@ extension FileDescriptor {
             let size = try? head.u32(), let type = try? head.code()
         else { return false }
         return (size == 1 && type == "mdat") || (size == MovieBox.placeholderSize && type == "free")
+    }
+
+    /// Whose recording the file is, as its head says, which a closed file still has; nil if it does not say it there.
+    var channel: String? {
+        guard let layout = try? FragmentedFileReader(self).readHead()?.layout else { return nil }
+        return (try? MovieTagsReader.tags(layout.userData))?.channel
     }
 }
