@@ -122,6 +122,36 @@ import Testing
         #expect(again)
     }
 
+    @Test func `After giving up it is tried once more each ten minutes`() {
+        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0)
+        let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
+        var attempts: [Int64] = []
+        for second in Int64(0)..<1800 where policy.wantsRoom(space, now: second * 1_000_000_000) {
+            attempts.append(second)
+            policy.deleted(1_000_000_000, from: space, now: second * 1_000_000_000)
+        }
+        #expect(attempts == [0, 60, 120, 780, 1440])
+    }
+
+    @Test func `Space that is freed late is seen although it is written to meanwhile`() {
+        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0)
+        var free: Int64 = 50_000_000_000
+        var attempts = 0
+        // 300 MB are recorded each second; what is deleted is free half a minute later.
+        var due: Int64?
+        for second in Int64(0)..<400 {
+            let now = second * 1_000_000_000
+            free -= 300_000_000
+            if due == second { free += 1_000_000_000 }
+            let space = DiskSpace(free: free, capacity: 1_000_000_000_000)
+            guard policy.wantsRoom(space, now: now) else { continue }
+            attempts += 1
+            policy.deleted(1_000_000_000, from: space, now: now)
+            due = second + 30
+        }
+        #expect(attempts == 14)
+    }
+
     @Test func `Deleting that helps goes on until the goal is reached`() {
         var policy = RetentionPolicy(rules: .init(minimumFree: .bytes(10_000_000_000)), leastFree: 0)
         var left = files(50)
