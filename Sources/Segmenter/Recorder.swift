@@ -40,10 +40,10 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         let channel = SegmentName.safe(configuration.channel)
         packets = RecorderQueue(limit: configuration.queueLimitBytes)
         queue = DispatchQueue(label: "relay.recorder.\(channel)")
+        synchroniser = FileSynchroniser(name: channel)
         closer = SegmentCloser(
             directory: configuration.directory, channel: channel, status: box, observers: configuration.observers,
-            logger: logger)
-        synchroniser = FileSynchroniser(name: channel)
+            synchroniser: synchroniser, logger: logger)
         self.keyframes = keyframes
         self.clock = clock
         let environment = RecorderEngine.Environment(
