@@ -133,6 +133,43 @@ import Testing
     }
 }
 
+@Suite struct BacklogTests {
+    @Test func `Who suspends the recorder does not wait for its backlog`() throws {
+        let rate = FrameRate(25)
+        let isOpen = Mutex(false)
+        // The first date that is asked for holds the recorder's queue until all is asked of it.
+        let recording = try Recording(
+            description(rate: rate), length: .duration(.seconds(600)), directory: try TemporaryDirectory(),
+            wallClock: {
+                while !isOpen.withLock({ $0 }) { usleep(1000) }
+                return .now
+            })
+        let packets = syntheticProgram(rate: rate, frames: 1000, isKeyframe: { $0 % 25 == 0 })
+        recording.recorder.accept(packets)
+        recording.recorder.wake()
+        recording.recorder.suspend("a test")
+        isOpen.withLock { $0 = true }
+        recording.recorder.settle()
+        let status = recording.recorder.status
+        #expect(status.state == .suspended && (1...256).contains(status.framesWritten), "\(status.framesWritten)")
+        recording.recorder.resume()
+        recording.finish()
+        #expect(recording.recorder.status.gaps.first?.reason == "a test")
+    }
+
+    @Test func `A backlog is taken to its end`() throws {
+        let rate = FrameRate(25)
+        let recording = try Recording(
+            description(rate: rate), length: .duration(.seconds(600)), directory: try TemporaryDirectory())
+        recording.recorder.accept(syntheticProgram(rate: rate, frames: 1000, isKeyframe: { $0 % 25 == 0 }))
+        recording.recorder.wake()
+        recording.recorder.settle()
+        #expect(recording.recorder.status.queueBytes == 0)
+        recording.finish()
+        #expect(recording.recorder.status.framesWritten == 1000)
+    }
+}
+
 @Suite struct DatingTests {
     private func keyframe(_ second: Int64) -> EncodedPacket {
         videoPacket(second * 25, rate: FrameRate(25), isKeyframe: true)
