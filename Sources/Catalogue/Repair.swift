@@ -78,6 +78,9 @@ extension RecordingArchive {
             let rest = outcome.lostBytes > 0 ? "; \(outcome.lostBytes) bytes could not be read" : ""
             return Repair(
                 file: name, text: "\(outcome.frames) pictures saved as \(outcome.fileName)\(rest)", isRepaired: true)
+        } catch .file(let failure) {
+            // Of what is in the file nothing is known.
+            return Repair(file: name, text: "\(failure)", isRepaired: false)
         } catch {
             return Repair(file: name, text: "nothing could be saved: \(error)", isRepaired: name.hasSuffix(".broken"))
         }

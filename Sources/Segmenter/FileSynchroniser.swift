@@ -8,7 +8,8 @@ internal import Synchronization
 final class FileSynchroniser: Sendable {
     private struct State {
         var isBusy = false
-        var failure: FileFailure?
+        /// What went wrong, by the files' paths.
+        var failures: [String: FileFailure] = [:]
         /// The file whose directory's entry is durable.
         var known: String?
         var latency = LatencyHistogram()
@@ -17,9 +18,18 @@ final class FileSynchroniser: Sendable {
     private let queue: DispatchQueue
     private let clock = SystemClock()
     private let state = Mutex(State())
+    private let body: @Sendable (FileDescriptor) throws(FileFailure) -> Void
 
-    /// `name` tells queues apart.
-    init(name: String) { queue = DispatchQueue(label: "relay.recorder.\(name).sync", qos: .utility) }
+    /// `name` tells queues apart. Tests bring a `body` that fails.
+    init(
+        name: String,
+        body: @escaping @Sendable (FileDescriptor) throws(FileFailure) -> Void = { (file) throws(FileFailure) in
+            try file.synchronise()
+        }
+    ) {
+        queue = DispatchQueue(label: "relay.recorder.\(name).sync", qos: .utility)
+        self.body = body
+    }
 
     /// How long it takes.
     var latency: WriteLatencyStatus { state.withLock { $0.latency.status } }
@@ -39,7 +49,7 @@ final class FileSynchroniser: Sendable {
         let began = clock.now
         var failure: FileFailure?
         do throws(FileFailure) {
-            try file.synchronise()
+            try body(file)
             if state.withLock({ $0.known }) != file.path { FileDescriptor.synchroniseDirectory(of: file.path) }
         } catch {
             failure = error
@@ -47,20 +57,18 @@ final class FileSynchroniser: Sendable {
         let elapsed = clock.now - began
         state.withLock { state in
             state.isBusy = false
-            state.failure = failure ?? state.failure
+            if let failure { state.failures[file.path] = failure }
             state.known = file.path
             state.latency.record(elapsed)
         }
     }
 
-    /// What went wrong, once. The system tells it once, too: closing the file will not say it again.
-    func takeFailure() -> FileFailure? {
-        state.withLock { state in
-            defer { state.failure = nil }
-            return state.failure
-        }
-    }
+    /// What went wrong with the file `path` so far. Says nothing of others: the disk may have taken those.
+    func failure(of path: String) -> FileFailure? { state.withLock { $0.failures[path] } }
 
-    /// Waits until what was asked so far is done; for tests.
+    /// Like ``failure(of:)``, and forgets it. The system tells it once, too: closing the file will not say it again.
+    func takeFailure(of path: String) -> FileFailure? { state.withLock { $0.failures.removeValue(forKey: path) } }
+
+    /// Waits until what was asked so far is done, which may be long: not on the media's path.
     func settle() { queue.sync {} }
 }

@@ -51,6 +51,7 @@ public struct NameTemplate: Sendable, Hashable {
         self.init(parts: parts)
         try checkPath(text)
         try checkUniqueness(text)
+        try checkChannel(text)
     }
 
     private static func field(_ rest: inout Substring) throws(TextFailure) -> Part {
@@ -107,6 +108,21 @@ public struct NameTemplate: Sendable, Hashable {
         let isTimed = has(.time) || has(.hour) && has(.minute) && has(.second)
         guard hasSequence || parts.contains(.start) || isTimed else {
             throw TextFailure("The name \"\(text)\" is the same for many files; add {sequence}, {start} or {time}.")
+        }
+    }
+
+    /// `cam1000001` is a file of the channel `cam` as well as of `cam1`, if nothing but digits lies between.
+    private func checkChannel(_ text: String) throws(TextFailure) {
+        let parts = parts.filter { part in
+            if case .literal(let text) = part { return !text.allSatisfy { $0.isASCII && $0.isNumber } }
+            return true
+        }
+        for (first, second) in zip(parts, parts.dropFirst()) where first == .channel || second == .channel {
+            if case .literal = first { continue }
+            if case .literal = second { continue }
+            throw TextFailure(
+                "Put something that is no digit, such as _, between {channel} and its neighbour in the name \"\(text)\"."
+            )
         }
     }
 

@@ -132,7 +132,10 @@ public struct RecordDirectory: Sendable {
     }
 
     /// The names of all that is in the directory itself, also of what is hidden; sorted.
-    private func names() throws(FileFailure) -> [String] { try Self.read(path).map(\.name).sorted() }
+    private func names() throws(FileFailure) -> [String] { try Self.names(in: path).sorted() }
+
+    /// The names of all that is in the directory `path`, also of what is hidden.
+    static func names(in path: String) throws(FileFailure) -> [String] { try read(path).map(\.name) }
 
     /// What is in the directory `path`.
     private static func read(_ path: String) throws(FileFailure) -> [(name: String, isDirectory: Bool)] {

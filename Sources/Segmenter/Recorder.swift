@@ -27,9 +27,14 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let keyframes: any KeyframeRequester
     private let clock: any MonotonicClock
     private let isOver = Mutex(false)
+    /// Whether the last drain left packets for another one.
+    private let isBehind = Mutex(false)
     // Locked by `queue` alone, so nobody ever waits for it, whatever the disk does meanwhile: the lock only proves to
     // the compiler that the engine does not escape.
     private let engine: Mutex<RecorderEngine>
+
+    /// Packets that are taken at once. While a backlog lasts, whatever else is asked of the recorder is served between.
+    private static let turn = 256
 
     /// A recorder of a program of `description`, which asks `keyframes` for the pictures that its files begin with.
     public init(
@@ -40,10 +45,10 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         let channel = SegmentName.safe(configuration.channel)
         packets = RecorderQueue(limit: configuration.queueLimitBytes)
         queue = DispatchQueue(label: "relay.recorder.\(channel)")
+        synchroniser = FileSynchroniser(name: channel)
         closer = SegmentCloser(
             directory: configuration.directory, channel: channel, status: box, observers: configuration.observers,
-            logger: logger)
-        synchroniser = FileSynchroniser(name: channel)
+            synchroniser: synchroniser, logger: logger)
         self.keyframes = keyframes
         self.clock = clock
         let environment = RecorderEngine.Environment(
@@ -95,10 +100,22 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
 
     private func drain() {
         if isOver.withLock({ $0 }) { packets.removeAll() }
-        engine.withLock { engine in
-            while let item = packets.pop() { engine.process(item) }
+        let isEmpty = engine.withLock { engine in
+            let isEmpty = take(Self.turn, engine)
             if !isOver.withLock({ $0 }) { engine.publish() }
+            return isEmpty
         }
+        isBehind.withLock { $0 = !isEmpty }
+        if !isEmpty { queue.async { self.drain() } }
+    }
+
+    /// Takes at most `count` packets; whether there were no more.
+    private func take(_ count: Int, _ engine: RecorderEngine) -> Bool {
+        for _ in 0..<count {
+            guard let item = packets.pop() else { return true }
+            engine.process(item)
+        }
+        return false
     }
 
     public func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
@@ -151,7 +168,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     }
 
     /// Waits until all that was asked of the recorder's queue so far is done; for tests.
-    func settle() { queue.sync {} }
+    func settle() { repeat { queue.sync {} } while isBehind.withLock { $0 } }
 
     /// Waits until all files handed to the closer so far are closed; for tests.
     func settleCloser() { closer.settle() }

@@ -89,7 +89,8 @@ extension RecorderEngine {
     /// Lets the open file be made durable, if it is time for that.
     private func synchronise(_ file: SegmentFile) throws(FileFailure) {
         let synchroniser = environment.synchroniser
-        if let failure = synchroniser.takeFailure() { throw failure }
+        // Whoever closes the file must know it too, so it is not taken.
+        if let failure = synchroniser.failure(of: file.descriptor.path) { throw failure }
         guard let interval = configuration.sync.interval else { return }
         if environment.clock.now >= nextSync {
             nextSync = environment.clock.now + interval
@@ -101,7 +102,7 @@ extension RecorderEngine {
     func endFile(_ ending: SegmentEnding) {
         guard let file else { return }
         do throws(FileFailure) {
-            if let failure = environment.synchroniser.takeFailure() { throw failure }
+            if let failure = environment.synchroniser.failure(of: file.descriptor.path) { throw failure }
             try file.flush()
             release(file, ending)
         } catch {
@@ -134,8 +135,6 @@ extension RecorderEngine {
         do {
             try configuration.directory.probe(bytes: Self.probeBytes)
             logger.notice("recording is possible again; it goes on at the next keyframe")
-            // Of the disk as it was.
-            _ = environment.synchroniser.takeFailure()
             mode = .active
             environment.closer.retry()
             environment.keyframes.requestKeyframe(at: nil)

@@ -157,7 +157,7 @@ public final class Retention: RecordingObserver {
     private func delete(_ deletion: RetentionPolicy.Deletion) -> Bool {
         let segment = deletion.segment
         do throws(FileFailure) {
-            guard try directory.delete(segment) else { return false }
+            guard try directory.delete(segment, of: channel) else { return false }
         } catch {
             // A disk that lets nothing be deleted says so once, not once for each file.
             let kind = error.code == 0 ? error.description : error.text

@@ -38,7 +38,8 @@ struct RetentionPolicy {
     /// Deleting for free space that brought none yet.
     private struct Attempt {
         var since: Int64
-        var freeBefore: Int64
+        /// The lowest free space since then. What is written meanwhile hides what is freed late.
+        var lowest: Int64
         var bytes: Int64
     }
 
@@ -47,8 +48,12 @@ struct RetentionPolicy {
     private let leastFree: Int64
     private var clockOffset: Int64?
     private var distrustsClockUntil: Int64?
+    /// By how many milliseconds the clock was set forward, in all: so much older do files look that are from before.
+    private var setForward: Int64 = 0
+    private var distrustsAgeUntil: Int64?
     private var attempt: Attempt?
     private var vainAttempts = 0
+    private var retryAt = Int64.min
 
     /// So many files go at once: deleting keeps the disk busy.
     private static let mostAtOnce = 100
@@ -58,6 +63,8 @@ struct RetentionPolicy {
     private static let freeingTime: Int64 = 60_000_000_000
     /// Deleting so often without an effect ends deleting for free space: snapshots hold the space, or whoever else.
     private static let mostVainAttempts = 3
+    /// Snapshots expire, and other programs end: after so long it is tried once more.
+    private static let retryInterval: Int64 = 600_000_000_000
     /// A wall clock that moves by so many milliseconds was set.
     private static let clockTolerance: Int64 = 60_000
 
@@ -89,8 +96,12 @@ struct RetentionPolicy {
         plan.heldFiles = old.count - candidates.count
 
         if let limit = rules.maximumAge {
-            let expired = candidates.filter { age($0, look) > limit }
-            candidates = candidates.filter { age($0, look) <= limit }[...]
+            let certain = limit + .milliseconds(setForward)
+            let expired = candidates.filter { age($0, look) > certain }
+            if candidates.contains(where: { age($0, look) > limit && age($0, look) <= certain }) {
+                plan.problem = "the wall clock was set forward: what looks older than \(DurationText(limit)) may not be"
+            }
+            candidates = candidates.filter { age($0, look) <= certain }[...]
             plan.deletions += expired.map { Deletion(segment: $0, rule: .age) }
         }
         var total = look.segments.reduce(0) { $0 + $1.bytes } - plan.deletions.reduce(0) { $0 + $1.segment.bytes }
@@ -114,7 +125,7 @@ struct RetentionPolicy {
         let goal = goal(of: space)
         plan.wantsRoom = wantsRoom(space, now: now)
         guard vainAttempts < Self.mostVainAttempts else {
-            plan.problem = "deleting files does not free space: snapshots or other programs hold it; no more is deleted"
+            plan.problem = "deleting files frees no space: snapshots or other programs hold it; it is tried each 10 min"
             return
         }
         var freed = plan.deletions.reduce(0) { $0 + $1.segment.bytes }
@@ -138,18 +149,24 @@ struct RetentionPolicy {
 
     /// `bytes` were deleted, some of them for free space, when `space` was what there was.
     mutating func deleted(_ bytes: Int64, from space: DiskSpace, now: Int64) {
-        attempt = Attempt(since: now, freeBefore: space.free, bytes: bytes)
+        attempt = Attempt(since: now, lowest: space.free, bytes: bytes)
     }
 
     /// Whether what was deleted for free space has freed any.
     private mutating func judge(_ space: DiskSpace, _ now: Int64) {
         if space.free >= goal(of: space) { (attempt, vainAttempts) = (nil, 0) }
-        guard let last = attempt else { return }
-        if space.free - last.freeBefore >= last.bytes / 2 {
+        guard var last = attempt else {
+            if vainAttempts >= Self.mostVainAttempts, now >= retryAt { vainAttempts = Self.mostVainAttempts - 1 }
+            return
+        }
+        last.lowest = min(last.lowest, space.free)
+        attempt = last
+        if space.free - last.lowest >= last.bytes / 2 {
             (attempt, vainAttempts) = (nil, 0)
         } else if now - last.since >= Self.freeingTime {
             attempt = nil
             vainAttempts += 1
+            retryAt = now + Self.retryInterval
         }
     }
 
@@ -158,13 +175,27 @@ struct RetentionPolicy {
     }
 
     /// A clock that was set makes young files look old. It is trusted again when all that was recorded before is old
-    /// enough in any case.
+    /// enough in any case: for the least age after that time, for the greatest age after that one. Until then what it
+    /// was set forward by is taken off, so that the limit still holds for what is older in any case.
     private mutating func distrustsClock(_ look: Look) -> Bool {
         let offset = look.wallClock.milliseconds - look.now / 1_000_000
+        if let until = distrustsAgeUntil, look.now >= until { (setForward, distrustsAgeUntil) = (0, nil) }
         if let clockOffset, abs(offset - clockOffset) > Self.clockTolerance {
-            distrustsClockUntil = look.now + max(0, rules.minimumAge.inNanoseconds)
+            distrustsClockUntil = Self.time(look.now, after: rules.minimumAge)
+            setForward = Self.sum(setForward, max(0, offset - clockOffset))
+            distrustsAgeUntil = Self.time(look.now, after: max(rules.maximumAge ?? .zero, rules.minimumAge))
         }
         clockOffset = offset
         return distrustsClockUntil.map { look.now < $0 } ?? false
+    }
+
+    private static func time(_ now: Int64, after duration: Duration) -> Int64 {
+        sum(now, max(0, duration.inNanoseconds))
+    }
+
+    /// The sum of what is not negative; "for ever" is given as a very long time.
+    private static func sum(_ first: Int64, _ second: Int64) -> Int64 {
+        let (sum, overflow) = first.addingReportingOverflow(second)
+        return overflow ? .max : sum
     }
 }

@@ -38,20 +38,24 @@ final class SegmentCloser: Sendable {
     private let status: RecorderStatusBox
     private let logger: Logger
     private let observers: [any RecordingObserver]
+    private let synchroniser: FileSynchroniser?
     private let state = Mutex(Backlog())
     /// What the files that could not be closed were thought to hold, by their names while they are open.
     private let claims = Mutex<[String: SegmentClaim]>([:])
 
-    /// A closer of the files of `channel` in `directory`. Tests bring their own serial `queue`.
+    /// A closer of the files of `channel` in `directory`, which `synchroniser` made durable while they were open. Tests
+    /// bring their own serial `queue`.
     init(
         directory: RecordDirectory, channel: String, status: RecorderStatusBox,
-        observers: [any RecordingObserver] = [], logger: Logger, queue: DispatchQueue? = nil
+        observers: [any RecordingObserver] = [], synchroniser: FileSynchroniser? = nil, logger: Logger,
+        queue: DispatchQueue? = nil
     ) {
         self.queue = queue ?? DispatchQueue(label: "relay.recorder.\(channel).close")
         self.directory = directory
         self.channel = channel
         self.status = status
         self.observers = observers
+        self.synchroniser = synchroniser
         self.logger = logger
     }
 
@@ -76,6 +80,7 @@ final class SegmentCloser: Sendable {
             return isHurried
         }
         do throws(FileFailure) {
+            try checkDurability(of: file, isHurried: isHurried)
             switch try file.close(isDurable: !isHurried) {
             case .finished(let record):
                 finished(record.fileName, ["frames": "\(record.frames)", "bytes": "\(record.bytes)"])
@@ -91,6 +96,14 @@ final class SegmentCloser: Sendable {
             status.value.withLock { $0.lastError = error.description }
             logger.error("segment not closed, to be tried again: \(error)", metadata: ["segment": "\(file.name)"])
         }
+    }
+
+    /// Throws what the disk said of the file while it was open. The system tells it only once, to whoever asks first:
+    /// what the synchroniser was told, closing the file does not hear.
+    private func checkDurability(of file: SegmentFile, isHurried: Bool) throws(FileFailure) {
+        guard let synchroniser else { return }
+        if !isHurried { synchroniser.settle() }
+        if let failure = synchroniser.takeFailure(of: file.descriptor.path) { throw failure }
     }
 
     private func finished(_ fileName: String, _ metadata: Logger.Metadata) {

@@ -15,6 +15,9 @@ struct SegmentDating {
 
     /// More than this apart, in milliseconds, and the clocks no longer agree.
     private static let tolerance: Int64 = 2000
+    /// So many milliseconds before the last date, and the wall clock was set back. A program that no clock paces is
+    /// ahead of it by what is tolerated, and names are to stay in order then.
+    private static let setBack: Int64 = 60_000
 
     /// How long packets are under way before they come.
     private let encoderDelay: Duration
@@ -50,11 +53,14 @@ struct SegmentDating {
     }
 
     /// When the file whose first picture is `keyframe` began, reckoned `now` and after the picture waited `queued`
-    /// milliseconds; and, the first time, by how many milliseconds the dates had to be moved. Never before the last one.
+    /// milliseconds; and, the first time, by how many milliseconds the dates had to be moved. Before the last one only
+    /// if the wall clock was set back by much: one that was ahead by years would date all that follows with one time.
+    /// Which file came first its number says.
     mutating func date(_ keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
         let shift = shift(at: keyframe, now, queued)
         programStart = (programStart ?? 0) + shift
-        last = max(last, time(of: keyframe.ptsNanoseconds).milliseconds)
+        let time = time(of: keyframe.ptsNanoseconds).milliseconds
+        last = shift < 0 && last > time + Self.setBack ? time : max(last, time)
         let isNews = shift != 0 && !wasReported
         wasReported = wasReported || isNews
         return (UTCTime(milliseconds: last), isNews ? shift : nil)

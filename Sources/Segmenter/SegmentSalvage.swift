@@ -41,13 +41,16 @@ package enum SegmentSalvage {
         return counted
     }
 
+    /// Free bytes that a copy must leave: a recording that runs needs room more than a copy does.
+    private static let reserve: Int64 = 1 << 30
+
     /// Salvages the file `name` of `directory` into ``repairedName(_:)`` beside it. Reads and writes the whole file;
     /// `progress` is told the bytes done. Throws ``SegmentReadFailure``; then nothing is left behind.
     package static func run(
-        _ name: String, in directory: RecordDirectory, progress: (Int64) -> Void = { _ in }
+        _ name: String, in directory: RecordDirectory, probe: any FreeSpaceProbe = SystemFreeSpace(),
+        progress: (Int64) -> Void = { _ in }
     ) throws(SegmentReadFailure) -> Outcome {
         let target = "\(directory.path)/\(repairedName(name))"
-        let partial = target + ".part"
         do {
             let original = try FileDescriptor.open(readOnly: "\(directory.path)/\(name)")
             guard SegmentReader.isOurs(try original.read(at: 0, count: MovieBox.fileTypeSize)) else {
@@ -56,15 +59,19 @@ package enum SegmentSalvage {
             guard access(target, F_OK) != 0 else {
                 throw FileFailure("salvage", original.path, text: "\(target) exists already")
             }
-            let copy = try FileDescriptor.create(partial)
+            removeLeftovers(of: target)
+            try checkSpace(for: original, try probe.space(at: directory.path))
+            let unique = "\(getpid())-\(UInt32.random(in: 0 ... .max))"
+            let copy = try FileDescriptor.create("\(hiddenPrefix(target))\(unique).part")
             do {
+                guard copy.claim() else { throw FileFailure("create", copy.path, code: EEXIST) }
                 let (frames, lost) = try fill(copy, from: original, progress)
-                guard try FileDescriptor.rename(partial, to: target) else {
-                    throw FileFailure("rename", partial, code: EEXIST)
+                guard try FileDescriptor.rename(copy.path, to: target) else {
+                    throw FileFailure("rename", copy.path, code: EEXIST)
                 }
                 return Outcome(fileName: repairedName(name), frames: frames, lostBytes: lost)
             } catch {
-                unlink(partial)
+                unlink(copy.path)
                 throw error
             }
         } catch let failure as FileFailure {
@@ -73,6 +80,33 @@ package enum SegmentSalvage {
             throw failure
         } catch {
             throw .damaged("\(error)")
+        }
+    }
+
+    private static func checkSpace(for original: FileDescriptor, _ space: DiskSpace) throws(FileFailure) {
+        let size = try original.attributes().size
+        guard space.free - reserve < size else { return }
+        let (wanted, free) = (ByteSize(bytes: size + reserve), ByteSize(bytes: space.free))
+        throw FileFailure("salvage", original.path, text: "a copy needs \(wanted) of free space, and there is \(free)")
+    }
+
+    /// How the path of a copy begins that is not finished. It is hidden: nobody is to take it for what a crash left of
+    /// a recording.
+    private static func hiddenPrefix(_ target: String) -> String {
+        let slash = target.lastIndex(of: "/").map { target.index(after: $0) } ?? target.startIndex
+        return "\(target[..<slash]).\(target[slash...].prefix(200))."
+    }
+
+    /// Removes what interrupted attempts at `target` have left. A copy that is being made is locked.
+    private static func removeLeftovers(of target: String) {
+        let prefix = hiddenPrefix(target)
+        guard let slash = prefix.lastIndex(of: "/") else { return }
+        for name in (try? RecordDirectory.names(in: String(prefix[..<slash]))) ?? [] where name.hasSuffix(".part") {
+            let path = "\(prefix[...slash])\(name)"
+            guard path.hasPrefix(prefix), let file = try? FileDescriptor.open(existing: path), file.lock() else {
+                continue
+            }
+            unlink(path)
         }
     }
 

@@ -6,7 +6,7 @@ internal import Glibc
 struct StoredSegment: Sendable, Equatable {
     /// Relative to the recording's directory.
     var fileName: String
-    /// Counts up over the channel's files.
+    /// Counts up over the channel's files; 0 if the name does not say it.
     var sequence: Int
     /// Its size.
     var bytes: Int64
@@ -18,6 +18,9 @@ struct StoredSegment: Sendable, Equatable {
 
 extension RecordDirectory {
     /// The files of `channel`, the oldest first, finished or open. A file that goes while it is looked at is left out.
+    ///
+    /// Numbers tell the order, whatever the clock did. Where a name has none, its letters say nothing of the order
+    /// (`01-12-2026` comes before `30-11-2026`), so all are ordered by when they ended.
     func segments(of channel: String) throws(FileFailure) -> [StoredSegment] {
         let channel = SegmentName.safe(channel)
         var segments: [StoredSegment] = []
@@ -35,12 +38,15 @@ extension RecordDirectory {
                     ended: UTCTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000),
                     isFinished: !fileName.hasSuffix(SegmentName.openMark)))
         }
-        return segments.sorted { ($0.sequence, $0.fileName) < ($1.sequence, $1.fileName) }
+        if segments.allSatisfy({ $0.sequence > 0 }) {
+            return segments.sorted { ($0.sequence, $0.fileName) < ($1.sequence, $1.fileName) }
+        }
+        return segments.sorted { ($0.ended.milliseconds, $0.fileName) < ($1.ended.milliseconds, $1.fileName) }
     }
 
-    /// Deletes a finished file, if it is one of ours by its content too; false if it is already gone, or another process
-    /// is still at it.
-    func delete(_ segment: StoredSegment) throws(FileFailure) -> Bool {
+    /// Deletes a finished file of `channel`, if it is one of ours by its content too; false if it is already gone, or
+    /// another process is still at it.
+    func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         let path = "\(path)/\(segment.fileName)"
         let file: FileDescriptor
         do {
@@ -51,6 +57,10 @@ extension RecordDirectory {
         }
         guard try file.isOurs(isStream: segment.fileName.hasSuffix(RecordFormat.ts.fileExtension)) else {
             throw FileFailure("delete", path, text: "it has the name of a recording, but is none of this program")
+        }
+        // A template without the channel, or an unlucky name, makes one channel's files look like another's.
+        if let owner = file.channel, SegmentName.safe(owner) != SegmentName.safe(channel) {
+            throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         }
         guard file.lock() else { return false }
         if unlink(path) == 0 { return true }
@@ -68,5 +78,11 @@ extension FileDescriptor {
             let size = try? head.u32(), let type = try? head.code()
         else { return false }
         return (size == 1 && type == "mdat") || (size == MovieBox.placeholderSize && type == "free")
+    }
+
+    /// Whose recording the file is, as its head says, which a closed file still has; nil if it does not say it there.
+    var channel: String? {
+        guard let layout = try? FragmentedFileReader(self).readHead()?.layout else { return nil }
+        return (try? MovieTagsReader.tags(layout.userData))?.channel
     }
 }

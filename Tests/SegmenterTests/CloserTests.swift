@@ -3,6 +3,7 @@
 import Dispatch
 import Foundation
 import Media
+import Synchronization
 import Testing
 
 @testable import Segmenter
@@ -129,6 +130,56 @@ import Testing
         queue.sync {}
         #expect(closer.backlog == SegmentCloser.Backlog(waiting: 0, hurried: 4))
         #expect(directory.files.count == 12 && directory.files.allSatisfy { $0.hasSuffix(".mp4") })
+    }
+
+    @Test func `What the disk did not take of one file is said of that file alone, which is not announced`() throws {
+        let directory = try TemporaryDirectory()
+        let synchroniser = FileSynchroniser(name: "test") { (file) throws(FileFailure) in
+            if file.path.contains("_000001.") { throw FileFailure("synchronise", file.path, code: EIO) }
+        }
+        let status = RecorderStatusBox()
+        let closer = SegmentCloser(
+            directory: try .prepare(directory.path), channel: "test", status: status, synchroniser: synchroniser,
+            logger: quiet)
+        // Nobody here keeps a file that was handed over: it stays locked as long.
+        func close(_ number: Int) throws -> String {
+            let file = try file(number, in: directory)
+            synchroniser.synchronise(file.descriptor)
+            synchroniser.settle()
+            #expect((synchroniser.failure(of: file.descriptor.path) != nil) == (number == 1))
+            closer.close(file)
+            return file.name.open
+        }
+        let bad = try close(1)
+        closer.settle()
+        #expect(closer.backlog.isUnfinished && status.value.withLock { $0.segmentsFinished } == 0)
+        #expect(status.value.withLock { $0.lastError }?.contains("synchronise") == true)
+        #expect(directory.files == [bad] && synchroniser.failure(of: directory.path(bad)) == nil)
+        // The next one is well, and what is left of the other is completed by what completes a crash's file.
+        _ = try close(2)
+        closer.settle()
+        closer.settle()
+        #expect(status.value.withLock { $0.segmentsFinished } == 2)
+        #expect(directory.files.allSatisfy { $0.hasSuffix(".mp4") })
+    }
+
+    @Test func `A file is closed when what was asked of the disk before is done`() throws {
+        let directory = try TemporaryDirectory()
+        let file = try file(1, in: directory)
+        let gate = DispatchSemaphore(value: 0)
+        let synchroniser = FileSynchroniser(name: "test") { (file) throws(FileFailure) in
+            gate.wait()
+            throw FileFailure("synchronise", file.path, code: EIO)
+        }
+        let status = RecorderStatusBox()
+        let closer = SegmentCloser(
+            directory: try .prepare(directory.path), channel: "test", status: status, synchroniser: synchroniser,
+            logger: quiet)
+        synchroniser.synchronise(file.descriptor)
+        closer.close(file)
+        gate.signal()
+        closer.settle()
+        #expect(status.value.withLock { $0.segmentsFinished } == 0 && closer.backlog.isUnfinished)
     }
 
     @Test func `A close says how large the file is in the end; an empty file is no error`() throws {

@@ -133,6 +133,43 @@ import Testing
     }
 }
 
+@Suite struct BacklogTests {
+    @Test func `Who suspends the recorder does not wait for its backlog`() throws {
+        let rate = FrameRate(25)
+        let isOpen = Mutex(false)
+        // The first date that is asked for holds the recorder's queue until all is asked of it.
+        let recording = try Recording(
+            description(rate: rate), length: .duration(.seconds(600)), directory: try TemporaryDirectory(),
+            wallClock: {
+                while !isOpen.withLock({ $0 }) { usleep(1000) }
+                return .now
+            })
+        let packets = syntheticProgram(rate: rate, frames: 1000, isKeyframe: { $0 % 25 == 0 })
+        recording.recorder.accept(packets)
+        recording.recorder.wake()
+        recording.recorder.suspend("a test")
+        isOpen.withLock { $0 = true }
+        recording.recorder.settle()
+        let status = recording.recorder.status
+        #expect(status.state == .suspended && (1...256).contains(status.framesWritten), "\(status.framesWritten)")
+        recording.recorder.resume()
+        recording.finish()
+        #expect(recording.recorder.status.gaps.first?.reason == "a test")
+    }
+
+    @Test func `A backlog is taken to its end`() throws {
+        let rate = FrameRate(25)
+        let recording = try Recording(
+            description(rate: rate), length: .duration(.seconds(600)), directory: try TemporaryDirectory())
+        recording.recorder.accept(syntheticProgram(rate: rate, frames: 1000, isKeyframe: { $0 % 25 == 0 }))
+        recording.recorder.wake()
+        recording.recorder.settle()
+        #expect(recording.recorder.status.queueBytes == 0)
+        recording.finish()
+        #expect(recording.recorder.status.framesWritten == 1000)
+    }
+}
+
 @Suite struct DatingTests {
     private func keyframe(_ second: Int64) -> EncodedPacket {
         videoPacket(second * 25, rate: FrameRate(25), isKeyframe: true)
@@ -150,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func `When the clocks move apart, files are dated by the wall clock, never backwards, and it is said once`() {
+    @Test func `When the clocks move apart, files are dated by the wall clock, and it is said once`() {
         var dating = SegmentDating(programStart: nil)
         dating.begin(keyframe(0), now: UTCTime(milliseconds: 1_000_000))
         func date(_ second: Int64, _ now: Int64) -> (UTCTime, Int64?) {
@@ -161,6 +198,15 @@ import Testing
         #expect(date(60, 1_090_000) == (UTCTime(milliseconds: 1_090_000), 30_000))
         #expect(date(120, 1_150_500) == (UTCTime(milliseconds: 1_150_000), nil))
         // The clock is set back by an hour.
-        #expect(date(180, -2_390_000) == (UTCTime(milliseconds: 1_150_000), nil))
+        #expect(date(180, -2_390_000) == (UTCTime(milliseconds: -2_390_000), nil))
+        #expect(date(240, -2_330_000) == (UTCTime(milliseconds: -2_330_000), nil))
+    }
+
+    @Test func `A program that no clock paces is not dated backwards`() {
+        var dating = SegmentDating(programStart: UTCTime(milliseconds: 1_000_000))
+        let dates = (Int64(0)..<60).map { second in
+            dating.date(keyframe(second), now: UTCTime(milliseconds: 1_000_000 + second), queued: 0).start.milliseconds
+        }
+        #expect(dates == dates.sorted() && (dates.last ?? 0) < 1_003_000)
     }
 }

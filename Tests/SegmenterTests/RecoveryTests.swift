@@ -179,6 +179,55 @@ import Testing
     }
 }
 
+private struct NearlyFull: FreeSpaceProbe {
+    func space(at path: String) throws(FileFailure) -> DiskSpace { DiskSpace(free: 1 << 30, capacity: 1 << 40) }
+}
+
+@Suite struct SalvageTests {
+    private static let name = "x.mp4"
+
+    /// A directory with a damaged file `x.mp4`.
+    private func sample() throws -> (TemporaryDirectory, RecordDirectory) {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(
+            description(rate: FrameRate(25)), length: .duration(.seconds(60)), directory: directory)
+        recording.record(syntheticProgram(rate: FrameRate(25), frames: 100, isKeyframe: { $0 % 25 == 0 }))
+        let file = try #require(recording.finished.first)
+        try FileManager.default.moveItem(atPath: file, toPath: directory.path(Self.name))
+        return (directory, try .existing(directory.path))
+    }
+
+    @Test func `A copy that is not finished is hidden, and what an interrupted attempt left is removed`() throws {
+        let (directory, record) = try sample()
+        let leftover = ".x.repaired.mp4.1-1.part"
+        let others = [".y.repaired.mp4.1-1.part", ".x.repaired.mp4"]
+        for name in [leftover] + others { try Data().write(to: URL(fileURLWithPath: directory.path(name))) }
+        let living = ".x.repaired.mp4.1-2.part"
+        let holder = try FileDescriptor.create(directory.path(living))
+        #expect(holder.lock())
+        var seen: [String] = []
+        let outcome = try SegmentSalvage.run(Self.name, in: record) { _ in seen = directory.all }
+        #expect(outcome.fileName == "x.repaired.mp4" && outcome.frames == 100)
+        #expect(!seen.contains { $0.hasPrefix("x.") && $0 != Self.name } && !seen.contains(leftover), "\(seen)")
+        #expect(seen.contains { $0.hasPrefix(".x.repaired.mp4.\(getpid())-") && $0.hasSuffix(".part") }, "\(seen)")
+        let left = directory.all.filter { !$0.hasPrefix(".relay") }
+        #expect(left == ([living] + others + [Self.name, "x.repaired.mp4"]).sorted())
+        withExtendedLifetime(holder) {}
+    }
+
+    @Test func `Without room for the copy and a reserve nothing is begun`() throws {
+        let (directory, record) = try sample()
+        let before = directory.all
+        do {
+            _ = try SegmentSalvage.run(Self.name, in: record, probe: NearlyFull())
+            Issue.record("it was salvaged")
+        } catch {
+            #expect(error.description.contains("a copy needs 1.0 GB of free space"), "\(error)")
+        }
+        #expect(directory.all == before)
+    }
+}
+
 /// A small generator, so that what fails can be repeated.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64

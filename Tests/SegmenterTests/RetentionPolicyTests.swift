@@ -122,6 +122,36 @@ import Testing
         #expect(again)
     }
 
+    @Test func `After giving up it is tried once more each ten minutes`() {
+        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0)
+        let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
+        var attempts: [Int64] = []
+        for second in Int64(0)..<1800 where policy.wantsRoom(space, now: second * 1_000_000_000) {
+            attempts.append(second)
+            policy.deleted(1_000_000_000, from: space, now: second * 1_000_000_000)
+        }
+        #expect(attempts == [0, 60, 120, 780, 1440])
+    }
+
+    @Test func `Space that is freed late is seen although it is written to meanwhile`() {
+        var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0)
+        var free: Int64 = 50_000_000_000
+        var attempts = 0
+        // 300 MB are recorded each second; what is deleted is free half a minute later.
+        var due: Int64?
+        for second in Int64(0)..<400 {
+            let now = second * 1_000_000_000
+            free -= 300_000_000
+            if due == second { free += 1_000_000_000 }
+            let space = DiskSpace(free: free, capacity: 1_000_000_000_000)
+            guard policy.wantsRoom(space, now: now) else { continue }
+            attempts += 1
+            policy.deleted(1_000_000_000, from: space, now: now)
+            due = second + 30
+        }
+        #expect(attempts == 14)
+    }
+
     @Test func `Deleting that helps goes on until the goal is reached`() {
         var policy = RetentionPolicy(rules: .init(minimumFree: .bytes(10_000_000_000)), leastFree: 0)
         var left = files(50)
@@ -149,6 +179,41 @@ import Testing
         #expect(deletions(second: 60, ahead: 1000 * Self.hour) == 0)
         #expect(deletions(second: 3600, ahead: 1000 * Self.hour) == 0)
         #expect(deletions(second: 3661, ahead: 1000 * Self.hour) == 2)
+    }
+
+    @Test func `A wall clock that stays ahead deletes nothing that is younger than --keep`() {
+        var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(30 * 86_400)), leastFree: 0)
+        let month = 31 * 24 * Self.hour
+        func plan(hours: Int64, ahead: Int64) -> RetentionPolicy.Plan {
+            let wall = UTCTime(milliseconds: Self.now.milliseconds + hours * Self.hour + ahead)
+            return policy.plan(.init(segments: files(4), wallClock: wall, now: hours * 3_600_000_000_000)) { _ in true }
+        }
+        #expect(plan(hours: 0, ahead: 0).deletions.isEmpty)
+        #expect(plan(hours: 1, ahead: month).deletions.isEmpty)
+        let later = plan(hours: 3, ahead: month)
+        #expect(later.deletions.isEmpty && later.problem?.contains("set forward") == true)
+        #expect(plan(hours: 29 * 24, ahead: month).deletions.isEmpty)
+        // The oldest ended three hours before the first look: in any case it is older than 30 days now.
+        #expect(names(plan(hours: 30 * 24 - 2, ahead: month)) == ["file-1"])
+        #expect(names(plan(hours: 30 * 24 + 1, ahead: month)).count == 3)
+        #expect(names(plan(hours: 30 * 24 + 1, ahead: month)).count == 3)
+    }
+
+    @Test func `A clock set by a minute or two moves --keep by as much, and limits for ever do not overflow`() {
+        var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(2 * 3600), minimumAge: .zero), leastFree: 0)
+        func count(seconds: Int64, ahead: Int64) -> Int {
+            let wall = UTCTime(milliseconds: Self.now.milliseconds + (seconds + ahead) * 1000)
+            return policy.plan(.init(segments: files(4), wallClock: wall, now: seconds * 1_000_000_000)) { _ in true }
+                .deletions.count
+        }
+        #expect(count(seconds: 0, ahead: 0) == 1)
+        #expect(count(seconds: 0, ahead: 90) == 1)
+        var forever = RetentionPolicy(rules: .init(maximumAge: .seconds(Int64.max), minimumAge: .zero), leastFree: 0)
+        for (now, ahead) in [(Int64(0), Int64(0)), (1, 1 << 50)] {
+            let wall = UTCTime(milliseconds: Self.now.milliseconds + ahead)
+            let plan = forever.plan(.init(segments: files(4), wallClock: wall, now: now)) { _ in true }
+            #expect(plan.deletions.isEmpty)
+        }
     }
 
     @Test func `Free space is a part of the disk or a size`() throws {

@@ -108,6 +108,31 @@ private final class Upload: RetentionVeto, RecordingObserver {
         #expect(lines.all.filter { $0.contains("none of this program") }.count == 1, "\(lines.all)")
     }
 
+    @Test func `A recording of another channel stays, whatever its name says`() throws {
+        let stranger = try TemporaryDirectory()
+        let template = try NameTemplate(parsing: "{date}_{time}_{sequence}")
+        let target = try RecordDirectory.prepare(stranger.path, template: template)
+        for (channel, start) in [("test", Int64(0)), ("other", 10)] {
+            let configuration = RecorderConfiguration(
+                directory: target, channel: channel, length: .duration(.seconds(1)),
+                programStart: UTCTime(milliseconds: 1_795_269_790_000 + start * 1000))
+            let recorder = Recorder(
+                configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
+                logger: quiet)
+            Recording(directory: stranger, recorder: recorder)
+                .record(syntheticProgram(rate: Self.rate, frames: 50, isKeyframe: { $0 % 25 == 0 }))
+        }
+        #expect(stranger.files.count == 4)
+        for name in stranger.files { try age(stranger.path(name), hours: 2) }
+        let lines = LogLines()
+        let retention = Retention(
+            directory: target, channel: "test", rules: RetentionRules(maximumAge: .seconds(3600)), leastFree: 0,
+            logger: lines.logger)
+        retention.check()
+        #expect(stranger.files.map { String($0.suffix(10)) } == ["000003.mp4", "000004.mp4"])
+        #expect(lines.all.contains { $0.contains("of the channel \"other\"") }, "\(lines.all)")
+    }
+
     @Test func `Free space is looked at each second, and files go one after the other until there is enough`() throws {
         let retention = try make(.init(minimumFree: .percent(20)))
         retention.check()
@@ -134,6 +159,20 @@ private final class Upload: RetentionVeto, RecordingObserver {
         try FileManager.default.moveItem(atPath: away, toPath: temporary.path)
         retention.check()
         #expect(files.isEmpty)
+    }
+
+    @Test func `Files without a number in their names are ordered by when they ended`() throws {
+        let directory = try TemporaryDirectory()
+        let template = try NameTemplate(parsing: "%d-%m-%Y_{channel}_{time}")
+        let names = ["30-11-2026_test_23-30-00.mp4", "01-12-2026_test_00-00-00.mp4", "01-12-2026_test_00-30-00.mp4"]
+        for (index, name) in names.enumerated() {
+            try Data().write(to: URL(fileURLWithPath: directory.path(name)))
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: Double(index - 3) * 1800)],
+                ofItemAtPath: directory.path(name))
+        }
+        let target = try RecordDirectory.prepare(directory.path, template: template)
+        #expect(try target.segments(of: "test").map(\.fileName) == names)
     }
 
     @Test func `Files in directories of a day go too, and so do transport streams, if they are ours`() throws {
