@@ -38,8 +38,9 @@ final class RTMPConnection: @unchecked Sendable {
     let url: RTMPURL
     let report: Report
     var inbound: RTMPBackChannel
-    private var readSource: (any DispatchSourceRead)?
-    private var writeSource: (any DispatchSourceWrite)?
+    private var watcher: DescriptorWatcher?
+    /// The watch of the socket.
+    private var watch: UInt64?
     private var isWatching = false
     private var leftAt: Int64 = 0
     var notices = NoticeLimit()
@@ -93,12 +94,13 @@ extension RTMPConnection {
         socket.setNonBlocking()
         writer.add(self)
         lastProgress = SystemClock().now
-        let source = DispatchSource.makeReadSource(fileDescriptor: socket.descriptor, queue: writer.queue)
-        // The handler holds the connection until the source is cancelled, and the source holds the descriptor open.
-        source.setEventHandler { self.readable() }
-        source.setCancelHandler { [socket] in withExtendedLifetime(socket) {} }
-        readSource = source
-        source.activate()
+        // The handler holds the connection until the watch ends.
+        watcher = writer.watcher
+        watch = watcher?.add(socket.descriptor) { readiness in
+            self.writer.queue.async { self.ready(readiness) }
+        }
+        guard watch != nil else { return fail("\(url): the connection cannot be watched: out of descriptors") }
+        arm()
         take(inbound.unread(), isFirst: true)
         service()
     }
@@ -109,11 +111,11 @@ extension RTMPConnection {
         guard phase != .closed, let socket else { return }
         if outbound.isEmpty { lastProgress = now }
         switch writer.shared.withLock({ shared in pump(into: socket, &shared, now: now) }) {
-        case .wouldBlock: armWriteSource()
+        case .wouldBlock: awaitRoom()
         case .failed(let code): fail("sending to \(url): \(socket.reason(code))")
         case .closed: break
         case .bytes:
-            disarmWriteSource()
+            endAwaitingRoom()
             if phase == .draining { leave() }
         }
     }
@@ -170,38 +172,36 @@ extension RTMPConnection {
         phase = .closed
         writer.remove(self)
         if reset { socket?.resetOnClose() }
-        socket = nil
-        readSource?.cancel()
-        readSource = nil
-        if let source = writeSource {
-            if !isWriteArmed { source.resume() }  // a suspended source must not be released
-            source.cancel()
-            writeSource = nil
-        }
+        if let watch, let socket { watcher?.remove(watch, socket.descriptor) }
+        (watcher, watch, socket) = (nil, nil, nil)
         outbound = OutboundBuffer()
     }
 }
 
 extension RTMPConnection {
-    private func armWriteSource() {
+    private func awaitRoom() {
         watchForStall()
-        guard !isWriteArmed, let socket else { return }
+        guard !isWriteArmed else { return }
         isWriteArmed = true
-        if let writeSource {
-            writeSource.resume()
-            return
-        }
-        let source = DispatchSource.makeWriteSource(fileDescriptor: socket.descriptor, queue: writer.queue)
-        source.setEventHandler { self.service() }
-        source.setCancelHandler { [socket] in withExtendedLifetime(socket) {} }
-        writeSource = source
-        source.activate()
+        arm()
     }
 
-    private func disarmWriteSource() {
+    private func endAwaitingRoom() {
         guard isWriteArmed else { return }
         isWriteArmed = false
-        writeSource?.suspend()
+        arm()
+    }
+
+    private func arm() {
+        guard let watch, let socket else { return }
+        watcher?.arm(watch, socket.descriptor, for: isWriteArmed ? [.read, .write] : .read)
+    }
+
+    /// The socket is ready for something; the wish for it was good once.
+    private func ready(_ readiness: DescriptorWatcher.Readiness) {
+        if readiness.contains(.read) { readable() }
+        if readiness.contains(.write), isWriteArmed { service() }
+        arm()
     }
 
     /// `TCP_USER_TIMEOUT` does not see a peer whose kernel answers while its program sleeps.

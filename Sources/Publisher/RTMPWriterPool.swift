@@ -45,8 +45,17 @@ final class RTMPWriter: PacketServer {
     /// On air, in the order in which they came. Only the queue locks it.
     private let connections = Mutex<[RTMPConnection]>([])
     private let isWoken = Atomic(false)
+    private let sharedWatcher = Mutex<DescriptorWatcher?>(nil)
 
     init(index: Int) { queue = DispatchQueue(label: "relay.rtmp.writer.\(index)", qos: .userInitiated) }
+
+    /// Watches the connections' sockets; made for the first of them. nil if the kernel gives none.
+    var watcher: DescriptorWatcher? {
+        sharedWatcher.withLock { watcher in
+            watcher = watcher ?? DescriptorWatcher(name: "relay.rtmp.wait")
+            return watcher
+        }
+    }
 
     /// Serves a connection from now on. On the queue.
     func add(_ connection: RTMPConnection) { connections.withLock { $0.append(connection) } }
