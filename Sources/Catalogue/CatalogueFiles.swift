@@ -36,7 +36,7 @@ enum CatalogueFiles {
         do {
             try manager.createDirectory(
                 atPath: copy.path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-            for name in ["", "-wal"].map({ CatalogueStore.fileName + $0 }) {
+            for name in ["", "-wal", "-journal"].map({ CatalogueStore.fileName + $0 }) {
                 guard manager.fileExists(atPath: "\(directory.path)/\(name)") else { continue }
                 try manager.copyItem(atPath: "\(directory.path)/\(name)", toPath: "\(copy.path)/\(name)")
             }

@@ -32,9 +32,9 @@ final class CatalogueStore: Sendable {
         configuration.busyMode = .timeout(5)
         configuration.label = "relay.catalogue"
         configuration.prepareDatabase { database in
-            // Readers and a writer do not wait for each other. A file system that cannot keeps its own mode.
-            _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL")
-            try database.execute(sql: "PRAGMA synchronous = NORMAL")
+            // Not WAL: it maps a file into memory, and where a quota or a full disk refuses the page, the signal for that
+            // ends the process and the stream with it (seen on btrfs).
+            _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
         }
         do {
             database = try DatabaseQueue(path: path, configuration: configuration)
