@@ -110,7 +110,7 @@ public struct RecordingArchive {
     /// The database as it is on disk; nil if there is none.
     func ledger() throws(CatalogueFailure) -> Ledger? {
         guard exists(CatalogueStore.fileName) else { return nil }
-        // SQLite wants to write beside a database in this mode even to read it.
+        // SQLite must be able to undo what a crash left half done, and to write beside one of an earlier version (WAL).
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         guard access(directory.path, W_OK) == 0, access(path, W_OK) == 0 else {
             let copy = try CatalogueFiles.temporaryCopy(from: directory)

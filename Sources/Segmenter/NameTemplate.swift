@@ -104,8 +104,6 @@ public struct NameTemplate: Sendable, Hashable {
     }
 
     private func checkUniqueness(_ text: String) throws(TextFailure) {
-        func has(_ field: CalendarField) -> Bool { parts.contains(.calendar(field)) }
-        let isTimed = has(.time) || has(.hour) && has(.minute) && has(.second)
         guard hasSequence || parts.contains(.start) || isTimed else {
             throw TextFailure("The name \"\(text)\" is the same for many files; add {sequence}, {start} or {time}.")
         }
@@ -142,11 +140,14 @@ public struct NameTemplate: Sendable, Hashable {
     /// Whether each file's name has its number in it.
     var hasSequence: Bool { parts.contains(.sequence) }
 
+    private func has(_ field: CalendarField) -> Bool { parts.contains(.calendar(field)) }
+
+    /// Whether each file's name has the time of day in it, to the second.
+    private var isTimed: Bool { has(.time) || has(.hour) && has(.minute) && has(.second) }
+
     /// Whether no two files of a channel ever have one name, even in different directories: each has its date and time.
     public var isDated: Bool {
-        func has(_ field: CalendarField) -> Bool { parts.contains(.calendar(field)) }
-        let isTimed = has(.time) || has(.hour) && has(.minute) && has(.second)
-        return parts.contains(.start) || isTimed && (has(.date) || has(.year) && has(.month) && has(.day))
+        parts.contains(.start) || isTimed && (has(.date) || has(.year) && has(.month) && has(.day))
     }
 
     /// Whether each file's name has its channel in it.
