@@ -156,7 +156,7 @@ require_swift() {
 # Builds the release and sets `relay` to it.
 build_release() {
     say "building relay (release)"
-    # Through a pipe: on a terminal the compiler gets another flag, for colours, and everything would be built again.
+    # Through a pipe: on a terminal the compiler gets another flag, for colors, and everything would be built again.
     (cd "$root" && swift build -c release --product relay 2>&1 | cat) >&2
     relay="$(cd "$root" && swift build -c release --show-bin-path)/relay"
     [[ -x $relay ]] || die "the build made no $relay"

@@ -112,7 +112,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     /// Waits until all that was told so far is noted; for tests.
-    func settle() { queue.sync {} }
+    func waitUntilIdle() { queue.sync {} }
 }
 
 // MARK: On the queue

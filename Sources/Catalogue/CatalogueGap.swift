@@ -8,14 +8,14 @@ public struct CatalogueGap: Sendable, Codable, Equatable {
     public var channel: String
     /// Names the run of the recorder whose program times these are.
     public var run: String
-    /// When the first missing picture was on air: milliseconds since 1970-01-01T00:00:00Z.
+    /// When the first missing frame was on air: milliseconds since 1970-01-01T00:00:00Z.
     public var start: Int64
-    /// Program time of the first missing picture, in nanoseconds.
+    /// Program time of the first missing frame, in nanoseconds.
     public var from: Int64
-    /// Program time of the first picture behind the gap, in nanoseconds; nil if nothing was recorded in this run any
+    /// Program time of the first frame behind the gap, in nanoseconds; nil if nothing was recorded in this run any
     /// more, so that nobody can say how long the program went on.
     public var to: Int64?
-    /// Pictures that are missing; nil if nobody can say.
+    /// Frames that are missing; nil if nobody can say.
     public var frames: Int?
     /// Why.
     public var cause: String
@@ -50,7 +50,7 @@ public struct CatalogueGap: Sendable, Codable, Equatable {
             cause: gap.reason, isTold: true)
     }
 
-    /// `gaps`, with those that follow each other without a picture between them as one.
+    /// `gaps`, with those that follow each other without a frame between them as one.
     static func joined(_ gaps: [CatalogueGap]) -> [CatalogueGap] {
         var result: [CatalogueGap] = []
         for gap in gaps.sorted(by: { ($0.run, $0.from) < ($1.run, $1.from) }) {
@@ -66,10 +66,10 @@ public struct CatalogueGap: Sendable, Codable, Equatable {
         return result
     }
 
-    /// Whether both miss some of the same pictures, or begin at the same one.
+    /// Whether both miss some of the same frames, or begin at the same one.
     func overlaps(_ other: CatalogueGap) -> Bool {
         guard run == other.run else { return false }
-        // Times of one picture that were rounded in different ways are the same time.
+        // Times of one frame that were rounded in different ways are the same time.
         return abs(from - other.from) < 1_000_000 || from < (other.to ?? .max) && other.from < (to ?? .max)
     }
 }

@@ -26,8 +26,8 @@ enum CatalogueSchema {
             start INTEGER NOT NULL,        -- UTC, ms since 1970
             program_start INTEGER,         -- program time, ns
             program_end INTEGER,
-            whole_end INTEGER,             -- up to here no picture is missing
-            late_frames INTEGER NOT NULL,  -- pictures behind whole_end
+            whole_end INTEGER,             -- up to here no frame is missing
+            late_frames INTEGER NOT NULL,  -- frames behind whole_end
             frame_duration INTEGER NOT NULL,
             first_pts INTEGER,
             last_pts INTEGER,

@@ -13,28 +13,28 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
     public var sequence: Int?
     /// Names the run of the recorder whose program times these are; nil if the file does not say it.
     public var run: String?
-    /// When the first picture was on air: milliseconds since 1970-01-01T00:00:00Z.
+    /// When the first frame was on air: milliseconds since 1970-01-01T00:00:00Z.
     public var start: Int64
-    /// Program time of the first picture, in nanoseconds.
+    /// Program time of the first frame, in nanoseconds.
     public var programStart: Int64?
-    /// Program time at which the pictures end, in nanoseconds.
+    /// Program time at which the frames end, in nanoseconds.
     public var programEnd: Int64?
-    /// Program time up to which no picture is missing, in nanoseconds. A file that ended suddenly may hold a few
-    /// pictures behind it, which are shown after others that were lost.
+    /// Program time up to which no frame is missing, in nanoseconds. A file that ended suddenly may hold a few
+    /// frames behind it, which are shown after others that were lost.
     public var wholeEnd: Int64?
-    /// Pictures behind ``wholeEnd``.
+    /// Frames behind ``wholeEnd``.
     public var lateFrames: Int
-    /// How long one picture lasts, in nanoseconds.
+    /// How long one frame lasts, in nanoseconds.
     public var frameDuration: Int64
-    /// Program time of the picture that is shown first, in nanoseconds.
+    /// Program time of the frame that is shown first, in nanoseconds.
     public var firstPts: Int64?
-    /// Program time of the picture that is shown last, in nanoseconds.
+    /// Program time of the frame that is shown last, in nanoseconds.
     public var lastPts: Int64?
-    /// How long the pictures last, in nanoseconds.
+    /// How long the frames last, in nanoseconds.
     public var duration: Int64
-    /// Pictures.
+    /// Frames.
     public var frames: Int
-    /// Samples of sound of each channel that are heard.
+    /// Samples of audio of each channel that are heard.
     public var audioSamples: Int64
     /// The file's size.
     public var bytes: Int64
@@ -66,10 +66,10 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
         sequence = Self.sequence(of: name)
         start = facts.start.milliseconds
         duration = facts.duration
-        frames = facts.picture.samples
-        audioSamples = facts.sound?.shown ?? 0
+        frames = facts.video.samples
+        audioSamples = facts.audio?.shown ?? 0
         bytes = facts.bytes
-        lateFrames = facts.picture.lateSamples
+        lateFrames = facts.video.lateSamples
         frameDuration = max(1, facts.frameDuration)
         guard let position = facts.position else { return }
         run = position.run
@@ -77,8 +77,8 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
         programStart = position.programStart
         firstPts = position.programStart
         programEnd = position.programStart + facts.duration
-        wholeEnd = position.programStart + facts.picture.nanoseconds(facts.picture.whole)
-        lastPts = position.programStart + facts.picture.nanoseconds(facts.picture.lastSample)
+        wholeEnd = position.programStart + facts.video.nanoseconds(facts.video.whole)
+        lastPts = position.programStart + facts.video.nanoseconds(facts.video.lastSample)
     }
 
     /// What the recorder says of a file that cannot be read as an MP4.

@@ -17,7 +17,7 @@ struct Checksum {
     /// Begins with the file at `path`.
     init(_ path: String) throws(FileFailure) {
         file = try FileDescriptor.open(readOnly: path)
-        guard let hasher = SHA256() else { throw FileFailure("reckon the checksum of", path, code: ENOMEM) }
+        guard let hasher = SHA256() else { throw FileFailure("compute the checksum of", path, code: ENOMEM) }
         self.hasher = hasher
     }
 

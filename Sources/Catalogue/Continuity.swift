@@ -10,9 +10,9 @@ extension Verification {
         /// Nil for a transport stream, and for a file that retention deleted.
         var facts: SegmentFacts?
 
-        /// Where the sound begins and ends, in samples of the program. The picture's time was rounded down to a
+        /// Where the audio begins and ends, in samples of the program. The frame's time was rounded down to a
         /// nanosecond when it was written; so the sample can be either of two.
-        func sound(_ track: TrackFacts) -> [(begin: Int64, end: Int64)] {
+        func audio(_ track: TrackFacts) -> [(begin: Int64, end: Int64)] {
             let base = TimeBase(1, Int32(clamping: track.timescale))
             let start = row.programStart ?? 0
             let zeros = Set([start, start + 1].map { TimeBase.nanoseconds.rescale($0, to: base) })
@@ -20,7 +20,7 @@ extension Verification {
         }
     }
 
-    /// Follows the pictures and the sound of each run from file to file, and compares the holes with the ledger.
+    /// Follows the frames and the audio of each run from file to file, and compares the holes with the ledger.
     mutating func checkContinuity() {
         var placed = files.map { Placed(row: CatalogueSegment(name: $0.key, facts: $0.value), facts: $0.value) }
         placed += otherRows.map { Placed(row: $0, facts: nil) }
@@ -28,9 +28,9 @@ extension Verification {
         report.segments = present.count
         report.duration = present.reduce(0) { $0 + $1.duration }
         report.frames = present.reduce(0) { $0 + $1.frames }
-        let homeless = placed.count { $0.row.run == nil }
-        if homeless > 0 {
-            report.note(nil, "\(homeless) files are of a version that did not say which run they belong to")
+        let unplaced = placed.count { $0.row.run == nil }
+        if unplaced > 0 {
+            report.note(nil, "\(unplaced) files are of a version that did not say which run they belong to")
         }
         let runs = Dictionary(grouping: placed.filter { $0.row.run != nil }) { $0.row.run ?? "" }
         var holes: [CatalogueGap] = []
@@ -50,22 +50,22 @@ extension Verification {
         report.missing.sort { ($0.from, $0.channel) < ($1.from, $1.channel) }
     }
 
-    /// How many samples of sound are missing between two files. What does not belong to a hole of the picture is told
+    /// How many samples of audio are missing between two files. What does not belong to a hole of the video is told
     /// at once.
     private mutating func join(_ before: Placed, _ after: Placed) -> Int64? {
         let isHole = (after.row.programStart ?? 0) - (before.row.programEnd ?? 0) > before.row.frameDuration / 2
         if (before.row.programEnd ?? 0) - (after.row.programStart ?? 0) > before.row.frameDuration / 2 {
-            report.problem(after.row.name, "it repeats pictures of \(before.row.name)")
+            report.problem(after.row.name, "it repeats frames of \(before.row.name)")
             return nil
         }
-        guard let sound = before.facts?.sound, let next = after.facts?.sound, sound.timescale == next.timescale else {
+        guard let audio = before.facts?.audio, let next = after.facts?.audio, audio.timescale == next.timescale else {
             return nil
         }
-        let distances = before.sound(sound).flatMap { end in after.sound(next).map { $0.begin - end.end } }
+        let distances = before.audio(audio).flatMap { end in after.audio(next).map { $0.begin - end.end } }
         let distance = distances.min { abs($0) < abs($1) } ?? 0
         if isHole { return max(0, distance) }
         if distance < 0 {
-            report.problem(after.row.name, "it repeats \(-distance) samples of sound of the file before")
+            report.problem(after.row.name, "it repeats \(-distance) samples of audio of the file before")
         }
         if distance > 0 {
             let at = UTCTime(milliseconds: after.row.start).extended
@@ -106,7 +106,7 @@ extension Verification {
             }
             guard hasBefore, hasAfter else { continue }
             let isSame = matching.contains { hole in
-                // What the recorder reckons, it reckons without the pictures behind the first one that is missing.
+                // What the recorder computes, it computes without the frames behind the first one that is missing.
                 let late = Int64(rows.first { $0.wholeEnd == hole.from }?.lateFrames ?? 0) * first.frameDuration
                 return -tolerance...tolerance + late ~= gap.from - hole.from && abs((hole.to ?? .max) - to) <= tolerance
                     && hole.frames == gap.frames
@@ -114,7 +114,7 @@ extension Verification {
             if !isSame {
                 report.problem(
                     nil,
-                    "the catalogue tells of \(gap.frames ?? 0) missing pictures from "
+                    "the catalogue tells of \(gap.frames ?? 0) missing frames from "
                         + "\(UTCTime(milliseconds: gap.start).extended) on, and the files do not agree")
             }
         }

@@ -19,16 +19,16 @@ struct DeepCheck {
         for stream in [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self) {
             decoders[stream.index] = try Decoder(stream, threading: .slices, subject: subject)
         }
-        let picture = demuxer.bestVideo?.index
+        let videoIndex = demuxer.bestVideo?.index
         while let packet = try demuxer.readPacket() {
             guard let decoder = decoders[packet.streamIndex] else { continue }
             if packet.isCorrupt { errors += 1 }
-            decode(packet, decoder, isPicture: packet.streamIndex == picture)
+            decode(packet, decoder, isVideo: packet.streamIndex == videoIndex)
         }
-        for (index, decoder) in decoders { decode(nil, decoder, isPicture: index == picture) }
+        for (index, decoder) in decoders { decode(nil, decoder, isVideo: index == videoIndex) }
     }
 
-    private mutating func decode(_ packet: PacketBox?, _ decoder: Decoder, isPicture: Bool) {
+    private mutating func decode(_ packet: PacketBox?, _ decoder: Decoder, isVideo: Bool) {
         do throws(AVFailure) {
             try decoder.send(packet)
         } catch {
@@ -41,7 +41,7 @@ struct DeepCheck {
             do throws(AVFailure) {
                 guard case .frame(let frame) = try decoder.receive() else { return }
                 if frame.isDamaged { errors += 1 }
-                if isPicture { frames += 1 }
+                if isVideo { frames += 1 }
             } catch {
                 errors += 1
                 failures += 1
@@ -49,11 +49,11 @@ struct DeepCheck {
         }
     }
 
-    /// What is wrong, given that the tables speak of `expected` pictures.
+    /// What is wrong, given that the tables speak of `expected` frames.
     func problems(expected: Int) -> [String] {
         var problems: [String] = []
         if errors > 0 { problems.append("decoding it meets \(errors) errors") }
-        if frames != expected { problems.append("decoding it yields \(frames) pictures instead of \(expected)") }
+        if frames != expected { problems.append("decoding it yields \(frames) frames instead of \(expected)") }
         return problems
     }
 }

@@ -43,7 +43,7 @@ extension RecordingArchive {
         case .completed(let name, let frames, let dropped):
             let rest = dropped > 0 ? ", \(dropped) damaged bytes left out" : ""
             return Repair(
-                file: entry.fileName, text: "completed as \(name): \(frames) pictures\(rest)", isRepaired: true)
+                file: entry.fileName, text: "completed as \(name): \(frames) frames\(rest)", isRepaired: true)
         case .renamed(let name):
             return Repair(file: entry.fileName, text: "was complete, and is called \(name) now", isRepaired: true)
         case .setAside(let name, let reason):
@@ -77,7 +77,7 @@ extension RecordingArchive {
             }
             let rest = outcome.lostBytes > 0 ? "; \(outcome.lostBytes) bytes could not be read" : ""
             return Repair(
-                file: name, text: "\(outcome.frames) pictures saved as \(outcome.fileName)\(rest)", isRepaired: true)
+                file: name, text: "\(outcome.frames) frames saved as \(outcome.fileName)\(rest)", isRepaired: true)
         } catch .file(let failure) {
             // Of what is in the file nothing is known.
             return Repair(file: name, text: "\(failure)", isRepaired: false)

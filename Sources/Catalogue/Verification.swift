@@ -136,7 +136,7 @@ struct Verification {
             return report.problem(nil, "the catalogue cannot be read: \(error)")
         }
         for (name, row) in rows.sorted(by: { $0.key < $1.key }) where !archive.exists(name) {
-            report.problem(name, "the catalogue knows it, with \(row.frames) pictures, and it is gone")
+            report.problem(name, "the catalogue knows it, with \(row.frames) frames, and it is gone")
         }
         for (name, facts) in files.sorted(by: { $0.key < $1.key }) where !name.hasSuffix(SegmentName.openMark) {
             guard let row = rows[name] else {
@@ -146,7 +146,7 @@ struct Verification {
             if !row.isSameFile(as: CatalogueSegment(name: name, facts: facts)) {
                 report.problem(
                     name,
-                    "it holds \(facts.picture.samples) pictures in \(facts.bytes) bytes, "
+                    "it holds \(facts.video.samples) frames in \(facts.bytes) bytes, "
                         + "the catalogue says \(row.frames) in \(row.bytes), or tells its place differently")
             }
         }
@@ -209,7 +209,7 @@ struct Verification {
             archive.report("decoding", Int64(index), Int64(names.count))
             do {
                 let check = try DeepCheck(path(name), subject: name)
-                for problem in check.problems(expected: files[name]?.picture.samples ?? rows[name]?.frames ?? 0) {
+                for problem in check.problems(expected: files[name]?.video.samples ?? rows[name]?.frames ?? 0) {
                     report.problem(name, problem)
                 }
             } catch {

@@ -14,13 +14,13 @@ public struct VerificationReport: Sendable, Codable, Equatable {
     public struct Missing: Sendable, Codable, Equatable {
         /// The channel.
         public var channel: String
-        /// When the first missing picture was on air, such as `2026-11-21T14:03:10.123Z`.
+        /// When the first missing frame was on air, such as `2026-11-21T14:03:10.123Z`.
         public var from: String
-        /// When the next recorded picture was on air; nil if there is none in this run.
+        /// When the next recorded frame was on air; nil if there is none in this run.
         public var to: String?
-        /// Pictures; nil if nobody can say.
+        /// Frames; nil if nobody can say.
         public var frames: Int?
-        /// Samples of sound; nil if nobody can say.
+        /// Samples of audio; nil if nobody can say.
         public var audioSamples: Int64?
         /// Why.
         public var cause: String
@@ -30,7 +30,7 @@ public struct VerificationReport: Sendable, Codable, Equatable {
     public var segments = 0
     /// Their length, in nanoseconds of program.
     public var duration: Int64 = 0
-    /// Their pictures.
+    /// Their frames.
     public var frames = 0
     /// What is wrong.
     public var problems: [Problem] = []
@@ -79,9 +79,9 @@ public struct VerificationReport: Sendable, Codable, Equatable {
         var text = "missing: \(missing.channel), from \(missing.from)"
         if let to = missing.to { text += " to \(to)" }
         var parts: [String] = []
-        if let frames = missing.frames, frames > 0 { parts.append("\(frames) pictures") }
-        if let samples = missing.audioSamples, samples > 0 { parts.append("\(samples) samples of sound") }
-        if parts.isEmpty { parts.append(missing.to == nil ? "all until the next start" : "less than a picture") }
+        if let frames = missing.frames, frames > 0 { parts.append("\(frames) frames") }
+        if let samples = missing.audioSamples, samples > 0 { parts.append("\(samples) samples of audio") }
+        if parts.isEmpty { parts.append(missing.to == nil ? "all until the next start" : "less than a frame") }
         return text + ": \(parts.joined(separator: ", ")); \(missing.cause)"
     }
 
@@ -94,7 +94,7 @@ public struct VerificationReport: Sendable, Codable, Equatable {
         if frames > 0 { parts.append("\(frames) frame\(frames == 1 ? "" : "s") missing") }
         let open = missing.count { $0.frames == nil }
         if open > 0 { parts.append("\(open) sudden end\(open == 1 ? "" : "s")") }
-        if missing.contains(where: { $0.frames == 0 }) { parts.append("sound missing") }
+        if missing.contains(where: { $0.frames == 0 }) { parts.append("audio missing") }
         if !problems.isEmpty { parts.append("\(problems.count) thing\(problems.count == 1 ? "" : "s") wrong") }
         return "\(head), \(parts.joined(separator: ", "))"
     }

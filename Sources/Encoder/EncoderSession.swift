@@ -8,13 +8,13 @@ internal import Synchronization
 public struct EncoderStatus: Sendable, Codable {
     /// Frames that went in.
     public var framesIn: Int64 = 0
-    /// Coded pictures that came out.
+    /// Coded frames that came out.
     public var framesOut: Int64 = 0
     /// Coded bytes, both tracks.
     public var bytes: Int64 = 0
-    /// Coded bytes of sound among them.
+    /// Coded bytes of audio among them.
     public var audioBytes: Int64 = 0
-    /// IDR pictures that somebody asked for.
+    /// IDR frames that somebody asked for.
     public var forcedKeyframes = 0
     /// Time the encoder needed so far, in seconds of the program's thread.
     public var busySeconds: Double = 0
@@ -23,7 +23,7 @@ public struct EncoderStatus: Sendable, Codable {
     public init() {}
 }
 
-/// The one encoder session of a channel: x264 for the picture, AAC-LC for the sound.
+/// The one encoder session of a channel: x264 for the frame, AAC-LC for the audio.
 ///
 /// The program's thread feeds it, and its packets go straight to the sink. Keyframes may be requested and the status
 /// be read on any thread, without waiting for the encoder.
@@ -50,20 +50,20 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
         settings: EncoderSettings, video: VideoFormat, audio: AudioFormat, sink: any PacketSink,
         clock: any MonotonicClock = SystemClock()
     ) throws {
-        let picture = try X264Encoder(settings: settings, format: video)
-        let sound = try AACEncoder(format: audio, bitrate: settings.audioBitrate)
-        let headers = try picture.headers()
+        let videoEncoder = try X264Encoder(settings: settings, format: video)
+        let audioEncoder = try AACEncoder(format: audio, bitrate: settings.audioBitrate)
+        let headers = try videoEncoder.headers()
         let bitrate = if case .bitrate(let bits) = settings.rateControl { bits } else { 0 }
         description = StreamDescription(
             video: .init(
                 format: video, decoderConfiguration: headers.configuration, bitrate: bitrate,
-                reorderDepth: picture.reorderDepth, encoderSettings: headers.settings),
+                reorderDepth: videoEncoder.reorderDepth, encoderSettings: headers.settings),
             audio: .init(
-                format: audio, decoderConfiguration: sound.configuration, bitrate: sound.bitrate,
-                frameLength: sound.frameLength))
-        delayInFrames = picture.delay
+                format: audio, decoderConfiguration: audioEncoder.configuration, bitrate: audioEncoder.bitrate,
+                frameLength: audioEncoder.frameLength))
+        delayInFrames = videoEncoder.delay
         schedule = Mutex(KeyframeSchedule(frameRate: video.frameRate))
-        codecs = Mutex(Codecs(video: picture, audio: sound))
+        codecs = Mutex(Codecs(video: videoEncoder, audio: audioEncoder))
         self.sink = sink
         self.clock = clock
     }
@@ -85,9 +85,9 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
         if let packet { emit(packet) }
     }
 
-    public func encode(_ sound: AudioBuffer) throws {
+    public func encode(_ audio: AudioBuffer) throws {
         let started = clock.now
-        let packets = try codecs.withLock { try $0.audio.encode(sound) }
+        let packets = try codecs.withLock { try $0.audio.encode(audio) }
         let busy = Double(clock.now - started) / 1e9
         counters.withLock { $0.busySeconds += busy }
         for packet in packets { emit(packet) }

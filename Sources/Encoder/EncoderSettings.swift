@@ -27,13 +27,13 @@ public struct EncoderSettings: Sendable, Equatable {
 
     /// Speed against efficiency.
     public var preset: Preset = .veryfast
-    /// What the picture is like, or what matters.
+    /// What the frame is like, or what matters.
     public var tune: Tune?
     /// What a decoder must support.
     public var profile: Profile = .high
     /// Size of the stream.
     public var rateControl: RateControl = .bitrate(4_000_000)
-    /// Longest distance between two IDR pictures.
+    /// Longest distance between two IDR frames.
     public var gop: Duration = .seconds(2)
     /// Consecutive B-frames; nil leaves it to the tuning, which is 2 but for `zerolatency`.
     public var bFrames: Int?

@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// Decides which frames become IDR pictures on request. Pure.
+/// Decides which frames become IDR frames on request. Pure.
 ///
 /// A request for a program time belongs to a recording's cut and is always met. Requests without a time come from
 /// outputs; they are merged, and served at most once in `minimumInterval`, so that a flapping peer cannot flood
-/// the others with IDR pictures.
+/// the others with IDR frames.
 struct KeyframeSchedule {
-    /// Shortest program time between two IDR pictures forced without a given time.
+    /// Shortest program time between two IDR frames forced without a given time.
     let minimumInterval: Duration
     private let frameRate: FrameRate
     private var dueFrames: Set<Int64> = []
@@ -32,10 +32,10 @@ struct KeyframeSchedule {
         if dueFrames.count < 64 { dueFrames.insert(due) }
     }
 
-    /// Notes that an IDR picture came out, asked for or not: whoever waits for one has it.
+    /// Notes that an IDR frame came out, asked for or not: whoever waits for one has it.
     mutating func noteKeyframe() { isWanted = false }
 
-    /// Whether frame `index` must be an IDR picture because of a request. Frames come in order.
+    /// Whether frame `index` must be an IDR frame because of a request. Frames come in order.
     mutating func isKeyframeDue(at index: Int64) -> Bool {
         let scheduled = dueFrames.filter { $0 <= index }
         dueFrames.subtract(scheduled)

@@ -3,7 +3,7 @@
 internal import CX264
 public import Media
 
-/// Encodes a few pictures again so that they fit between those of a recording: with the same parameter sets, which a
+/// Encodes a few frames again so that they fit between those of a recording: with the same parameter sets, which a
 /// player reads once for all (`stitchable`; ITU-T H.264, 7.4.1.2.1). Used by one thread at a time.
 public final class PieceEncoder {
     private let encoder: X264Encoder
@@ -34,13 +34,13 @@ public final class PieceEncoder {
         return settings
     }
 
-    /// Encodes the next picture; the first becomes an IDR picture. Packets count pictures, from 0 on.
+    /// Encodes the next frame; the first becomes an IDR frame. Packets count frames, from 0 on.
     public func encode(_ frame: VideoFrame) throws(EncoderError) -> EncodedPacket? {
         defer { next += 1 }
         return try encoder.encode(frame, at: next, forceKeyframe: next == 0)
     }
 
-    /// Returns a picture that is still inside, or nil when there is none left.
+    /// Returns a frame that is still inside, or nil when there is none left.
     public func flush() throws(EncoderError) -> EncodedPacket? { try encoder.flush() }
 }
 

@@ -68,13 +68,13 @@ extension X264Encoder {
         }
     }
 
-    /// Video usability information (ITU-T H.264, Annex E): pixel aspect and colour as the source has them.
+    /// Video usability information (ITU-T H.264, Annex E): pixel aspect and color as the source has them.
     private static func setUsability(_ param: inout x264_param_t, format: VideoFormat) {
         param.vui.i_sar_width = format.sampleAspectRatio.horizontal
         param.vui.i_sar_height = format.sampleAspectRatio.vertical
-        param.vui.b_fullrange = format.colour.isFullRange ? 1 : 0
-        param.vui.i_colorprim = Int32(format.colour.primaries)
-        param.vui.i_transfer = Int32(format.colour.transfer)
-        param.vui.i_colmatrix = Int32(format.colour.matrix)
+        param.vui.b_fullrange = format.color.isFullRange ? 1 : 0
+        param.vui.i_colorprim = Int32(format.color.primaries)
+        param.vui.i_transfer = Int32(format.color.transfer)
+        param.vui.i_colmatrix = Int32(format.color.matrix)
     }
 }

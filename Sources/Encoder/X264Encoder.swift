@@ -5,16 +5,16 @@ internal import Media
 
 /// Owner of one x264 session. Used by one thread at a time; frees the session in `deinit`.
 ///
-/// Pictures go in by frame number, so x264's ticks are frames, and its decoding times are exact.
+/// Frames go in by frame number, so x264's ticks are frames, and its decoding times are exact.
 final class X264Encoder {
     private let handle: OpaquePointer
     // x264 keeps the address for the life of the session; allocated before it is opened, freed after it is closed.
     private let log: UnsafeMutablePointer<relay_x264_log>
     private let timeBase: TimeBase
 
-    /// Size, colour and rate of the pictures.
+    /// Size, color and rate of the frames.
     let format: VideoFormat
-    /// The first picture's pts minus its dts, in frames.
+    /// The first input's pts minus its dts, in frames.
     let reorderDepth: Int64
     /// Frames that the session holds before the first comes out.
     let delay: Int
@@ -53,21 +53,21 @@ final class X264Encoder {
 
     /// Encodes one frame, and returns the packet that came out, if any did.
     func encode(_ frame: VideoFrame, at index: Int64, forceKeyframe: Bool) throws(EncoderError) -> EncodedPacket? {
-        var picture = x264_picture_t()
-        x264_picture_init(&picture)
-        picture.i_pts = index
-        picture.i_type = forceKeyframe ? X264_TYPE_IDR : X264_TYPE_AUTO
-        picture.img.i_csp = X264_CSP_I420
-        picture.img.i_plane = 3
+        var input = x264_picture_t()
+        x264_picture_init(&input)
+        input.i_pts = index
+        input.i_type = forceKeyframe ? X264_TYPE_IDR : X264_TYPE_AUTO
+        input.img.i_csp = X264_CSP_I420
+        input.img.i_plane = 3
         let result: Result<EncodedPacket?, EncoderError> = frame.storage.withPlanes { planes in
             // x264 reads the planes during the call and copies what it keeps; its API is not const-correct.
-            picture.img.plane.0 = UnsafeMutablePointer(mutating: planes.y.bytes.assumingMemoryBound(to: UInt8.self))
-            picture.img.plane.1 = UnsafeMutablePointer(mutating: planes.u.bytes.assumingMemoryBound(to: UInt8.self))
-            picture.img.plane.2 = UnsafeMutablePointer(mutating: planes.v.bytes.assumingMemoryBound(to: UInt8.self))
-            picture.img.i_stride.0 = Int32(planes.y.stride)
-            picture.img.i_stride.1 = Int32(planes.u.stride)
-            picture.img.i_stride.2 = Int32(planes.v.stride)
-            return Result { () throws(EncoderError) in try run(&picture) }
+            input.img.plane.0 = UnsafeMutablePointer(mutating: planes.y.bytes.assumingMemoryBound(to: UInt8.self))
+            input.img.plane.1 = UnsafeMutablePointer(mutating: planes.u.bytes.assumingMemoryBound(to: UInt8.self))
+            input.img.plane.2 = UnsafeMutablePointer(mutating: planes.v.bytes.assumingMemoryBound(to: UInt8.self))
+            input.img.i_stride.0 = Int32(planes.y.stride)
+            input.img.i_stride.1 = Int32(planes.u.stride)
+            input.img.i_stride.2 = Int32(planes.v.stride)
+            return Result { () throws(EncoderError) in try run(&input) }
         }
         return try result.get()
     }
@@ -80,11 +80,11 @@ final class X264Encoder {
         return nil
     }
 
-    private func run(_ picture: UnsafeMutablePointer<x264_picture_t>?) throws(EncoderError) -> EncodedPacket? {
+    private func run(_ input: UnsafeMutablePointer<x264_picture_t>?) throws(EncoderError) -> EncodedPacket? {
         var output = x264_picture_t()
         var nals: UnsafeMutablePointer<x264_nal_t>?
         var count: Int32 = 0
-        let size = x264_encoder_encode(handle, &nals, &count, picture, &output)
+        let size = x264_encoder_encode(handle, &nals, &count, input, &output)
         guard size >= 0 else { throw EncoderError(operation: "encoding a frame", reason: Self.text(log)) }
         guard size > 0, let nals, let bytes = nals[0].p_payload else { return nil }
         let isDisposable = (0..<Int(count)).allSatisfy { !nals[$0].isSlice || nals[$0].i_ref_idc == 0 }

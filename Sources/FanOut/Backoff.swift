@@ -22,18 +22,18 @@ public struct Backoff: Sendable, Equatable {
     public var resetAfter: Duration
     /// How long an output must have been on air for a loss to be the network's doing, and not a server's that accepts a
     /// stream only to drop it.
-    public var settledAfter: Duration
+    public var stableAfter: Duration
 
     /// A schedule of these values.
     public init(
         base: Duration = .seconds(1), cap: Duration = .seconds(15), refusedInterval: Duration = .seconds(60),
-        resetAfter: Duration = .seconds(30), settledAfter: Duration = .seconds(3)
+        resetAfter: Duration = .seconds(30), stableAfter: Duration = .seconds(3)
     ) {
         self.base = base
         self.cap = cap
         self.refusedInterval = refusedInterval
         self.resetAfter = resetAfter
-        self.settledAfter = settledAfter
+        self.stableAfter = stableAfter
     }
 
     /// The wait after the `failures`-th consecutive failure (1 is the first). `jitter` in 0..<1 takes up to a fifth

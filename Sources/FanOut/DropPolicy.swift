@@ -6,19 +6,19 @@ public import Media
 public enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
     /// The output was not connected, and what it held became too old.
     case notConnected = "not_connected"
-    /// The queue passed the first threshold; nobody refers to the picture.
+    /// The queue passed the first threshold; nobody refers to the frame.
     case disposable
     /// The queue passed the second threshold; video waits for the next keyframe.
     case congestion
     /// The queue reached its bound and was emptied to its newest keyframe.
     case overflow
-    /// A picture that may refer to one that was dropped before.
+    /// A frame that may refer to one that was dropped before.
     case awaitingKeyframe = "awaiting_keyframe"
 }
 
 /// Decides what a live output's queue takes. Pure: it sees each packet and how full the queue is, and answers.
 ///
-/// After a refusal nothing passes that could refer to the refused picture, until the next keyframe.
+/// After a refusal nothing passes that could refer to the refused frame, until the next keyframe.
 public struct DropPolicy: Sendable {
     /// What to do with a packet.
     public enum Decision: Sendable, Equatable {
@@ -51,7 +51,7 @@ public struct DropPolicy: Sendable {
     public private(set) var mode: Mode
     /// Whether video is refused until the next keyframe.
     public private(set) var awaitsKeyframe = true
-    /// Whether sound is refused until then, too: a stream that joins the program begins with a picture.
+    /// Whether audio is refused until then, too: a stream that joins the program begins with a frame.
     private var beginsAtKeyframe = false
 
     /// A policy for an output that is not connected yet.

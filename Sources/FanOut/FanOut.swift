@@ -12,7 +12,7 @@ public final class FanOut: PacketSink {
     fileprivate struct State {
         var consumers: [any PacketConsumer] = []
         var interleaver = Interleaver()
-        /// Sound in front of the next picture.
+        /// Audio in front of the next frame.
         var waiting: [EncodedPacket] = []
     }
 
@@ -34,7 +34,7 @@ public final class FanOut: PacketSink {
     public func publish(_ packet: EncodedPacket) {
         let (packets, consumers) = state.withLock { state in
             state.waiting += state.interleaver.push(packet)
-            // Sound waits for the picture behind it, at most a frame, so that both are queued, and leave, together.
+            // Audio waits for the frame behind it, at most a frame, so that both are queued, and leave, together.
             return state.waiting.contains { $0.track == .video } ? state.takeWaiting() : ([], [])
         }
         deliver(packets, to: consumers)

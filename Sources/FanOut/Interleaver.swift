@@ -6,7 +6,7 @@ public import Media
 /// Puts the packets of both tracks into one order by decoding time, so that every output can rely on it.
 ///
 /// A packet is released when the other track has come as far, or has ended. Of two packets with the same time the
-/// picture goes first.
+/// frame goes first.
 public struct Interleaver {
     private var video = Deque<EncodedPacket>()
     private var audio = Deque<EncodedPacket>()
@@ -47,8 +47,8 @@ public struct Interleaver {
 
     private func nextTrack() -> TrackKind? {
         switch (video.first, audio.first) {
-        case (let picture?, let sound?):
-            picture.dtsNanoseconds <= sound.dtsNanoseconds ? .video : .audio
+        case (let frame?, let sample?):
+            frame.dtsNanoseconds <= sample.dtsNanoseconds ? .video : .audio
         case (.some, nil): hasAudioEnded ? .video : nil
         case (nil, .some): hasVideoEnded ? .audio : nil
         case (nil, nil): nil

@@ -36,7 +36,7 @@ public protocol OutputAttempt: AnyObject, Sendable {
     /// program is over: an attempt that waits for others' calls ends, one that is connecting goes on, and is told again
     /// when it is live.
     func drain(until deadline: Int64)
-    /// Ends at once, without the protocol's farewells. Nothing is reported afterwards.
+    /// Ends at once, without the protocol's teardown. Nothing is reported afterwards.
     func abandon()
     /// What went out so far.
     var progress: AttemptProgress { get }
@@ -46,7 +46,7 @@ public protocol OutputAttempt: AnyObject, Sendable {
 public struct AttemptProgress: Sendable, Equatable {
     /// Bytes handed to the network, headers included.
     public var bytes: UInt64 = 0
-    /// Pictures handed to the network completely.
+    /// Frames handed to the network completely.
     public var frames: UInt64 = 0
     /// More numbers of the protocol's own, such as `rtt_ms`, for display and metrics.
     public var details: [String: Double] = [:]

@@ -5,7 +5,7 @@ internal import Media
 /// The attempts of one output, each with the queue that it reads, and the state machine above them.
 ///
 /// One lane is fed. A candidate has a queue of its own, empty until it takes over; what was on air before then sends the
-/// rest of its own queue and says goodbye, so that no picture is sent twice and none is lost.
+/// rest of its own queue and says goodbye, so that no frame is sent twice and none is lost.
 struct OutputLanes {
     /// One attempt.
     struct Lane {
@@ -23,7 +23,7 @@ struct OutputLanes {
         let actions: [OutputStateMachine.Action]
     }
 
-    // What each picture needs comes first: with hundreds of outputs the time goes into fetching memory.
+    // What each frame needs comes first: with hundreds of outputs the time goes into fetching memory.
     /// The queue that is fed.
     var packets: PacketQueue
     /// Whether nothing is fed: the output is paused.
@@ -59,7 +59,7 @@ struct OutputLanes {
     /// Bytes sent over all attempts.
     var bytes: UInt64 { lanes.reduce(past.bytes) { $0 + $1.attempt.progress.bytes } }
 
-    /// Pictures sent over all attempts.
+    /// Frames sent over all attempts.
     var frames: UInt64 { lanes.reduce(past.frames) { $0 + $1.attempt.progress.frames } }
 
     /// The queue that is fed, with the drops of all queues before it.

@@ -63,7 +63,7 @@ public final class OutputSet: Sendable {
     }
 
     /// How long a removed output may take to send its rest.
-    private static let farewell = Duration.milliseconds(2600)
+    private static let teardown = Duration.milliseconds(2600)
 
     private let hub: FanOut
     private let stream: StreamDescription
@@ -112,7 +112,7 @@ public final class OutputSet: Sendable {
             return output
         }
         hub.remove(output)
-        output.finish(deadline: clock.now + Self.farewell.inNanoseconds) { [weak self] in
+        output.finish(deadline: clock.now + Self.teardown.inNanoseconds) { [weak self] in
             self?.state.withLock { state in state.leaving.removeAll { $0 === output } }
         }
     }

@@ -38,7 +38,7 @@ public enum OutputState: Sendable, Equatable {
 }
 
 /// Which of an output's addresses an attempt is made at.
-public enum OutputSite: String, Sendable, Codable {
+public enum OutputEndpoint: String, Sendable, Codable {
     /// The output's own.
     case primary
     /// The one for when the primary does not serve.

@@ -17,16 +17,16 @@ extension OutputStateMachine {
         return beginCandidate(besides: attempt, at: .redirected)
     }
 
-    mutating func lookAtPrimary() -> [Action] {
+    mutating func probePrimary() -> [Action] {
         guard let current, current.isAway else { return [] }
         return candidate == nil ? beginCandidate(besides: current.attempt, at: .primary) : arrangeLook(from: current)
     }
 
-    private mutating func beginCandidate(besides attempt: Int, at site: OutputSite) -> [Action] {
+    private mutating func beginCandidate(besides attempt: Int, at endpoint: OutputEndpoint) -> [Action] {
         guard let current, attempt == current.attempt, case .live = state, candidate == nil else { return [] }
         attempts += 1
-        candidate = Connection(attempt: attempts, site: site, isAway: site == .redirected && current.isAway)
-        return [.begin(attempt: attempts, at: site)]
+        candidate = Connection(attempt: attempts, endpoint: endpoint, isAway: endpoint == .redirected && current.isAway)
+        return [.begin(attempt: attempts, at: endpoint)]
     }
 
     mutating func candidateAccepted(at now: Int64) -> [Action] {
@@ -46,7 +46,7 @@ extension OutputStateMachine {
     }
 
     private mutating func take(_ next: Connection) {
-        if next.site == .primary { record.returnedToPrimary() }
+        if next.endpoint == .primary { record.returnedToPrimary() }
         (current, candidate, hasUnmetRedirection) = (next, nil, false)
         connections += 1
     }
@@ -56,7 +56,7 @@ extension OutputStateMachine {
         candidate = nil
         lastFailure = failure
         // One publisher at a time is many servers' rule: when the old connection ends, the new address is tried again.
-        if failed.site == .redirected, failure.kind == .rejected { hasUnmetRedirection = true }
+        if failed.endpoint == .redirected, failure.kind == .rejected { hasUnmetRedirection = true }
         return [.abandon(attempt: failed.attempt)] + (current.map { arrangeLook(from: $0) } ?? [])
     }
 

@@ -48,7 +48,7 @@ public struct OutputStateMachine: Sendable {
     /// What to do about it.
     public enum Action: Sendable, Equatable {
         /// Make an attempt, at this address, and start it.
-        case begin(attempt: Int, at: OutputSite)
+        case begin(attempt: Int, at: OutputEndpoint)
         /// Tell the queue that the output is on air.
         case goLive(attempt: Int)
         /// Tell the queue that the output is off air.
@@ -79,7 +79,7 @@ public struct OutputStateMachine: Sendable {
 
     struct Connection {
         let attempt: Int
-        let site: OutputSite
+        let endpoint: OutputEndpoint
         /// Whether the output has to find back to its primary from there: it is at the backup, or was sent on from it.
         var isAway: Bool
         var liveSince: Int64?
@@ -97,7 +97,7 @@ public struct OutputStateMachine: Sendable {
     var record: FailureRecord
     var current: Connection?
     var candidate: Connection?
-    private var nextSite = OutputSite.primary
+    private var nextSite = OutputEndpoint.primary
     /// Where the server asked the output to go was tried beside the old connection and not accepted, perhaps because of it.
     var hasUnmetRedirection = false
     var looks = 0
@@ -108,7 +108,7 @@ public struct OutputStateMachine: Sendable {
     public init(policy: RetryPolicy = RetryPolicy()) { record = FailureRecord(policy: policy) }
 
     /// Where the output is, or was last.
-    public var site: OutputSite { current?.site ?? nextSite }
+    public var endpoint: OutputEndpoint { current?.endpoint ?? nextSite }
 
     /// Takes in what happened and says what to do. `jitter` in 0..<1 spreads the wait that may follow.
     public mutating func handle(_ event: Event, jitter: Double = 0) -> [Action] {
@@ -118,7 +118,7 @@ public struct OutputStateMachine: Sendable {
         case .failed(let attempt, let failure, let at): failed(attempt, failure, at: at, jitter: jitter)
         case .retryDue(let attempt): retryDue(attempt)
         case .reconnectRequested(let attempt, let at): redirect(attempt, at: at)
-        case .primaryDue(let look): look == looks ? lookAtPrimary() : []
+        case .primaryDue(let look): look == looks ? probePrimary() : []
         case .handedOver(let attempt, let at): handedOver(attempt, at: at)
         case .retryNow: retryNow()
         case .pause: pause()
@@ -132,7 +132,7 @@ public struct OutputStateMachine: Sendable {
 
     mutating func nextAttempt() -> [Action] {
         attempts += 1
-        current = Connection(attempt: attempts, site: nextSite, isAway: nextSite == .backup)
+        current = Connection(attempt: attempts, endpoint: nextSite, isAway: nextSite == .backup)
         state = .connecting(attempt: attempts)
         return [.begin(attempt: attempts, at: nextSite)]
     }
@@ -163,7 +163,7 @@ public struct OutputStateMachine: Sendable {
         let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
         let verdict = record.note(
             failure, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
-        nextSite = hasUnmetRedirection ? .redirected : verdict.site
+        nextSite = hasUnmetRedirection ? .redirected : verdict.endpoint
         hasUnmetRedirection = false
         if let next = candidate { return promote(next, insteadOf: attempt) }
         guard !verdict.isLast else {
@@ -171,7 +171,7 @@ public struct OutputStateMachine: Sendable {
             return [.abandon(attempt: attempt), .hold]
         }
         state =
-            failure.kind == .refused && nextSite == connection.site
+            failure.kind == .refused && nextSite == connection.endpoint
             ? .refused(until: verdict.due, cause: failure) : .backingOff(until: verdict.due, cause: failure)
         return [.abandon(attempt: attempt), .hold, .wait(until: verdict.due, attempt: attempts + 1)]
     }
@@ -207,10 +207,10 @@ public struct OutputStateMachine: Sendable {
 
 extension OutputStateMachine {
     private mutating func retryNow() -> [Action] {
-        record.forgive()
+        record.reset()
         switch state {
         case .backingOff, .refused, .givenUp: return nextAttempt()
-        case .live: return candidate == nil ? lookAtPrimary() : []
+        case .live: return candidate == nil ? probePrimary() : []
         default: return []
         }
     }
@@ -232,7 +232,7 @@ extension OutputStateMachine {
 
     private mutating func resume() -> [Action] {
         guard state == .paused else { return [] }
-        record.forgive()
+        record.reset()
         nextSite = .primary
         return [.open] + nextAttempt()
     }

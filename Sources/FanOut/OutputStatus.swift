@@ -16,7 +16,7 @@ public struct OutputStatus: Sendable, Codable {
     public var liveSeconds: Double
     /// Bytes sent, over all connections.
     public var bytes: UInt64
-    /// Pictures sent, over all connections.
+    /// Frames sent, over all connections.
     public var frames: UInt64
     /// Times the output came back on air after the first.
     public var reconnects: Int
@@ -29,5 +29,5 @@ public struct OutputStatus: Sendable, Codable {
     /// Whether the output was ever on air.
     public var wasLive: Bool
     /// Which of the output's addresses `address` is.
-    public var site: OutputSite
+    public var endpoint: OutputEndpoint
 }

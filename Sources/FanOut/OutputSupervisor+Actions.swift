@@ -10,7 +10,7 @@ extension OutputSupervisor {
     /// How long an attempt that was replaced may take to send its rest.
     private static let retirement = Duration.seconds(2)
     /// How long an output that joins waits for a keyframe before it asks for one: an asked-for keyframe costs every other
-    /// output picture quality, and the usual GOP is 2 s.
+    /// output frame quality, and the usual GOP is 2 s.
     private static let joiningPatience = Duration.milliseconds(2500)
 
     func post(_ event: OutputStateMachine.Event) {
@@ -31,7 +31,7 @@ extension OutputSupervisor {
 
     private func perform(_ action: OutputStateMachine.Action) {
         switch action {
-        case .begin(let attempt, let site): begin(attempt, at: site)
+        case .begin(let attempt, let endpoint): begin(attempt, at: endpoint)
         case .goLive: goLive()
         case .hold: hold()
         case .close: close()
@@ -49,11 +49,11 @@ extension OutputSupervisor {
         }
     }
 
-    private func begin(_ number: Int, at site: OutputSite) {
+    private func begin(_ number: Int, at endpoint: OutputEndpoint) {
         let (target, packets, isCandidate) = state.withLock { lanes -> (any OutputTarget, PacketQueue, Bool) in
             let isCandidate = lanes.machine.candidate?.attempt == number
             let packets = isCandidate ? PacketQueue(limits: limits, isFromStart: false) : lanes.packets
-            return (self.target(at: site, lanes), packets, isCandidate)
+            return (self.target(at: endpoint, lanes), packets, isCandidate)
         }
         // The attempt holds the output until it is let go of, at its end: a weak reference would make every retain of the
         // output, on each packet's way, several times as slow.
@@ -147,13 +147,13 @@ extension OutputSupervisor {
     private func retire(_ lane: OutputLanes.Lane) {
         lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds)
         queue.asyncAfter(deadline: .now() + .nanoseconds(Int(Self.retirement.inNanoseconds))) { [weak self] in
-            self?.settle(lane.number)
+            self?.finishLane(lane.number)
         }
     }
 
     /// Forgets a retired attempt. Returns whether there was one.
     @discardableResult
-    private func settle(_ number: Int) -> Bool {
+    private func finishLane(_ number: Int) -> Bool {
         let lane = state.withLock { lanes -> OutputLanes.Lane? in
             lanes.retired.contains { $0.number == number } ? lanes.remove(number) : nil
         }
@@ -190,11 +190,11 @@ extension OutputSupervisor {
         case .failed(let failure):
             let now = clock.now
             queue.async {
-                if !self.settle(number) { self.handle(.failed(attempt: number, failure, at: now)) }
+                if !self.finishLane(number) { self.handle(.failed(attempt: number, failure, at: now)) }
             }
         case .drained:
             queue.async {
-                if !self.settle(number) { self.handle(.drained(attempt: number)) }
+                if !self.finishLane(number) { self.handle(.drained(attempt: number)) }
             }
         }
     }

@@ -11,7 +11,7 @@ internal import Synchronization
 /// may come from any thread.
 public final class OutputSupervisor: PacketConsumer {
     let state: Mutex<OutputLanes>
-    /// When a picture was last dropped, on air (monotonic nanoseconds); 0 when that is over. The publishing thread's own.
+    /// When a frame was last dropped, on air (monotonic nanoseconds); 0 when that is over. The publishing thread's own.
     private let lastDrop = Atomic<Int64>(0)
     /// Without a drop for this long, dropping is over.
     private static let recovery = Duration.seconds(10)
@@ -92,7 +92,7 @@ public final class OutputSupervisor: PacketConsumer {
         guard refusal == .disposable || refusal == .congestion else { return }
         if lastDrop.exchange(clock.now, ordering: .relaxed) == 0 {
             logger.warning(
-                "the target takes less than the program makes: pictures are dropped",
+                "the target takes less than the program makes: frames are dropped",
                 metadata: ["cause": "\(refusal.rawValue)", "queue_ms": "\(fedQueue.status.milliseconds)"])
         }
     }
@@ -102,7 +102,7 @@ public final class OutputSupervisor: PacketConsumer {
         let last = lastDrop.load(ordering: .relaxed)
         guard clock.now - last > Self.recovery.inNanoseconds else { return }
         lastDrop.store(0, ordering: .relaxed)
-        logger.notice("no picture was dropped for 10 s", metadata: ["dropped": "\(fedQueue.status.droppedFrames)"])
+        logger.notice("no frame was dropped for 10 s", metadata: ["dropped": "\(fedQueue.status.droppedFrames)"])
     }
 
     private var fedQueue: PacketQueue { state.withLock { $0.packets } }
@@ -127,16 +127,16 @@ public final class OutputSupervisor: PacketConsumer {
 
     /// What an operator sees of the output now.
     public var status: OutputStatus {
-        // A copy, because the publishing thread needs the lock, and attempts take their time to reckon.
+        // A copy, because the publishing thread needs the lock, and attempts take their time to compute.
         let lanes = state.withLock { $0 }
         let machine = lanes.machine
-        let target = lanes.current?.target ?? target(at: machine.site, lanes)
+        let target = lanes.current?.target ?? target(at: machine.endpoint, lanes)
         var status = OutputStatus(
             name: name, kind: target.kind, address: target.displayAddress, state: machine.state.label, detail: nil,
             liveSeconds: 0, bytes: lanes.bytes, frames: lanes.frames, reconnects: max(0, machine.connections - 1),
             attempts: machine.attempts, queue: lanes.queueStatus,
             details: lanes.current?.attempt.progress.details ?? [:], wasLive: machine.connections > 0,
-            site: machine.site)
+            endpoint: machine.endpoint)
         switch machine.state {
         case .connecting:
             status.detail = [lanes.current?.step, machine.lastFailure?.description].compactMap(\.self).first
@@ -148,9 +148,9 @@ public final class OutputSupervisor: PacketConsumer {
         return status
     }
 
-    /// The target of attempts at `site`.
-    func target(at site: OutputSite, _ lanes: OutputLanes) -> any OutputTarget {
-        switch site {
+    /// The target of attempts at `endpoint`.
+    func target(at endpoint: OutputEndpoint, _ lanes: OutputLanes) -> any OutputTarget {
+        switch endpoint {
         case .primary: primary
         case .backup: backup ?? primary
         case .redirected: lanes.redirection ?? primary

@@ -6,7 +6,7 @@ public import Media
 public protocol PacketConsumer: AnyObject, Sendable {
     /// Queues packets. Those of both tracks come in decoding order.
     func accept(_ packets: [EncodedPacket])
-    /// Whoever serves what was queued; nil if there is nothing to be done. Asked after each picture and at the end.
+    /// Whoever serves what was queued; nil if there is nothing to be done. Asked after each frame and at the end.
     var server: (any PacketServer)? { get }
     /// No packet follows: end cleanly by `deadline` (monotonic nanoseconds), then call `completion` once.
     func finish(deadline: Int64, completion: @escaping @Sendable () -> Void)
@@ -14,7 +14,7 @@ public protocol PacketConsumer: AnyObject, Sendable {
     func stop()
 }
 
-/// Serves the queues of one or more outputs. Woken after each picture, when all outputs have it, and at the end; each
+/// Serves the queues of one or more outputs. Woken after each frame, when all outputs have it, and at the end; each
 /// server once, however many outputs it serves. Waking does not block.
 public protocol PacketServer: AnyObject, Sendable {
     /// Something is queued.

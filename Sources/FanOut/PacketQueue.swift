@@ -14,7 +14,7 @@ public struct QueueStatus: Sendable, Codable, Equatable {
     public var milliseconds: Int64 = 0
     /// Packets that did not reach the output, by cause.
     public var drops: [DropCause: Int] = [:]
-    /// Pictures among them.
+    /// Frames among them.
     public var droppedFrames = 0
 
     mutating func addDrops(of other: QueueStatus) {
@@ -179,7 +179,7 @@ extension PacketQueue.State {
     /// none, or if the packet about to be queued is itself one.
     fileprivate mutating func flush(incoming: EncodedPacket?, cause: DropCause) {
         let isIncomingKeyframe = incoming.map { $0.track == .video && $0.isKeyframe } ?? false
-        // At a loss of connection a keyframe whose followers were refused is worth nothing: a stale picture, then a hole.
+        // At a loss of connection a keyframe whose followers were refused is worth nothing: a stale frame, then a hole.
         let isUseless = incoming == nil && policy.awaitsKeyframe
         let newest = isUseless ? nil : packets.lastIndex { $0.track == .video && $0.isKeyframe }
         let keepsFrom: Int

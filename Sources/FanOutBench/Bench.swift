@@ -37,8 +37,8 @@ final class Bench {
         for output in others + healthy { output.start() }
         let hub = hub
         feed.start(clip) { beat, lap in
-            for packet in beat.sound { hub.publish(packet.delayed(by: lap)) }
-            hub.publish(beat.picture.delayed(by: lap))
+            for packet in beat.audio { hub.publish(packet.delayed(by: lap)) }
+            hub.publish(beat.video.delayed(by: lap))
         }
     }
 
@@ -57,10 +57,10 @@ final class Bench {
     var statuses: [OutputStatus] { healthy.map(\.status) }
     /// Bytes that they have sent.
     var bytes: UInt64 { healthy.reduce(0) { $0 + $1.status.bytes } }
-    /// Pictures published.
+    /// Frames published.
     var published: Int { feed.published.count }
 
-    /// Looks for `seconds` at up to 16 outputs, the first and the last among them, and compares when pictures were
+    /// Looks for `seconds` at up to 16 outputs, the first and the last among them, and compares when frames were
     /// published with when they were sent. Looking costs CPU time, so it is not done while that is counted.
     func sampleDelay(seconds: Int) -> Measurement.Delay? {
         guard !healthy.isEmpty else { return nil }

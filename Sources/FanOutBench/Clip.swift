@@ -5,15 +5,15 @@ internal import Media
 
 /// The coded packets of a file, in memory.
 struct Clip {
-    /// One picture, and in front of it the sound up to the next one: what a program publishes at one tick.
+    /// One frame, and in front of it the audio up to the next one: what a program publishes at one tick.
     struct Beat {
-        var sound: [EncodedPacket]
-        let picture: EncodedPacket
+        var audio: [EncodedPacket]
+        let video: EncodedPacket
     }
 
     let description: StreamDescription
     let beats: [Beat]
-    /// From the first picture to the end of the last one, in nanoseconds.
+    /// From the first frame to the end of the last one, in nanoseconds.
     let length: Int64
 
     /// Reads all of `path`, which begins with a keyframe.
@@ -21,29 +21,29 @@ struct Clip {
         let demuxer = try Demuxer(url: path, options: .init(), interrupter: Interrupter(), subject: path)
         guard let description = demuxer.codedDescription, let video = demuxer.bestVideo, let audio = demuxer.bestAudio
         else { throw BenchError("\(path) is not H.264 with AAC in MP4 or FLV") }
-        var pictures: [EncodedPacket] = []
-        var sound: [EncodedPacket] = []
+        var videoPackets: [EncodedPacket] = []
+        var audioPackets: [EncodedPacket] = []
         while let box = try demuxer.readPacket() {
-            if box.streamIndex == video.index, let packet = box.encodedPacket(of: video) { pictures.append(packet) }
-            if box.streamIndex == audio.index, let packet = box.encodedPacket(of: audio) { sound.append(packet) }
+            if box.streamIndex == video.index, let packet = box.encodedPacket(of: video) { videoPackets.append(packet) }
+            if box.streamIndex == audio.index, let packet = box.encodedPacket(of: audio) { audioPackets.append(packet) }
         }
-        guard let first = pictures.first, let last = pictures.last, first.isKeyframe else {
+        guard let first = videoPackets.first, let last = videoPackets.last, first.isKeyframe else {
             throw BenchError("\(path) does not begin with a keyframe")
         }
         self.description = description
-        let frame = (last.dtsNanoseconds - first.dtsNanoseconds) / Int64(max(1, pictures.count - 1))
+        let frame = (last.dtsNanoseconds - first.dtsNanoseconds) / Int64(max(1, videoPackets.count - 1))
         length = last.dtsNanoseconds + frame - first.dtsNanoseconds
-        beats = Self.beats(pictures, sound, end: first.dtsNanoseconds + length)
+        beats = Self.beats(videoPackets, audioPackets, end: first.dtsNanoseconds + length)
     }
 
-    private static func beats(_ pictures: [EncodedPacket], _ sound: [EncodedPacket], end: Int64) -> [Beat] {
-        var beats = pictures.map { Beat(sound: [], picture: $0) }
+    private static func beats(_ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], end: Int64) -> [Beat] {
+        var beats = videoPackets.map { Beat(audio: [], video: $0) }
         var index = 0
-        for packet in sound where packet.dtsNanoseconds < end {
-            while index + 1 < beats.count, beats[index + 1].picture.dtsNanoseconds <= packet.dtsNanoseconds {
+        for packet in audioPackets where packet.dtsNanoseconds < end {
+            while index + 1 < beats.count, beats[index + 1].video.dtsNanoseconds <= packet.dtsNanoseconds {
                 index += 1
             }
-            beats[index].sound.append(packet)
+            beats[index].audio.append(packet)
         }
         return beats
     }

@@ -27,11 +27,11 @@ struct MeasureOptions: ParsableArguments {
     var seconds = 20
 
     @Option(help: "Seconds on air before the window.")
-    var settle = 3
+    var warmUp = 3
 
     func validate() throws {
-        guard outputs >= 0, seconds > 0, settle >= 0, port > 0 else {
-            throw ValidationError("--outputs and --settle are 0 or more, --seconds and --port 1 or more.")
+        guard outputs >= 0, seconds > 0, warmUp >= 0, port > 0 else {
+            throw ValidationError("--outputs and --warm-up are 0 or more, --seconds and --port 1 or more.")
         }
     }
 }

@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// Plays a clip again and again on a thread of its own, each beat at its time.
 final class Feed: Sendable {
-    /// When the latest pictures were published, by number; enough of them for the longest queue.
+    /// When the latest frames were published, by number; enough of them for the longest queue.
     struct Published {
         static let kept = 1024
         var count = 0
@@ -23,11 +23,11 @@ final class Feed: Sendable {
         queue.async {
             let clock = SystemClock()
             let begin = clock.now
-            let origin = clip.beats[0].picture.dtsNanoseconds
+            let origin = clip.beats[0].video.dtsNanoseconds
             var lap: Int64 = 0
             while true {
                 for beat in clip.beats {
-                    clock.sleep(until: begin + lap + beat.picture.dtsNanoseconds - origin)
+                    clock.sleep(until: begin + lap + beat.video.dtsNanoseconds - origin)
                     if self.isStopped.load(ordering: .relaxed) {
                         self.done.signal()
                         return

@@ -28,7 +28,7 @@ struct FloorCommand: ParsableCommand {
         let sockets = try (0..<options.outputs).map { _ in try LoopbackSocket.connected(to: options.port) }
         defer { for socket in sockets { close(socket) } }
         let start = SystemClock().now
-        _ = try send(tags, of: clip, to: sockets, from: start, until: start + Int64(options.settle) * 1_000_000_000)
+        _ = try send(tags, of: clip, to: sockets, from: start, until: start + Int64(options.warmUp) * 1_000_000_000)
         let window = Window()
         let end = SystemClock().now + Int64(options.seconds) * 1_000_000_000
         let bytes = try send(tags, of: clip, to: sockets, from: start, until: end)
@@ -45,8 +45,8 @@ struct FloorCommand: ParsableCommand {
 
     /// FLV tags in the order of their times; what stands in a tag's head does not matter here, its length does.
     private static func tags(of clip: Clip) -> [Tag] {
-        let origin = clip.beats[0].picture.dtsNanoseconds
-        let packets = clip.beats.flatMap { [$0.picture] + $0.sound }
+        let origin = clip.beats[0].video.dtsNanoseconds
+        let packets = clip.beats.flatMap { [$0.video] + $0.audio }
         return packets.map { packet in
             let head = [UInt8](repeating: 0, count: packet.track == .video ? 16 : 13)
             return Tag(time: max(0, packet.dtsNanoseconds - origin), bytes: head + packet.payload.array)

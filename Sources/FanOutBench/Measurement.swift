@@ -14,13 +14,13 @@ struct Measurement: Codable {
     var megabitsPerOutput: Double
     /// Seconds until all outputs were on air.
     var secondsToLive: Double?
-    /// Pictures published, and the fewest that an output has sent, from the start to the end of the window.
+    /// Frames published, and the fewest that an output has sent, from the start to the end of the window.
     var framesPublished: Int?
     var framesSentByTheLeast: Int?
     /// Packets that did not reach an output, over all outputs.
     var drops: Int?
     var reconnects: Int?
-    /// From the publishing of a picture until the kernel had its last byte, in milliseconds.
+    /// From the publishing of a frame until the kernel had its last byte, in milliseconds.
     var delayMilliseconds: Delay?
     /// Resident memory without outputs, in the window, and the difference.
     var residentBefore: Double

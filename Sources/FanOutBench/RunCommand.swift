@@ -62,7 +62,7 @@ struct RunCommand: ParsableCommand {
     }
 
     private func measure(_ bench: Bench) -> Measurement {
-        Thread.sleep(forTimeInterval: Double(options.settle))
+        Thread.sleep(forTimeInterval: Double(options.warmUp))
         let bytes = bench.bytes
         let window = Window()
         var threads = 0

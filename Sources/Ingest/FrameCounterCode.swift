@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A frame number that a machine can read from a decoded picture, even after hard compression.
+/// A frame number that a machine can read from a decoded frame, even after hard compression.
 ///
 /// Layout: 40 square blocks, white for 1 and black for 0, of one size, left to right and then top to bottom, most
 /// significant bit first: 32 bits of frame number, then 8 check bits (CRC-8, polynomial x⁸+x²+x+1, initial value 255,
-/// over the number's four bytes, highest first). The blocks lie in the picture's bottom left corner, in as few rows
+/// over the number's four bytes, highest first). The blocks lie in the frame's bottom left corner, in as few rows
 /// as let a block be 16 pixels or more: one row from 640 columns on, two from 320, four from 160. Where not even that
 /// fits, blocks may shrink to 8 pixels. A block's edge is the even number of pixels next below an equal share of the
 /// width.
@@ -17,20 +17,20 @@ public enum FrameCounterCode {
         public let columns: Int
         /// Edge of a block in luma pixels.
         public let block: Int
-        /// The first picture row that belongs to the code; even.
+        /// The first frame row that belongs to the code; even.
         public let top: Int
     }
 
     /// Bits in the code.
     public static let bitCount = 40
 
-    /// The layout in a picture of this size; nil if the code does not fit, which it does from 160 by 90 on.
+    /// The layout in a frame of this size; nil if the code does not fit, which it does from 160 by 90 on.
     public static func layout(width: Int, height: Int) -> Layout? {
         for smallest in [16, 8] {
             for rows in [1, 2, 4, 5, 8] {
                 let columns = bitCount / rows
                 let block = width / columns & ~1
-                // More than half of the picture would be code.
+                // More than half of the frame would be code.
                 if block < smallest || block * rows * 2 > height { continue }
                 return Layout(rows: rows, columns: columns, block: block, top: (height - block * rows) & ~1)
             }
@@ -47,7 +47,7 @@ public enum FrameCounterCode {
         return Self.bits(of: number) == bits ? number : nil
     }
 
-    /// Reads the number from a picture's luma, whose rows are `stride` bytes apart; nil if there is none. Looks at the
+    /// Reads the number from a frame's luma, whose rows are `stride` bytes apart; nil if there is none. Looks at the
     /// middle of each block, so that blurred edges and ringing do not matter.
     public static func decode(luma: UnsafeRawBufferPointer, width: Int, height: Int, stride: Int) -> UInt32? {
         guard let layout = layout(width: width, height: height), luma.count >= stride * (height - 1) + width else {
@@ -71,7 +71,7 @@ public enum FrameCounterCode {
         return number(from: bits)
     }
 
-    /// Reads the number from a picture's luma, as ``decode(luma:width:height:stride:)-(UnsafeRawBufferPointer,_,_,_)``.
+    /// Reads the number from a frame's luma, as ``decode(luma:width:height:stride:)-(UnsafeRawBufferPointer,_,_,_)``.
     public static func decode(luma: [UInt8], width: Int, height: Int, stride: Int) -> UInt32? {
         luma.withUnsafeBytes { decode(luma: $0, width: width, height: height, stride: stride) }
     }

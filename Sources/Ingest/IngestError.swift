@@ -4,13 +4,13 @@
 public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The input does not exist, does not answer, or is no media.
     case cannotBeOpened(input: String, reason: String)
-    /// There is neither picture nor sound in it.
+    /// There is neither frame nor audio in it.
     case noMedia(input: String)
-    /// It has pictures or sound that cannot be decoded.
+    /// It has frames or audio that cannot be decoded.
     case cannotBeDecoded(input: String, reason: String)
     /// Reading failed on the way.
     case unreadable(input: String, reason: String)
-    /// It ended before it gave a single picture or sample, so there is nothing to repeat.
+    /// It ended before it gave a single frame or sample, so there is nothing to repeat.
     case empty(input: String)
     /// It cannot be played again from its start.
     case cannotLoop(input: String, reason: String)
@@ -23,7 +23,7 @@ public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
         case .noMedia(let input): "The input \(input) has neither a video nor an audio stream."
         case .cannotBeDecoded(let input, let reason): "The input \(input) cannot be decoded: \(reason)."
         case .unreadable(let input, let reason): "The input \(input) cannot be read on: \(reason)."
-        case .empty(let input): "The input \(input) ended without a single picture or sample."
+        case .empty(let input): "The input \(input) ended without a single frame or sample."
         case .cannotLoop(let input, let reason): "The input \(input) cannot be repeated: \(reason)."
         case .invalidOption(let input, let reason): "The input \(input) cannot be used as asked: \(reason)."
         }

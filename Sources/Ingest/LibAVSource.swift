@@ -35,7 +35,7 @@ final class LibAVSource: MediaSource {
     var status: SourceStatus { monitor.status }
 
     func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
-        guard startOnce.claim() else { return }
+        guard startOnce.begin() else { return }
         queue.async { [self] in deliver(into: sink, video: video, audio: audio) }
     }
 

@@ -34,7 +34,7 @@ public struct SourceStatus: Sendable, Codable, Hashable {
 
     /// The stage.
     public var state: State = .opening
-    /// Pictures delivered since the start.
+    /// Frames delivered since the start.
     public var framesDecoded: Int64 = 0
     /// Packets or frames that the decoders refused or repaired, and packets that the transport says are damaged.
     public var decodeErrors: Int64 = 0
@@ -54,28 +54,14 @@ public struct IngestOptions: Sendable, Hashable {
     /// Whether a file starts again at its end, for ever.
     public var loop: Bool
     /// The size asked of the test pattern and of devices, width and height in pixels; nil for their own.
-    public var size: PictureSize?
+    public var size: FrameSize?
     /// The frame rate asked of the test pattern and of devices; nil for their own.
     public var frameRate: FrameRate?
 
     /// Options of these values.
-    public init(loop: Bool = false, size: PictureSize? = nil, frameRate: FrameRate? = nil) {
+    public init(loop: Bool = false, size: FrameSize? = nil, frameRate: FrameRate? = nil) {
         self.loop = loop
         self.size = size
         self.frameRate = frameRate
-    }
-}
-
-/// A picture's width and height in pixels.
-public struct PictureSize: Sendable, Hashable, Codable {
-    /// Columns.
-    public var width: Int
-    /// Rows.
-    public var height: Int
-
-    /// `width` by `height`.
-    public init(width: Int, height: Int) {
-        self.width = width
-        self.height = height
     }
 }

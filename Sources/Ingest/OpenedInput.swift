@@ -36,7 +36,7 @@ final class OpenedInput {
         if video == nil, audio == nil { throw IngestError.noMedia(input: location.description) }
     }
 
-    /// The constant rate that fits the pictures best.
+    /// The constant rate that fits the frames best.
     var frameRate: FrameRate {
         NominalRate.of(average: video?.stream.video?.averageRate, base: video?.stream.video?.baseRate)
     }
@@ -70,7 +70,7 @@ final class OpenedInput {
         }
         return VideoFormat(
             width: min(8192, max(16, width & ~1)), height: min(8192, max(16, height & ~1)), frameRate: frameRate,
-            sampleAspectRatio: aspect, colour: stream.colour)
+            sampleAspectRatio: aspect, color: stream.color)
     }
 
     private static func decoder(

@@ -22,7 +22,7 @@ final class SourceReader {
     private let monitor: SourceMonitor
     private let loops: Bool
     private let video: VideoTrack?
-    private let sound: SoundTrack?
+    private let audio: AudioTrack?
     private let rate: TimeBase
     private var timeline: SourceTimeline
     private var inputEnded = false
@@ -57,20 +57,20 @@ final class SourceReader {
         }
         timeline.begin(at: start, rate: format.timeBase)
         let leads = video == nil
-        sound =
+        audio =
             wantedAudio == nil
             ? nil
             : input.audio.map {
-                SoundTrack($0, format: format, leads: leads, sink: sink, monitor: monitor, subject: subject)
+                AudioTrack($0, format: format, leads: leads, sink: sink, monitor: monitor, subject: subject)
             }
-        input.demuxer.select(Set([video?.decoder.stream.index, sound?.decoder.stream.index].compactMap(\.self)))
+        input.demuxer.select(Set([video?.decoder.stream.index, audio?.decoder.stream.index].compactMap(\.self)))
     }
 
     /// Delivers until the input ends or the source is stopped. Blocks.
     func run() throws(IngestError) {
         if !input.isLive {
             if video == nil { sink.end(.video) }
-            if sound == nil { sink.end(.audio) }
+            if audio == nil { sink.end(.audio) }
         }
         while !monitor.isStopped {
             switch step() {
@@ -90,33 +90,33 @@ final class SourceReader {
         if let video, !video.isFinished, sink.hasRoom(for: .video) {
             note(stepVideo(video), of: .video, in: &result)
         }
-        if let sound, !sound.isFinished, maySound {
+        if let audio, !audio.isFinished, mayAudio {
             let limit = loops && video?.isFinished == true ? timeline.end(in: rate) : nil
-            let progress = sound.step(inputEnded: inputEnded, limit: limit, timeline: &timeline)
+            let progress = audio.step(inputEnded: inputEnded, limit: limit, timeline: &timeline)
             if case .ended = progress, !loops, !input.isLive { sink.end(.audio) }
             note(progress, of: .audio, in: &result)
         }
-        let soundFinished = sound?.isFinished ?? true
+        let audioFinished = audio?.isFinished ?? true
         let videoFinished = video?.isFinished ?? true
-        if soundFinished && videoFinished { return .ended }
-        // In a loop short sound waits for the pictures, and the program must not wait for it meanwhile.
-        if loops, sound != nil, soundFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
+        if audioFinished && videoFinished { return .ended }
+        // In a loop short audio waits for the frames, and the program must not wait for it meanwhile.
+        if loops, audio != nil, audioFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
         return result
     }
 
     private func stepVideo(_ video: VideoTrack) -> TrackDecoder.Progress {
-        let (sink, sound) = (sink, sound)
+        let (sink, audio) = (sink, audio)
         let progress = video.step(inputEnded: inputEnded, timeline: &timeline) {
             sink.restart()
-            sound?.restart()
+            audio?.restart()
         }
         if case .ended = progress, !loops, !input.isLive { sink.end(.video) }
         return progress
     }
 
-    /// Whether sound can be placed and is wanted. At the end of a round it need not be wanted: what is missing is
-    /// short, and the next round's pictures must not wait for it.
-    private var maySound: Bool {
+    /// Whether audio can be placed and is wanted. At the end of a round it need not be wanted: what is missing is
+    /// short, and the next round's frames must not wait for it.
+    private var mayAudio: Bool {
         guard let video else { return sink.hasRoom(for: .audio) }
         guard timeline.hasOrigin || video.isFinished else { return false }
         return sink.hasRoom(for: .audio) || (loops && video.isFinished)
@@ -140,7 +140,7 @@ final class SourceReader {
         }
         timeline = next
         video?.flush()
-        sound?.beginRound(at: timeline.start(in: rate))
+        audio?.beginRound(at: timeline.start(in: rate))
         inputEnded = false
     }
 
@@ -149,7 +149,7 @@ final class SourceReader {
     func breakOff() -> Int64? {
         guard loops, timeline.beginRound() else { return nil }
         let end = timeline.start(in: rate)
-        sound?.beginRound(at: end)
+        audio?.beginRound(at: end)
         return end
     }
 }
@@ -183,8 +183,8 @@ extension SourceReader {
         input.smooth(packet)
         if let video, packet.streamIndex == video.decoder.stream.index {
             if !video.isFinished { video.decoder.queue.append(packet) }
-        } else if let sound, packet.streamIndex == sound.decoder.stream.index, !sound.isFinished {
-            sound.decoder.queue.append(packet)
+        } else if let audio, packet.streamIndex == audio.decoder.stream.index, !audio.isFinished {
+            audio.decoder.queue.append(packet)
         }
     }
 
@@ -206,16 +206,16 @@ extension SourceReader {
 
     /// Whether the track that is not `track` was read as far ahead as is allowed.
     private func isFull(besides track: TrackKind) -> Bool {
-        guard let video, let sound else { return false }
-        let other = track == .video ? sound.decoder.queue : video.decoder.queue
-        // Before the first picture nothing can be decoded of the sound, however long it is.
+        guard let video, let audio else { return false }
+        let other = track == .video ? audio.decoder.queue : video.decoder.queue
+        // Before the first frame nothing can be decoded of the audio, however long it is.
         if !timeline.hasOrigin { return false }
         return other.length >= CompressedQueue.timeLimit || other.bytes >= CompressedQueue.byteLimit
     }
 
-    /// Gives up the oldest sound when there is too much of it before the first picture.
+    /// Gives up the oldest audio when there is too much of it before the first frame.
     private func makeSpace() {
-        guard let sound, !timeline.hasOrigin else { return }
-        sound.decoder.queue.trim(isLive: input.isLive)
+        guard let audio, !timeline.hasOrigin else { return }
+        audio.decoder.queue.trim(isLive: input.isLive)
     }
 }

@@ -2,36 +2,36 @@
 
 internal import Media
 
-/// Maps a source's timestamps to its timeline, whose 0 is the first picture (or sample, for sound alone), and joins
+/// Maps a source's timestamps to its timeline, whose 0 is the first frame (or sample, for audio alone), and joins
 /// the rounds of a loop without a hole: pure arithmetic.
 ///
-/// All ticks are of the leading track's time base: the picture's if there is one.
+/// All ticks are of the leading track's time base: the frame's if there is one.
 struct SourceTimeline: Hashable {
-    /// Further than this from the first picture (10 years) is no time at all. What passes can be summed in 64 bits.
+    /// Further than this from the first frame (10 years) is no time at all. What passes can be summed in 64 bits.
     private static let farthest = Duration.seconds(10 * 366 * 86_400)
 
     private let timeBase: TimeBase
-    /// How long the last picture lasts, in the time base.
+    /// How long the last frame lasts, in the time base.
     let frameDuration: Int64
     private var origin: Int64?
     private var offset: Int64 = 0
     private var last: Int64?
     private var end: Int64?
 
-    /// A timeline in `timeBase`, where a picture without a known end lasts `frameDuration` ticks.
+    /// A timeline in `timeBase`, where a frame without a known end lasts `frameDuration` ticks.
     init(timeBase: TimeBase, frameDuration: Int64) {
         self.timeBase = timeBase
         self.frameDuration = max(1, frameDuration)
     }
 
-    /// Whether something of this round was placed, so that sound can be placed too.
+    /// Whether something of this round was placed, so that audio can be placed too.
     var hasOrigin: Bool { origin != nil }
     /// Where this round begins, in samples of `rate`.
     func start(in rate: TimeBase) -> Int64 { timeBase.rescale(offset, to: rate) }
     /// Where this round ends so far, in samples of `rate`.
     func end(in rate: TimeBase) -> Int64 { timeBase.rescale(end ?? offset, to: rate) }
 
-    /// Where a picture with these source ticks, which ``TrackDecoder`` believed, belongs. Without a timestamp it follows the one before; two pictures
+    /// Where a frame with these source ticks, which ``TrackDecoder`` believed, belongs. Without a timestamp it follows the one before; two frames
     /// never share a moment.
     mutating func place(_ pts: Int64?) -> Int64 {
         let expected = last.map { $0 + frameDuration } ?? offset
@@ -46,7 +46,7 @@ struct SourceTimeline: Hashable {
         return position
     }
 
-    /// Where sound with `pts` in `base` belongs, in samples of `rate`; nil before the origin is known.
+    /// Where audio with `pts` in `base` belongs, in samples of `rate`; nil before the origin is known.
     func position(of pts: Int64, in base: TimeBase, rate: TimeBase) -> Int64? {
         guard let origin else { return nil }
         let distance = base.rescale(pts, to: rate) - timeBase.rescale(origin, to: rate)
@@ -54,17 +54,17 @@ struct SourceTimeline: Hashable {
         return distance + timeBase.rescale(offset, to: rate)
     }
 
-    /// Makes sound at `pts` in `base` the origin, for a source that has no picture, or none that can be decoded.
+    /// Makes audio at `pts` in `base` the origin, for a source that has no frame, or none that can be decoded.
     mutating func begin(at pts: Int64, in base: TimeBase) {
         if origin == nil { origin = base.rescale(pts, to: timeBase) }
     }
 
-    /// Notes that sound of a source without picture reaches to `position`, in samples of `rate`.
+    /// Notes that audio of a source without frame reaches to `position`, in samples of `rate`.
     mutating func extend(to position: Int64, in rate: TimeBase) {
         end = max(end ?? offset, rate.rescale(position, to: timeBase))
     }
 
-    /// Whether a live source's picture at `pts` cannot belong to this timeline: more than a second back, or ten ahead.
+    /// Whether a live source's frame at `pts` cannot belong to this timeline: more than a second back, or ten ahead.
     func isBroken(by pts: Int64?) -> Bool {
         guard let pts, let last, let origin else { return false }
         let step = timeBase.rescale(pts - origin + offset - last, to: .milliseconds)

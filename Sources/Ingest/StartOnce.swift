@@ -7,5 +7,5 @@ final class StartOnce: Sendable {
     private let started = Atomic<Bool>(false)
 
     /// True for the first caller only.
-    func claim() -> Bool { !started.exchange(true, ordering: .acquiringAndReleasing) }
+    func begin() -> Bool { !started.exchange(true, ordering: .acquiringAndReleasing) }
 }

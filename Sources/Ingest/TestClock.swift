@@ -3,7 +3,7 @@
 internal import Media
 
 /// When the test signal flashes and beeps: once a second, from the first frame at or after the full second, for the
-/// whole number of frames that is nearest to 80 ms. Sound and picture meet to the sample, at every frame rate.
+/// whole number of frames that is nearest to 80 ms. Audio and video meet to the sample, at every frame rate.
 struct TestClock: Hashable {
     private let frameRate: FrameRate
     private let sampleBase: TimeBase

@@ -3,7 +3,7 @@
 internal import Glibc
 internal import Media
 
-/// The test signal's pictures: 75 % colour bars, timecode and frame number, a square that moves, a grey ramp with a
+/// The test signal's frames: 75 % color bars, timecode and frame number, a square that moves, a grey ramp with a
 /// field that flashes white, and the ``FrameCounterCode``.
 ///
 /// What does not move is drawn once; a frame is a copy of it and a few small rectangles.
@@ -27,10 +27,10 @@ struct TestPattern {
     private let track: Area
     private let flash: Area
 
-    /// A pattern of the size and colours of `format`. Below 160 by 90 the frame counter does not fit and is left out.
+    /// A pattern of the size and colors of `format`. Below 160 by 90 the frame counter does not fit and is left out.
     init(format: VideoFormat, clock: TestClock) {
         (width, height) = (format.width, format.height)
-        (white, black) = format.colour.isFullRange ? (255, 0) : (235, 16)
+        (white, black) = format.color.isFullRange ? (255, 0) : (235, 16)
         self.clock = clock
         code = FrameCounterCode.layout(width: width, height: height)
         let usable = code?.top ?? height
@@ -48,8 +48,8 @@ struct TestPattern {
     }
 
     /// Frame `number`.
-    func frame(_ number: Int64) -> PictureBuffer {
-        PictureBuffer(width: width, height: height) { pixels in
+    func frame(_ number: Int64) -> FrameBuffer {
+        FrameBuffer(width: width, height: height) { pixels in
             pixels.copyBytes(from: base)
             let side = track.height
             let path = max(1, width - side)
@@ -88,7 +88,7 @@ struct TestPattern {
         }
     }
 
-    /// Fills the part of `area` that lies within the picture with `luma`.
+    /// Fills the part of `area` that lies within the frame with `luma`.
     private func fill(_ area: Area, _ luma: UInt8, _ pixels: UnsafeMutableRawBufferPointer) {
         let columns = max(0, area.x)..<max(0, area.x, min(width, area.x + area.width))
         guard let start = pixels.baseAddress, !columns.isEmpty else { return }
@@ -99,12 +99,12 @@ struct TestPattern {
 }
 
 extension TestPattern {
-    /// The picture without what moves.
+    /// The frame without what moves.
     private static func draw(_ format: VideoFormat, bars: Int, ramp: Range<Int>, text: Area) -> [UInt8] {
         let (width, height) = (format.width, format.height)
-        let colours = TestColours(format.colour)
+        let colors = TestColors(format.color)
         let luma = width * height
-        var pixels = [UInt8](repeating: colours.black.y, count: luma)
+        var pixels = [UInt8](repeating: colors.black.y, count: luma)
         pixels += [UInt8](repeating: 128, count: luma / 2)
         for row in 0..<bars {
             for column in 0..<width {
@@ -112,38 +112,38 @@ extension TestPattern {
                     (text.y..<text.y + text.height).contains(row)
                     && (text.x..<text.x + text.width).contains(column)
                 if isText { continue }
-                let colour = colours.bars[column * colours.bars.count / width]
-                pixels[row * width + column] = colour.y
+                let color = colors.bars[column * colors.bars.count / width]
+                pixels[row * width + column] = color.y
                 let chroma = luma + row / 2 * (width / 2) + column / 2
-                pixels[chroma] = colour.u
-                pixels[chroma + luma / 4] = colour.v
+                pixels[chroma] = color.u
+                pixels[chroma + luma / 4] = color.v
             }
         }
-        let span = Int(colours.white.y) - Int(colours.black.y)
+        let span = Int(colors.white.y) - Int(colors.black.y)
         for row in ramp {
             for column in 0..<(width * 3 / 4 & ~1) {
-                pixels[row * width + column] = UInt8(Int(colours.black.y) + column * span / width)
+                pixels[row * width + column] = UInt8(Int(colors.black.y) + column * span / width)
             }
         }
         return pixels
     }
 }
 
-/// The colours of the bars in YCbCr of a given matrix and range.
-struct TestColours {
-    struct Colour: Hashable {
+/// The colors of the bars in YCbCr of a given matrix and range.
+struct TestColors {
+    struct Color: Hashable {
         var y: UInt8
         var u: UInt8
         var v: UInt8
     }
 
-    let white: Colour
-    let black: Colour
+    let white: Color
+    let black: Color
     /// White, yellow, cyan, green, magenta, red, blue at 75 %.
-    let bars: [Colour]
+    let bars: [Color]
 
-    init(_ description: ColourDescription) {
-        func colour(_ red: Double, _ green: Double, _ blue: Double) -> Colour {
+    init(_ description: ColorDescription) {
+        func color(_ red: Double, _ green: Double, _ blue: Double) -> Color {
             // Kr and Kb of ITU-T H.273, table 4.
             let (kr, kb) =
                 switch description.matrix {
@@ -154,17 +154,17 @@ struct TestColours {
             let y = kr * red + (1 - kr - kb) * green + kb * blue
             let (u, v) = ((blue - y) / (2 * (1 - kb)), (red - y) / (2 * (1 - kr)))
             let full = description.isFullRange
-            return Colour(
+            return Color(
                 y: UInt8((full ? 255 * y : 16 + 219 * y).rounded()),
                 u: UInt8(min(255, (128 + (full ? 255 : 224) * u).rounded())),
                 v: UInt8(min(255, (128 + (full ? 255 : 224) * v).rounded())))
         }
-        white = colour(1, 1, 1)
-        black = colour(0, 0, 0)
+        white = color(1, 1, 1)
+        black = color(0, 0, 0)
         let on = 0.75
         bars = [
-            colour(on, on, on), colour(on, on, 0), colour(0, on, on), colour(0, on, 0), colour(on, 0, on),
-            colour(on, 0, 0), colour(0, 0, on),
+            color(on, on, on), color(on, on, 0), color(0, on, on), color(0, on, 0), color(on, 0, on),
+            color(on, 0, 0), color(0, 0, on),
         ]
     }
 }

@@ -14,7 +14,7 @@ final class TestSource: MediaSource {
 
     /// A test signal of the size and rate that are asked for, 1280 by 720 at 30 if none are.
     init(options: IngestOptions) throws(IngestError) {
-        let size = options.size ?? PictureSize(width: 1280, height: 720)
+        let size = options.size ?? FrameSize(width: 1280, height: 720)
         guard size.width % 2 == 0, size.height % 2 == 0, (160...8192).contains(size.width),
             (90...8192).contains(size.height)
         else {
@@ -29,7 +29,7 @@ final class TestSource: MediaSource {
     var status: SourceStatus { monitor.status }
 
     func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
-        guard startOnce.claim() else { return }
+        guard startOnce.begin() else { return }
         queue.async { [self] in
             monitor.update { $0.state = .running }
             deliver(into: sink, video, audio)
@@ -62,9 +62,9 @@ final class TestSource: MediaSource {
                 isIdle = false
             }
             if let tone, let audio, sink.hasRoom(for: .audio) {
-                let sound = tone.sound(at: position, count: Int(audio.sampleRate / 50))
-                sink.deliver(sound)
-                position = sound.end
+                let block = tone.audio(at: position, count: Int(audio.sampleRate / 50))
+                sink.deliver(block)
+                position = block.end
                 isIdle = false
             }
             if isIdle { monitor.waitForRoom(in: sink) }

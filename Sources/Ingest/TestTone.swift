@@ -3,7 +3,7 @@
 internal import Glibc
 internal import Media
 
-/// The test signal's sound: a steady 440 Hz tone at -26 dBFS in all channels, and over it the beep of ``TestClock``,
+/// The test signal's audio: a steady 440 Hz tone at -26 dBFS in all channels, and over it the beep of ``TestClock``,
 /// 1 kHz at -9 dBFS. The value of each sample follows from its position alone.
 struct TestTone {
     private let format: AudioFormat
@@ -21,7 +21,7 @@ struct TestTone {
     }
 
     /// `count` samples from `position`, which must not be negative.
-    func sound(at position: Int64, count: Int) -> AudioBuffer {
+    func audio(at position: Int64, count: Int) -> AudioBuffer {
         let rate = Int64(format.sampleRate)
         let end = position + Int64(count)
         var samples = [Float](repeating: 0, count: count)

@@ -3,17 +3,17 @@
 internal import LibAV
 internal import Media
 
-/// Decodes, places and converts a source's pictures. Used by one thread.
+/// Decodes, places and converts a source's frames. Used by one thread.
 final class VideoTrack {
     let decoder: TrackDecoder
-    private let converter: PictureConverter
+    private let converter: FrameConverter
     private let sink: any SourceSink
     private let monitor: SourceMonitor
     private let isLive: Bool
 
-    /// How long a picture lasts that none follows, in ticks of the stream.
+    /// How long a decoded lasts that none follows, in ticks of the stream.
     private var frameDuration: Int64 = 0
-    /// Whether the round's last picture was delivered.
+    /// Whether the round's last decoded was delivered.
     private(set) var isFinished = false
 
     init(
@@ -24,10 +24,10 @@ final class VideoTrack {
         self.sink = sink
         self.monitor = monitor
         self.isLive = isLive
-        converter = try PictureConverter(decoder.stream, target: target, subject: subject)
+        converter = try FrameConverter(decoder.stream, target: target, subject: subject)
     }
 
-    /// Decodes one picture and delivers what is ready. `onRestart` runs before a live source's timeline begins anew.
+    /// Decodes one decoded and delivers what is ready. `onRestart` runs before a live source's timeline begins anew.
     func step(
         inputEnded: Bool, timeline: inout SourceTimeline, onRestart: () -> Void
     ) -> TrackDecoder.Progress {
@@ -38,8 +38,8 @@ final class VideoTrack {
             isFinished = true
             guardingConversion { () throws(AVFailure) in try converter.finish(deliver: deliver) }
             return .ended
-        case .frame(let picture):
-            let pts = decoder.time(of: picture)
+        case .frame(let decoded):
+            let pts = decoder.time(of: decoded)
             if isLive, timeline.isBroken(by: pts) {
                 converter.reset()
                 timeline.restart()
@@ -48,7 +48,7 @@ final class VideoTrack {
             let position = timeline.place(pts)
             frameDuration = timeline.frameDuration
             guardingConversion { () throws(AVFailure) in
-                try converter.convert(picture, pts: position, deliver: deliver)
+                try converter.convert(decoded, pts: position, deliver: deliver)
             }
             return .advanced
         }

@@ -6,7 +6,7 @@ public import Media
 /// Owner of one AAC-LC session of libavcodec. Used by one thread at a time; frees its objects in `deinit`.
 ///
 /// An AAC encoder needs one frame before the first to begin with (priming). Packets carry their true times: the first
-/// begins ``priming`` samples before the first sample that went in, so that sound and picture that entered together leave
+/// begins ``priming`` samples before the first sample that went in, so that audio and video that entered together leave
 /// together.
 public final class AACEncoder {
     private let context: UnsafeMutablePointer<AVCodecContext>
@@ -77,10 +77,10 @@ public final class AACEncoder {
         avcodec_free_context(&context)
     }
 
-    /// Takes the sound that follows what was taken before, whatever its position says, and returns the packets that
+    /// Takes the audio that follows what was taken before, whatever its position says, and returns the packets that
     /// came out.
-    public func encode(_ sound: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {
-        pending.append(sound)
+    public func encode(_ audio: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {
+        pending.append(audio)
         var packets: [EncodedPacket] = []
         var start: Int64 = 0
         while Int64(pending.count) - start >= Int64(frameLength) {
@@ -100,12 +100,12 @@ public final class AACEncoder {
         return try receive()
     }
 
-    private func send(_ sound: AudioBuffer, from start: Int, count: Int) throws(AVFailure) {
+    private func send(_ audio: AudioBuffer, from start: Int, count: Int) throws(AVFailure) {
         try check(av_frame_make_writable(frame))
         frame.pointee.nb_samples = Int32(count)
         frame.pointee.pts = nextSample
         nextSample += Int64(count)
-        for (index, channel) in sound.channels.enumerated() {
+        for (index, channel) in audio.channels.enumerated() {
             guard let plane = frame.pointee.extended_data[index] else { continue }
             plane.withMemoryRebound(to: Float.self, capacity: count) { samples in
                 channel.withUnsafeBufferPointer { source in

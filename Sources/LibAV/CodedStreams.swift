@@ -5,7 +5,7 @@ public import Media
 
 /// What is needed to hand on coded packets as they are, without decoding them.
 extension Demuxer {
-    /// The coding of the best picture and sound in the words that outputs use; nil unless they are H.264 with 4-byte
+    /// The coding of the best video and audio in the words that outputs use; nil unless they are H.264 with 4-byte
     /// lengths (as in MP4 and FLV) and AAC. A rate that the container does not state is taken for 30.
     public var codedDescription: StreamDescription? {
         guard let video = bestVideo?.codedVideo, let audio = bestAudio?.codedAudio else { return nil }
@@ -23,7 +23,7 @@ extension StreamInfo {
         return StreamDescription.Video(
             format: VideoFormat(
                 width: video.width, height: video.height, frameRate: video.averageRate ?? FrameRate(30),
-                sampleAspectRatio: video.sampleAspectRatio ?? .square, colour: video.colour),
+                sampleAspectRatio: video.sampleAspectRatio ?? .square, color: video.color),
             decoderConfiguration: SharedBytes(record), bitrate: Int(values.bit_rate),
             reorderDepth: Int64(values.video_delay), encoderSettings: "")
     }
@@ -61,9 +61,9 @@ extension PacketBox {
     }
 }
 
-/// A coded picture as MP4 and FLV hold it: NAL units, each behind its length in 4 bytes.
+/// A coded frame as MP4 and FLV hold it: NAL units, each behind its length in 4 bytes.
 public enum AccessUnit {
-    /// Whether no other picture refers to this one: `nal_ref_idc` of its first slice is 0 (ITU-T H.264, 7.4.1). False
+    /// Whether no other frame refers to this one: `nal_ref_idc` of its first slice is 0 (ITU-T H.264, 7.4.1). False
     /// for what holds no whole slice header.
     public static func isDisposable(_ payload: SharedBytes) -> Bool {
         payload.withUnsafeBytes { bytes in

@@ -3,10 +3,10 @@
 internal import CFFmpeg
 public import Media
 
-/// One decoded picture or run of sound, in the memory of the library that decoded it; the owner of an `AVFrame`.
+/// One decoded frame or run of audio, in the memory of the library that decoded it; the owner of an `AVFrame`.
 ///
 /// The frame is filled before it is shared and immutable from then on, so any thread may read it.
-public final class DecodedFrame: PictureStorage {
+public final class DecodedFrame: FrameStorage {
     // Filled by a decoder or a filter before anybody else holds the object; only read from then on; freed in `deinit`.
     nonisolated(unsafe) let frame: UnsafeMutablePointer<AVFrame>
 
@@ -24,25 +24,25 @@ public final class DecodedFrame: PictureStorage {
     public var pts: Int64? {
         frame.pointee.best_effort_timestamp.asTimestamp ?? frame.pointee.pts.asTimestamp
     }
-    /// Columns of a picture.
+    /// Columns of a frame.
     public var width: Int { Int(frame.pointee.width) }
-    /// Rows of a picture.
+    /// Rows of a frame.
     public var height: Int { Int(frame.pointee.height) }
-    /// Samples a second, for sound.
+    /// Samples a second, for audio.
     public var sampleRate: Int { Int(frame.pointee.sample_rate) }
-    /// Samples per channel, for sound.
+    /// Samples per channel, for audio.
     public var sampleCount: Int { Int(frame.pointee.nb_samples) }
     /// Whether the decoder met errors in this frame and concealed them.
     public var isDamaged: Bool {
         frame.pointee.decode_error_flags != 0 || frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
     }
 
-    /// Lends the planes of a 4:2:0 picture. Of any other frame the planes mean nothing.
+    /// Lends the planes of a 4:2:0 frame. Of any other frame the planes mean nothing.
     public func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
         let data = frame.pointee.data
         let stride = frame.pointee.linesize
         guard let y = data.0, let u = data.1, let v = data.2 else {
-            preconditionFailure("only a frame that was checked to be planar 4:2:0 is handed out as picture storage")
+            preconditionFailure("only a frame that was checked to be planar 4:2:0 is handed out as frame storage")
         }
         return try body(
             Planes(

@@ -5,11 +5,11 @@ internal import Media
 
 /// Decodes the packets of one stream; the owner of an `AVCodecContext`. Used by one thread at a time.
 public final class Decoder {
-    /// How a picture's decoding may be spread over threads.
+    /// How a frame's decoding may be spread over threads.
     public enum Threading: Sendable {
-        /// Two pictures at a time: more speed, one picture of delay.
+        /// Two frames at a time: more speed, one frame of delay.
         case frames
-        /// Two parts of one picture at a time, where the coding allows it: no delay.
+        /// Two parts of one frame at a time, where the coding allows it: no delay.
         case slices
     }
 
@@ -37,7 +37,7 @@ public final class Decoder {
         context = try AVFailure.unwrap(avcodec_alloc_context3(codec), "allocate a decoder for", self.subject)
         // From here on every property is set: whatever is thrown, `deinit` frees the context.
         try AVFailure.check(avcodec_parameters_to_context(context, parameters), "set up", self.subject)
-        // Without the packets' time base the decoder cannot move the pts of sound whose priming it cuts off.
+        // Without the packets' time base the decoder cannot move the pts of audio whose priming it cuts off.
         context.pointee.pkt_timebase = AVRational(num: stream.timeBase.numerator, den: stream.timeBase.denominator)
         context.pointee.thread_count = stream.kind == .video ? 2 : 1
         context.pointee.thread_type = threading == .frames ? FF_THREAD_FRAME : FF_THREAD_SLICE

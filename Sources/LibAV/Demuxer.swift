@@ -34,11 +34,11 @@ public final class Demuxer {
     private let subject: String
     private let readTimeout: Duration?
 
-    /// All streams of picture or sound, but for attached pictures.
+    /// All streams of frame or audio, but for attached frames.
     public let streams: [StreamInfo]
     /// The stream that libav considers best of each kind.
     public let bestVideo: StreamInfo?
-    /// The sound that belongs to ``bestVideo``, or the best one.
+    /// The audio that belongs to ``bestVideo``, or the best one.
     public let bestAudio: StreamInfo?
 
     /// Opens `url` and reads as much of it as is needed to know its streams. Blocks; `interrupter` ends it.

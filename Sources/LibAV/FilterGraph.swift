@@ -3,23 +3,23 @@
 internal import CFFmpeg
 internal import Media
 
-/// A chain of libavfilter filters with one picture input and one output; the owner of an `AVFilterGraph`.
+/// A chain of libavfilter filters with one decoded input and one output; the owner of an `AVFilterGraph`.
 final class FilterGraph {
     private let graph: UnsafeMutablePointer<AVFilterGraph>
     private let source: UnsafeMutablePointer<AVFilterContext>
     private let sink: UnsafeMutablePointer<AVFilterContext>
     private let subject: String
 
-    /// A graph of `filters` for pictures like `picture`, whose pts count in `timeBase`.
+    /// A graph of `filters` for frames like `decoded`, whose pts count in `timeBase`.
     init(
-        filters: String, like picture: DecodedFrame, timeBase: TimeBase, subject: String
+        filters: String, like decoded: DecodedFrame, timeBase: TimeBase, subject: String
     ) throws(AVFailure) {
         let graph = try AVFailure.unwrap(avfilter_graph_alloc(), "allocate filters for", subject)
         // The encoder needs the other cores.
         graph.pointee.nb_threads = 2
         let ends: (source: UnsafeMutablePointer<AVFilterContext>, sink: UnsafeMutablePointer<AVFilterContext>)
         do {
-            let shape = "video_size=\(picture.width)x\(picture.height):pix_fmt=\(picture.frame.pointee.format)"
+            let shape = "video_size=\(decoded.width)x\(decoded.height):pix_fmt=\(decoded.frame.pointee.format)"
             let source = try Self.make(
                 "buffer", "\(shape):time_base=\(timeBase.numerator)/\(timeBase.denominator)", in: graph, subject)
             ends = (source, try Self.make("buffersink", nil, in: graph, subject))
@@ -43,20 +43,20 @@ final class FilterGraph {
     /// The time base of the frames that come out.
     var timeBase: TimeBase? { av_buffersink_get_time_base(sink).asTimeBase }
 
-    /// Puts a picture in; nil says that none follows.
-    func push(_ picture: DecodedFrame?) throws(AVFailure) {
+    /// Puts a decoded in; nil says that none follows.
+    func push(_ decoded: DecodedFrame?) throws(AVFailure) {
         let flags = Int32(AV_BUFFERSRC_FLAG_KEEP_REF)
         try AVFailure.check(
-            av_buffersrc_add_frame_flags(source, picture?.frame, flags), "convert pictures of", subject)
+            av_buffersrc_add_frame_flags(source, decoded?.frame, flags), "convert frames of", subject)
     }
 
-    /// Takes a picture out, or nil when there is none now.
+    /// Takes a decoded out, or nil when there is none now.
     func pull() throws(AVFailure) -> DecodedFrame? {
-        let picture = try DecodedFrame(subject: subject)
-        let code = av_buffersink_get_frame(sink, picture.frame)
+        let decoded = try DecodedFrame(subject: subject)
+        let code = av_buffersink_get_frame(sink, decoded.frame)
         if code == relay_averror(EAGAIN) || code == relay_averror_eof { return nil }
-        try AVFailure.check(code, "convert pictures of", subject)
-        return picture
+        try AVFailure.check(code, "convert frames of", subject)
+        return decoded
     }
 
     private static func make(

@@ -3,7 +3,7 @@
 internal import CFFmpeg
 public import Media
 
-/// Writes coded packets of one picture and one sound track into a container, and hands out the container's bytes.
+/// Writes coded packets of one frame and one audio track into a container, and hands out the container's bytes.
 ///
 /// Not thread-safe: it belongs to whoever made it, and calls back on the caller's thread.
 public final class Muxer {
@@ -146,7 +146,7 @@ extension Muxer {
         }
         context.pointee.pb = output
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
-        context.pointee.flush_packets = 0  // we say when: at the end of a picture
+        context.pointee.flush_packets = 0  // we say when: at the end of a frame
     }
 
     private func addStream() throws(MuxerFailure) -> UnsafeMutablePointer<AVStream> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a decoded picture must be turned to stand upright, from a container's display matrix.
+/// How a decoded frame must be turned to stand upright, from a container's display matrix.
 public enum Orientation: String, Sendable, Hashable, CaseIterable {
     /// As decoded.
     case upright
@@ -27,7 +27,7 @@ public enum Orientation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The filters that turn the picture. `hflip` or `copy` comes last because `vflip` alone yields negative strides.
+    /// The filters that turn the frame. `hflip` or `copy` comes last because `vflip` alone yields negative strides.
     var filters: [String] {
         switch self {
         case .upright: []

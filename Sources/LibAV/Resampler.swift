@@ -3,10 +3,10 @@
 internal import CFFmpeg
 public import Media
 
-/// Converts decoded sound of any rate, layout and sample type to the program's; the owner of a `SwrContext`.
+/// Converts decoded audio of any rate, layout and sample type to the program's; the owner of a `SwrContext`.
 ///
 /// The buffers that come out follow each other without a hole from the position given to ``start(at:)``. The sample
-/// at position p is the sound of that very moment: what the filter holds back comes with a later buffer, at its own
+/// at position p is the audio of that very moment: what the filter holds back comes with a later buffer, at its own
 /// place. Mono becomes both channels at full level; more channels are mixed down by ITU-R BS.775 without
 /// attenuation. Used by one thread at a time.
 public final class Resampler {
@@ -53,7 +53,7 @@ public final class Resampler {
         self.position = position
     }
 
-    /// Converts a frame. Sound in another shape than before ends the filter, whose tail comes out first.
+    /// Converts a frame. Audio in another shape than before ends the filter, whose tail comes out first.
     public func convert(_ frame: DecodedFrame) throws(AVFailure) -> AudioBuffer {
         let values = frame.frame.pointee
         let current = Shape(
@@ -93,11 +93,11 @@ extension Resampler {
     private func open(_ new: Shape) throws(AVFailure) {
         let code = relay_swr_alloc(
             &context, Int32(target.channels), target.sampleRate, new.layout, new.channels, new.format, new.rate)
-        try AVFailure.check(code, "set up sound of", subject)
+        try AVFailure.check(code, "set up audio of", subject)
         if new.channels == 1, target.channels == 2 {
-            try AVFailure.check(swr_set_matrix(context, [1, 1], 1), "set up sound of", subject)
+            try AVFailure.check(swr_set_matrix(context, [1, 1], 1), "set up audio of", subject)
         }
-        try AVFailure.check(swr_init(context), "set up sound of", subject)
+        try AVFailure.check(swr_init(context), "set up audio of", subject)
         shape = new
     }
 
@@ -113,7 +113,7 @@ extension Resampler {
         }
         let inputs = input?.assumingMemoryBound(to: UnsafePointer<UInt8>?.self)
         let code = swr_convert(context, &outputs, Int32(room), inputs, samples)
-        let count = Int(try AVFailure.check(code, "resample sound of", subject))
+        let count = Int(try AVFailure.check(code, "resample audio of", subject))
         let buffer = AudioBuffer(
             position: position, format: target,
             channels: planes.map { [Float](UnsafeBufferPointer(start: $0, count: count)) })

@@ -5,7 +5,7 @@ public import Media
 
 /// What a demuxer knows about one stream.
 public struct StreamInfo: Sendable {
-    /// What is known of a picture.
+    /// What is known of a frame.
     public struct Video: Sendable {
         /// Columns as coded, before any turn.
         public let width: Int
@@ -17,11 +17,11 @@ public struct StreamInfo: Sendable {
         public let baseRate: FrameRate?
         /// The shape of a coded pixel, if it is stated.
         public let sampleAspectRatio: SampleAspectRatio?
-        /// Colour tags; ``Media/ColourDescription/bt709`` for RGB, which is converted to it.
-        public let colour: ColourDescription
-        /// How pictures must be turned.
+        /// Color tags; ``Media/ColorDescription/bt709`` for RGB, which is converted to it.
+        public let color: ColorDescription
+        /// How frames must be turned.
         public let orientation: Orientation
-        /// Whether the container or the codec says that pictures consist of two fields.
+        /// Whether the container or the codec says that frames consist of two fields.
         public let isInterlaced: Bool
     }
 
@@ -33,9 +33,9 @@ public struct StreamInfo: Sendable {
     public let timeBase: TimeBase
     /// The codec's name.
     public let codecName: String
-    /// For a picture.
+    /// For a frame.
     public let video: Video?
-    /// Samples a second, for sound; 0 for a picture.
+    /// Samples a second, for audio; 0 for a frame.
     public let sampleRate: Int
 
     let parameters: CodecParameters
@@ -58,7 +58,7 @@ final class CodecParameters: Sendable {
 }
 
 extension StreamInfo {
-    /// Reads a stream of an opened container; nil if it is neither picture nor sound.
+    /// Reads a stream of an opened container; nil if it is neither frame nor audio.
     init?(_ stream: UnsafeMutablePointer<AVStream>, subject: String) throws(AVFailure) {
         guard let source = stream.pointee.codecpar, let base = stream.pointee.time_base.asTimeBase else { return nil }
         switch source.pointee.codec_type {
@@ -89,7 +89,7 @@ extension StreamInfo.Video {
         baseRate = stream.pointee.r_frame_rate.asFrameRate
         sampleAspectRatio =
             stream.pointee.sample_aspect_ratio.asAspectRatio ?? values.sample_aspect_ratio.asAspectRatio
-        colour = ColourDescription(
+        color = ColorDescription(
             format: AVPixelFormat(rawValue: values.format), primaries: values.color_primaries,
             transfer: values.color_trc, matrix: values.color_space, range: values.color_range)
         switch values.field_order {
@@ -105,7 +105,7 @@ extension StreamInfo.Video {
     }
 }
 
-extension ColourDescription {
+extension ColorDescription {
     /// libav's tags as ours. RGB has no YCbCr tags of its own; it is converted to BT.709 in limited range.
     init(
         format: AVPixelFormat, primaries: AVColorPrimaries, transfer: AVColorTransferCharacteristic,

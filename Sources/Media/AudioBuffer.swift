@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A run of sound: planar 32-bit float samples, one array for each channel, all of one length.
+/// A run of audio: planar 32-bit float samples, one array for each channel, all of one length.
 public struct AudioBuffer: Sendable {
     /// The position of the first sample, in samples of ``format`` since the start of the timeline it belongs to.
     public var position: Int64

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What every sound buffer of a program holds: planar 32-bit float.
+/// What every audio buffer of a program holds: planar 32-bit float.
 public struct AudioFormat: Sendable, Hashable, Codable {
     /// Samples a second and channel, 8000 to 192000.
     public var sampleRate: Int32
@@ -9,12 +9,12 @@ public struct AudioFormat: Sendable, Hashable, Codable {
 
     /// A format of `channels` at `sampleRate`.
     public init(sampleRate: Int32, channels: Int) {
-        precondition(sampleRate > 0 && channels > 0, "sound has a rate and channels")
+        precondition(sampleRate > 0 && channels > 0, "audio has a rate and channels")
         self.sampleRate = sampleRate
         self.channels = channels
     }
 
-    /// 48 kHz stereo, the program's sound.
+    /// 48 kHz stereo, the program's audio.
     public static let program = AudioFormat(sampleRate: 48_000, channels: 2)
 
     /// The time base in which one sample lasts one tick.

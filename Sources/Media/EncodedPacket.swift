@@ -2,13 +2,13 @@
 
 /// Which of a program's tracks something belongs to.
 public enum TrackKind: String, Sendable, Codable, CaseIterable {
-    /// The picture.
+    /// The frame.
     case video
-    /// The sound.
+    /// The audio.
     case audio
 }
 
-/// One coded picture or one coded audio frame, immutable and shared by all outputs.
+/// One coded frame or one coded audio frame, immutable and shared by all outputs.
 ///
 /// Video payloads are H.264 NAL units with 4-byte big-endian lengths in front (ISO/IEC 14496-15, 5.3.3.1), without
 /// parameter sets; audio payloads are raw AAC access units without ADTS.
@@ -26,9 +26,9 @@ public final class EncodedPacket: Sendable {
     public let duration: Int64
     /// The track's time base.
     public let timeBase: TimeBase
-    /// Whether decoding can start here: an IDR picture; true for every audio packet.
+    /// Whether decoding can start here: an IDR frame; true for every audio packet.
     public let isKeyframe: Bool
-    /// Whether no other picture refers to this one (`nal_ref_idc == 0`, ITU-T H.264, 7.4.1).
+    /// Whether no other frame refers to this one (`nal_ref_idc == 0`, ITU-T H.264, 7.4.1).
     public let isDisposable: Bool
     /// The coded bytes.
     public let payload: SharedBytes
@@ -58,9 +58,9 @@ public final class EncodedPacket: Sendable {
 
 /// What an output must know of the coded streams before the first packet.
 public struct StreamDescription: Sendable {
-    /// The picture's coding.
+    /// The frame's coding.
     public struct Video: Sendable {
-        /// Size, rate, pixel aspect and colour.
+        /// Size, rate, pixel aspect and color.
         public let format: VideoFormat
         /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2).
         public let decoderConfiguration: SharedBytes
@@ -71,7 +71,7 @@ public struct StreamDescription: Sendable {
         /// The encoder's settings in its own words, kept with recordings.
         public let encoderSettings: String
 
-        /// A description of a coded picture track.
+        /// A description of a coded frame track.
         public init(
             format: VideoFormat, decoderConfiguration: SharedBytes, bitrate: Int, reorderDepth: Int64,
             encoderSettings: String
@@ -84,7 +84,7 @@ public struct StreamDescription: Sendable {
         }
     }
 
-    /// The sound's coding.
+    /// The audio's coding.
     public struct Audio: Sendable {
         /// Rate and channels.
         public let format: AudioFormat
@@ -95,7 +95,7 @@ public struct StreamDescription: Sendable {
         /// Samples in an access unit: 1024 for AAC-LC.
         public let frameLength: Int
 
-        /// A description of a coded sound track.
+        /// A description of a coded audio track.
         public init(format: AudioFormat, decoderConfiguration: SharedBytes, bitrate: Int, frameLength: Int) {
             self.format = format
             self.decoderConfiguration = decoderConfiguration
@@ -104,9 +104,9 @@ public struct StreamDescription: Sendable {
         }
     }
 
-    /// The picture.
+    /// The frame.
     public let video: Video
-    /// The sound.
+    /// The audio.
     public let audio: Audio
 
     /// A description of both tracks.

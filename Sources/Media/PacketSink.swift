@@ -12,7 +12,7 @@ public protocol PacketSink: AnyObject, Sendable {
 
 /// The one narrow request that travels upstream.
 public protocol KeyframeRequester: Sendable {
-    /// Asks that the first frame at or after `programTime` (nanoseconds since the program's start) be an IDR picture;
+    /// Asks that the first frame at or after `programTime` (nanoseconds since the program's start) be an IDR frame;
     /// nil means as soon as possible. A request as soon as possible is rate-limited; one for a given time is not,
     /// because it belongs to a recording's cut. May be called on any thread; returns at once.
     func requestKeyframe(at programTime: Int64?)

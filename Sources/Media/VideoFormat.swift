@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Colour description as in ITU-T H.273: the code points that travel in SPS, `colr` and libav alike.
-public struct ColourDescription: Sendable, Hashable, Codable {
-    /// `ColourPrimaries`; 2 is unspecified.
+/// Color description as in ITU-T H.273: the code points that travel in SPS, `colr` and libav alike.
+public struct ColorDescription: Sendable, Hashable, Codable {
+    /// `ColorPrimaries`; 2 is unspecified.
     public var primaries: UInt8
     /// `TransferCharacteristics`; 2 is unspecified.
     public var transfer: UInt8
@@ -20,9 +20,9 @@ public struct ColourDescription: Sendable, Hashable, Codable {
     }
 
     /// Nothing known, limited range.
-    public static let unspecified = ColourDescription(primaries: 2, transfer: 2, matrix: 2, isFullRange: false)
+    public static let unspecified = ColorDescription(primaries: 2, transfer: 2, matrix: 2, isFullRange: false)
     /// ITU-R BT.709, limited range: what high definition is.
-    public static let bt709 = ColourDescription(primaries: 1, transfer: 1, matrix: 1, isFullRange: false)
+    public static let bt709 = ColorDescription(primaries: 1, transfer: 1, matrix: 1, isFullRange: false)
 }
 
 /// What every frame of a program looks like. Pixels are planar YCbCr 4:2:0, 8 bits.
@@ -35,20 +35,20 @@ public struct VideoFormat: Sendable, Hashable, Codable {
     public var frameRate: FrameRate
     /// Sample (pixel) aspect ratio, width to height; 1:1 is square.
     public var sampleAspectRatio: SampleAspectRatio
-    /// Colour tags, carried through to every output.
-    public var colour: ColourDescription
+    /// Color tags, carried through to every output.
+    public var color: ColorDescription
 
     /// A format of these properties. Width and height must be even.
     public init(
         width: Int, height: Int, frameRate: FrameRate, sampleAspectRatio: SampleAspectRatio = .square,
-        colour: ColourDescription = .bt709
+        color: ColorDescription = .bt709
     ) {
         precondition(width > 0 && height > 0 && width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
         self.width = width
         self.height = height
         self.frameRate = frameRate
         self.sampleAspectRatio = sampleAspectRatio
-        self.colour = colour
+        self.color = color
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The three planes of a 4:2:0 picture, lent for the length of a call.
+/// The three planes of a 4:2:0 frame, lent for the length of a call.
 public struct Planes {
     /// One plane.
     public struct Plane {
@@ -23,7 +23,7 @@ public struct Planes {
     /// Red difference, half as wide and half as high.
     public let v: Plane
 
-    /// The planes of a picture.
+    /// The planes of a frame.
     public init(y: Plane, u: Plane, v: Plane) {
         self.y = y
         self.u = u
@@ -31,13 +31,13 @@ public struct Planes {
     }
 }
 
-/// Memory that holds a picture: a buffer of our own, or a frame of the library that decoded it.
-public protocol PictureStorage: AnyObject, Sendable {
+/// Memory that holds a frame: a buffer of our own, or a frame of the library that decoded it.
+public protocol FrameStorage: AnyObject, Sendable {
     /// Lends the planes for the length of the call.
     func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R
 }
 
-/// One immutable raw picture, shared by whoever shows it.
+/// One immutable raw frame, shared by whoever shows it.
 public struct VideoFrame: Sendable {
     /// Presentation time in ticks of ``timeBase``, on the timeline of whoever made the frame.
     public var pts: Int64
@@ -50,11 +50,11 @@ public struct VideoFrame: Sendable {
     /// Luma rows.
     public let height: Int
     /// The pixels.
-    public let storage: any PictureStorage
+    public let storage: any FrameStorage
 
     /// A frame of these properties.
     public init(
-        pts: Int64, timeBase: TimeBase, duration: Int64 = 0, width: Int, height: Int, storage: any PictureStorage
+        pts: Int64, timeBase: TimeBase, duration: Int64 = 0, width: Int, height: Int, storage: any FrameStorage
     ) {
         self.pts = pts
         self.duration = duration

@@ -17,7 +17,7 @@ public struct ProgramStatus: Sendable, Codable {
     public init() {}
 }
 
-/// What goes on air: one frame for each tick of a constant frame rate, and sound without a hole.
+/// What goes on air: one frame for each tick of a constant frame rate, and audio without a hole.
 ///
 /// ``run()`` occupies one thread, the program's, from the first frame to the last. Everything else may be called on any
 /// thread.
@@ -37,38 +37,38 @@ public final class Program: Sendable {
         case finished
         /// ``stop()`` was called.
         case stopped
-        /// The source ended before its first picture.
+        /// The source ended before its first videoFeed.
         case empty
     }
 
     private static let latestSkip = Duration.milliseconds(500).inNanoseconds
-    /// Sound that outlasts the picture by less than this is the container's padding.
-    private static let soundTail = Duration.milliseconds(100)
+    /// Audio that outlasts the video by less than this is the container's padding.
+    private static let audioTail = Duration.milliseconds(100)
 
     private let frameRate: FrameRate
     private let audio: AudioFormat
     private let pacing: Pacing
     private let frameLimit: Int64?
-    private let picture: SourceFeed
-    private let sound: SourceFeed?
+    private let videoFeed: SourceFeed
+    private let audioFeed: SourceFeed?
     private let sink: any ProgramSink
     private let clock: any MonotonicClock
     private let logger: Logger
     private let counters = Mutex(ProgramStatus())
     private let isStopped = Atomic(false)
 
-    /// A program that takes its picture from one feed and its sound from the same or another; silence without one.
+    /// A program that takes its frame from one feed and its audio from the same or another; silence without one.
     /// `frameLimit` ends it after that many frames.
     public init(
-        frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, picture: SourceFeed,
-        sound: SourceFeed?, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), logger: Logger
+        frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, videoFeed: SourceFeed,
+        audioFeed: SourceFeed?, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
         self.frameRate = frameRate
         self.audio = audio
         self.pacing = pacing
         self.frameLimit = frameLimit
-        self.picture = picture
-        self.sound = sound
+        self.videoFeed = videoFeed
+        self.audioFeed = audioFeed
         self.sink = sink
         self.clock = clock
         self.logger = logger
@@ -76,13 +76,13 @@ public final class Program: Sendable {
 
     /// Runs the program to its end and flushes the encoder. Blocks; throws what the encoder throws.
     public func run() throws -> Ending {
-        guard picture.waitForFirstPicture() else { return isStopped.load(ordering: .relaxed) ? .stopped : .empty }
+        guard videoFeed.waitForFirstFrame() else { return isStopped.load(ordering: .relaxed) ? .stopped : .empty }
         var pace = Pace(frameRate: frameRate, pacing: pacing, start: clock.now + latency)
-        picture.begin(at: pace.start)
-        if let sound, sound !== picture { sound.begin(at: pace.start) }
+        videoFeed.begin(at: pace.start)
+        if let audioFeed, audioFeed !== videoFeed { audioFeed.begin(at: pace.start) }
         var ending = Ending.finished
         var index: Int64 = 0
-        var soundEnd: Int64 = 0
+        var audioEnd: Int64 = 0
         var isHolding = false
         while index < frameLimit ?? .max {
             if isStopped.load(ordering: .relaxed) {
@@ -95,8 +95,8 @@ public final class Program: Sendable {
                 break
             }
             let next = samples(in: index + 1)
-            try sink.encode(takeSound(soundEnd..<next))
-            soundEnd = next
+            try sink.encode(takeAudio(audioEnd..<next))
+            audioEnd = next
             try sink.encode(frame, at: index)
             index += 1
             counters.withLock { $0.frames += 1 }
@@ -108,18 +108,18 @@ public final class Program: Sendable {
     /// Ends the program after the frame under way. Returns at once.
     public func stop() {
         isStopped.store(true, ordering: .relaxed)
-        picture.close()
-        sound?.close()
+        videoFeed.close()
+        audioFeed?.close()
     }
 
     /// A snapshot for status and metrics.
     public var status: ProgramStatus { counters.withLock { $0 } }
 
     private var latency: Int64 {
-        if case .live(let latency) = picture.pacing { latency.inNanoseconds } else { 0 }
+        if case .live(let latency) = videoFeed.pacing { latency.inNanoseconds } else { 0 }
     }
 
-    /// The position of the first sample behind `frames` frames. Rounded down, so that it never runs ahead of the picture.
+    /// The position of the first sample behind `frames` frames. Rounded down, so that it never runs ahead of the videoFeed.
     private func samples(in frames: Int64) -> Int64 {
         frameRate.timeBase.rescale(frames, to: audio.timeBase, rounding: .down)
     }
@@ -131,7 +131,7 @@ public final class Program: Sendable {
         clock.sleep(until: moment)
         let lag = clock.now - moment
         var skipped: Int64 = 0
-        if picture.pacing != .waits, lag > Self.latestSkip {
+        if videoFeed.pacing != .waits, lag > Self.latestSkip {
             skipped = TimeBase.nanoseconds.rescale(lag, to: frameRate.timeBase, rounding: .down)
         }
         counters.withLock { counters in
@@ -142,17 +142,17 @@ public final class Program: Sendable {
         return skipped
     }
 
-    /// The picture for frame `index`; when there are no more, the last one for as long as sound goes on.
+    /// The frame for frame `index`; when there are no more, the last one for as long as audio goes on.
     private func frame(for index: Int64, isHolding: inout Bool) -> VideoFrame? {
-        if let frame = picture.picture(for: index) { return frame }
-        guard sound === picture, !isStopped.load(ordering: .relaxed) else { return nil }
-        let tail = isHolding ? 0 : audio.timeBase.ticks(Self.soundTail)
-        isHolding = picture.hasSound(beyond: samples(in: index), moreThan: tail)
-        return isHolding ? picture.lastPicture(for: index) : nil
+        if let frame = videoFeed.frame(for: index) { return frame }
+        guard audioFeed === videoFeed, !isStopped.load(ordering: .relaxed) else { return nil }
+        let tail = isHolding ? 0 : audio.timeBase.ticks(Self.audioTail)
+        isHolding = videoFeed.hasAudio(beyond: samples(in: index), moreThan: tail)
+        return isHolding ? videoFeed.lastFrame(for: index) : nil
     }
 
-    private func takeSound(_ range: Range<Int64>) -> AudioBuffer {
-        sound?.sound(upTo: range.upperBound)
+    private func takeAudio(_ range: Range<Int64>) -> AudioBuffer {
+        audioFeed?.audio(upTo: range.upperBound)
             ?? .silence(at: range.lowerBound, count: range.count, format: audio)
     }
 }

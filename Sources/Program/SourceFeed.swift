@@ -6,13 +6,13 @@ internal import Synchronization
 
 /// What an operator sees of one source's way into the program.
 public struct FeedStatus: Sendable, Codable {
-    /// Pictures delivered.
+    /// Frames delivered.
     public var framesIn = 0
-    /// Pictures that were never shown.
+    /// Frames that were never shown.
     public var framesDropped = 0
-    /// Program frames for which the picture before was shown again.
+    /// Program frames for which the frame before was shown again.
     public var framesRepeated = 0
-    /// Samples of silence put where sound was missing.
+    /// Samples of silence put where audio was missing.
     public var silentSamples = 0
     /// Samples that came too late or overlapped.
     public var cutSamples = 0
@@ -26,7 +26,7 @@ public struct FeedStatus: Sendable, Codable {
 /// The slot between a source's thread and the program's.
 ///
 /// A source that can wait is held back when the slot is full, and the program waits for it; nothing is lost. A live source
-/// is never held back and never waited for: pictures that come too fast push out the oldest.
+/// is never held back and never waited for: frames that come too fast push out the oldest.
 public final class SourceFeed: SourceSink {
     /// How the source's time and the program's meet.
     public enum Pacing: Sendable, Equatable {
@@ -37,14 +37,14 @@ public final class SourceFeed: SourceSink {
     }
 
     private struct State {
-        var pictures = PictureStore()
-        var sound: SoundStore
+        var frames = FrameStore()
+        var audio: AudioStore
         var mapping = SourceMapping()
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
         var programStart: Int64?
-        var soundCorrection: Int64 = 0
+        var audioCorrection: Int64 = 0
         var isClosed = false
         var isProducerWaiting = false
         var isConsumerWaiting = false
@@ -53,31 +53,31 @@ public final class SourceFeed: SourceSink {
     /// How the source is paced.
     public let pacing: Pacing
 
-    private static let pictureRoom = 4
-    private let hasPicture: Bool
-    private let livePictureLimit: Int
-    private let soundRoom: Int64
+    private static let frameRoom = 4
+    private let hasVideo: Bool
+    private let liveFrameLimit: Int
+    private let audioRoom: Int64
     private let frameTime: TimeBase
-    private let soundTime: TimeBase
+    private let audioTime: TimeBase
     private let clock: any MonotonicClock
     private let state: Mutex<State>
     private let room = DispatchSemaphore(value: 0)
     private let news = DispatchSemaphore(value: 0)
 
-    /// An empty slot for a program of these formats. `hasPicture` is false for a source of sound alone.
+    /// An empty slot for a program of these formats. `hasVideo` is false for a source of audio alone.
     public init(
-        pacing: Pacing, hasPicture: Bool = true, frameRate: FrameRate, audio: AudioFormat,
+        pacing: Pacing, hasVideo: Bool = true, frameRate: FrameRate, audio: AudioFormat,
         clock: any MonotonicClock = SystemClock()
     ) {
         self.pacing = pacing
-        self.hasPicture = hasPicture
+        self.hasVideo = hasVideo
         self.clock = clock
         frameTime = frameRate.timeBase
-        soundTime = audio.timeBase
+        audioTime = audio.timeBase
         // A latency and the slack of its mapping: what lies further ahead is mapped anew anyway.
-        livePictureLimit = Int(frameRate.frames(atLeast: .milliseconds(500))) + 2
-        soundRoom = Int64(audio.sampleRate)
-        state = Mutex(State(sound: SoundStore(format: audio)))
+        liveFrameLimit = Int(frameRate.frames(atLeast: .milliseconds(500))) + 2
+        audioRoom = Int64(audio.sampleRate)
+        state = Mutex(State(audio: AudioStore(format: audio)))
     }
 
     // MARK: The source's side
@@ -88,8 +88,8 @@ public final class SourceFeed: SourceSink {
             // A closed feed takes everything and keeps nothing, so that no source waits at it.
             if state.isClosed { return true }
             return switch track {
-            case .video: state.pictures.count < Self.pictureRoom
-            case .audio: state.sound.end - state.sound.consumed < soundRoom
+            case .video: state.frames.count < Self.frameRoom
+            case .audio: state.audio.end - state.audio.consumed < audioRoom
             }
         }
     }
@@ -111,30 +111,30 @@ public final class SourceFeed: SourceSink {
             state.status.framesIn += 1
             state.starved.remove(.video)
             map(time, arrival: arrival, &state)
-            state.pictures.trim(to: livePictureLimit)
+            state.frames.trim(to: liveFrameLimit)
             let index = TimeBase.nanoseconds.rescale(time + state.mapping.offset, to: frameTime)
             let end = frame.timeBase.rescale(frame.pts + frame.duration, to: .nanoseconds)
-            state.pictures.add(
+            state.frames.add(
                 frame, at: index, until: TimeBase.nanoseconds.rescale(end + state.mapping.offset, to: frameTime))
             wakeConsumer(&state)
         }
     }
 
-    public func deliver(_ sound: AudioBuffer) {
+    public func deliver(_ audio: AudioBuffer) {
         let arrival = clock.now
         state.withLock { state in
             if state.isClosed { return }
             state.starved.remove(.audio)
-            if !hasPicture {
-                // Sound alone follows the program; before the program began there is nothing to follow.
+            if !hasVideo {
+                // Audio alone follows the program; before the program began there is nothing to follow.
                 guard pacing == .waits || state.programStart != nil else { return }
-                map(soundTime.rescale(sound.position, to: .nanoseconds), arrival: arrival, &state)
+                map(audioTime.rescale(audio.position, to: .nanoseconds), arrival: arrival, &state)
             }
             guard pacing == .waits || state.mapping.isMapped else { return }
-            var sound = sound
-            sound.position += TimeBase.nanoseconds.rescale(state.mapping.offset, to: soundTime)
-            if pacing != .waits { correct(&sound, &state) }
-            state.status.cutSamples += state.sound.add(sound)
+            var audio = audio
+            audio.position += TimeBase.nanoseconds.rescale(state.mapping.offset, to: audioTime)
+            if pacing != .waits { correct(&audio, &state) }
+            state.status.cutSamples += state.audio.add(audio)
             wakeConsumer(&state)
         }
     }
@@ -142,22 +142,22 @@ public final class SourceFeed: SourceSink {
     private func map(_ time: Int64, arrival: Int64, _ state: inout State) {
         guard case .live(let latency) = pacing else { return }
         let isResynced = state.mapping.note(
-            time, arrival: arrival - (state.programStart ?? arrival), latency: latency, opensProgram: hasPicture)
+            time, arrival: arrival - (state.programStart ?? arrival), latency: latency, opensProgram: hasVideo)
         guard isResynced else { return }
         state.status.resyncs += 1
-        state.soundCorrection = 0
+        state.audioCorrection = 0
     }
 
-    /// A live source's sound whose time has jumped away from its picture's is put where the program is; otherwise it would
+    /// A live source's audio whose time has jumped away from its frame's is put where the program is; otherwise it would
     /// be late for ever, or pile up.
-    private func correct(_ sound: inout AudioBuffer, _ state: inout State) {
-        sound.position += state.soundCorrection
-        let second = soundRoom
-        let lead = sound.position - state.sound.consumed
-        guard state.sound.consumed > 0, lead < -second || lead > 2 * second else { return }
+    private func correct(_ audio: inout AudioBuffer, _ state: inout State) {
+        audio.position += state.audioCorrection
+        let second = audioRoom
+        let lead = audio.position - state.audio.consumed
+        guard state.audio.consumed > 0, lead < -second || lead > 2 * second else { return }
         state.status.resyncs += 1
-        state.soundCorrection -= lead
-        sound.position -= lead
+        state.audioCorrection -= lead
+        audio.position -= lead
     }
 
     public func markStarved(_ track: TrackKind) {
@@ -180,10 +180,10 @@ public final class SourceFeed: SourceSink {
 
     // MARK: The program's side
 
-    /// Waits for the first picture. False if the source ended, or the feed was closed, without one.
-    func waitForFirstPicture() -> Bool {
-        waitForNews { !$0.pictures.isEmpty || $0.ended.contains(.video) || $0.isClosed }
-        return state.withLock { !$0.pictures.isEmpty && !$0.isClosed }
+    /// Waits for the first frame. False if the source ended, or the feed was closed, without one.
+    func waitForFirstFrame() -> Bool {
+        waitForNews { !$0.frames.isEmpty || $0.ended.contains(.video) || $0.isClosed }
+        return state.withLock { !$0.frames.isEmpty && !$0.isClosed }
     }
 
     /// Says when the program began, on the monotonic clock. Before that, a live source's time is not mapped.
@@ -191,54 +191,54 @@ public final class SourceFeed: SourceSink {
         state.withLock { $0.programStart = programStart }
     }
 
-    /// The picture for program frame `index`; nil when the source is over and its last picture was shown.
+    /// The frame for program frame `index`; nil when the source is over and its last frame was shown.
     /// Waits for a source that waits for the program.
-    func picture(for index: Int64) -> VideoFrame? {
+    func frame(for index: Int64) -> VideoFrame? {
         if pacing == .waits {
             waitForNews { state in
-                state.pictures.canChoose(for: index) || state.ended.contains(.video)
+                state.frames.canChoose(for: index) || state.ended.contains(.video)
                     || state.starved.contains(.video) || state.isClosed
             }
         }
         return state.withLock { state in
             let isOver = state.ended.contains(.video) || state.isClosed
-            if isOver, !state.pictures.hasPicture(from: index) { return nil }
+            if isOver, !state.frames.hasVideo(from: index) { return nil }
             defer { wakeProducer(&state) }
-            return state.pictures.choose(for: index)
+            return state.frames.choose(for: index)
         }
     }
 
-    /// The last picture once more, after the source's pictures are over.
-    func lastPicture(for index: Int64) -> VideoFrame? {
-        state.withLock { $0.pictures.choose(for: index) }
+    /// The last frame once more, after the source's frames are over.
+    func lastFrame(for index: Int64) -> VideoFrame? {
+        state.withLock { $0.frames.choose(for: index) }
     }
 
-    /// The sound up to sample `end`, silence where there is none. Waits for a source that waits for the program.
-    func sound(upTo end: Int64) -> AudioBuffer {
+    /// The audio up to sample `end`, silence where there is none. Waits for a source that waits for the program.
+    func audio(upTo end: Int64) -> AudioBuffer {
         if pacing == .waits {
             waitForNews { state in
-                state.sound.end >= end || state.ended.contains(.audio) || state.starved.contains(.audio)
+                state.audio.end >= end || state.ended.contains(.audio) || state.starved.contains(.audio)
                     || state.isClosed
             }
         }
         return state.withLock { state in
-            let (sound, silence) = state.sound.take(upTo: end)
+            let (audio, silence) = state.audio.take(upTo: end)
             state.status.silentSamples += silence
             wakeProducer(&state)
-            return sound
+            return audio
         }
     }
 
     /// Whether more than `tail` samples follow position `end`. Waits for a source that waits for the program, until
     /// it has said so.
-    func hasSound(beyond end: Int64, moreThan tail: Int64) -> Bool {
+    func hasAudio(beyond end: Int64, moreThan tail: Int64) -> Bool {
         if pacing == .waits {
             waitForNews { state in
-                state.sound.end - end > tail || state.ended.contains(.audio) || state.starved.contains(.audio)
+                state.audio.end - end > tail || state.ended.contains(.audio) || state.starved.contains(.audio)
                     || state.isClosed
             }
         }
-        return state.withLock { $0.sound.end - end > tail }
+        return state.withLock { $0.audio.end - end > tail }
     }
 
     /// Ends all waiting, on both sides, for good.
@@ -254,8 +254,8 @@ public final class SourceFeed: SourceSink {
     public var status: FeedStatus {
         state.withLock { state in
             var status = state.status
-            status.framesDropped = state.pictures.dropped
-            status.framesRepeated = state.pictures.repeated
+            status.framesDropped = state.frames.dropped
+            status.framesRepeated = state.frames.repeated
             return status
         }
     }

@@ -2,10 +2,10 @@
 
 internal import Media
 
-/// Maps a live source's time to program time: a constant offset, found at the first picture and found anew when the source
+/// Maps a live source's time to program time: a constant offset, found at the first frame and found anew when the source
 /// jumps, stalls or has drifted out of its buffer. Pure.
 struct SourceMapping {
-    /// How far a picture may lie ahead of its latency before the source is taken to have jumped.
+    /// How far a frame may lie ahead of its latency before the source is taken to have jumped.
     private static let slack = Duration.milliseconds(300).inNanoseconds
 
     /// Nanoseconds to add to the source's time.
@@ -17,8 +17,8 @@ struct SourceMapping {
     /// The source begins anew.
     mutating func forget() { isMapped = false }
 
-    /// Notes that a picture of source time `time` came at program time `arrival` (nanoseconds, negative before the
-    /// program began). The source of the program's picture opens the program. Returns whether the mapping had to be found again.
+    /// Notes that a frame of source time `time` came at program time `arrival` (nanoseconds, negative before the
+    /// program began). The source of the program's frame opens the program. Returns whether the mapping had to be found again.
     mutating func note(_ time: Int64, arrival: Int64, latency: Duration, opensProgram: Bool = true) -> Bool {
         let due = arrival + latency.inNanoseconds
         if isMapped {
@@ -29,7 +29,7 @@ struct SourceMapping {
             isMapped = true
             wasMapped = true
         }
-        // The program begins one latency after its first picture, so that this picture is its frame 0.
+        // The program begins one latency after its first frame, so that this frame is its frame 0.
         offset = wasMapped || !opensProgram ? due - time : -time
         return wasMapped
     }

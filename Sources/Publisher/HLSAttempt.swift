@@ -23,7 +23,7 @@ final class HLSAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
 
     /// How long the file system may take to open the directory.
     private static let openSeconds = 10
-    /// How long one picture's writing may take before the output counts as lost.
+    /// How long one frame's writing may take before the output counts as lost.
     private static let writeNanoseconds: Int64 = 15_000_000_000
 
     private let location: HLSLocation

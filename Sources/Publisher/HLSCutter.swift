@@ -5,16 +5,16 @@ internal import Media
 /// Decides where an HLS output is cut. Pure; times are nanoseconds of the program.
 ///
 /// A segment ends at a keyframe, and at the last one before it would become too long: when waiting for another could make
-/// it longer than the target, judged by the longest GOP seen. So an IDR picture that somebody else asked for shortens a
+/// it longer than the target, judged by the longest GOP seen. So an IDR frame that somebody else asked for shortens a
 /// segment and never lengthens one.
 struct HLSCutter {
-    /// What to do with a picture.
+    /// What to do with a frame.
     enum Decision: Equatable {
         /// It belongs to the segment under way.
         case goOn
         /// It is a keyframe inside of the segment: what came before it can be written.
         case fragment
-        /// A segment begins with it. The one before lasted `duration`, and if `isDiscontinuous`, pictures are missing.
+        /// A segment begins with it. The one before lasted `duration`, and if `isDiscontinuous`, frames are missing.
         case cut(duration: Int64, isDiscontinuous: Bool)
         /// As ``fragment``, but it is no keyframe, and none came in time: one is needed.
         case fragmentAndAsk
@@ -29,7 +29,7 @@ struct HLSCutter {
     /// When a keyframe was asked for last, in this segment.
     private var lastAsked: Int64?
 
-    /// A cutter for segments of `target`, of a program whose pictures last `frame` nanoseconds.
+    /// A cutter for segments of `target`, of a program whose frames last `frame` nanoseconds.
     init(target: Duration, frame: Int64) {
         (self.target, self.frame) = (target.inNanoseconds, frame)
     }
@@ -37,8 +37,8 @@ struct HLSCutter {
     /// What the segment under way has lasted.
     var elapsed: Int64 { start.map { max(0, end - $0) } ?? 0 }
 
-    /// Takes the next picture in decoding order. The first must be a keyframe.
-    mutating func picture(pts: Int64, isKeyframe: Bool) -> Decision {
+    /// Takes the next frame in decoding order. The first must be a keyframe.
+    mutating func video(pts: Int64, isKeyframe: Bool) -> Decision {
         defer { end = max(end, pts + frame) }
         guard let start else {
             begin(at: pts)
@@ -49,7 +49,7 @@ struct HLSCutter {
             lastAsked = pts
             return .fragmentAndAsk
         }
-        // Before a keyframe all pictures of the segment are there, so `end` is where it should be, to half a frame.
+        // Before a keyframe all frames of the segment are there, so `end` is where it should be, to half a frame.
         if pts - end > frame / 2 {
             let duration = elapsed
             begin(at: pts)

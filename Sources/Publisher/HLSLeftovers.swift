@@ -21,11 +21,11 @@ struct HLSLeftovers {
         let lifetime = options.segmentDuration.inNanoseconds / 1_000_000_000 * Int64(2 * options.listSize + 1)
         let limit = HLSDate.nowMicroseconds / 1_000_000 - lifetime
         let others = Set(names).subtracting(kept)
-        var spared = others.filter { HLSName.isSegment($0) && directory.modified($0) >= limit }
+        var kept = others.filter { HLSName.isSegment($0) && directory.modified($0) >= limit }
         // The header of a run is as old as its first segment.
-        let runs = Set(spared.compactMap(HLSName.run(of:)))
-        spared.formUnion(others.filter { HLSName.isMap($0) && HLSName.run(of: $0).map(runs.contains) == true })
-        others.subtracting(spared).forEach(directory.remove)
-        return spared
+        let runs = Set(kept.compactMap(HLSName.run(of:)))
+        kept.formUnion(others.filter { HLSName.isMap($0) && HLSName.run(of: $0).map(runs.contains) == true })
+        others.subtracting(kept).forEach(directory.remove)
+        return kept
     }
 }

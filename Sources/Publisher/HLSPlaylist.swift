@@ -10,7 +10,7 @@ struct HLSPlaylist: Equatable {
         var map: String
         /// Microseconds.
         var duration: Int64
-        /// UTC of the first picture in milliseconds since 1970.
+        /// UTC of the first frame in milliseconds since 1970.
         var date: Int64
         /// Whether times or coding do not go on from the segment before.
         var isDiscontinuous: Bool

@@ -31,7 +31,7 @@ final class HLSWriter {
     /// What turns a time of the program into one of the file, which is UTC, in hundredths of a second. So the times of a
     /// later run are later, for players that do not start anew at a discontinuity.
     private var shift: Int64?
-    /// Program time and UTC of the run's first picture, and program time of the segment's, in nanoseconds.
+    /// Program time and UTC of the run's first frame, and program time of the segment's, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
     private var segmentStart: Int64 = 0
     /// Files that left the playlist, and the number of the segment with which they can go.
@@ -39,7 +39,7 @@ final class HLSWriter {
     /// Files of a program that ended, until its playlist is replaced.
     private var replaced: Set<String> = []
 
-    /// Bytes in files, pictures in them, and segments.
+    /// Bytes in files, frames in them, and segments.
     private(set) var bytes: UInt64 = 0
     private(set) var frames: UInt64 = 0
     private(set) var segments = 0
@@ -56,8 +56,8 @@ final class HLSWriter {
         let frame = description.video.format.frameRate.timeBase.rescale(1, to: .nanoseconds)
         cutter = HLSCutter(target: target, frame: frame)
         let old = try directory.playlist()
-        let spared = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], options)
-        retired = [(spared, Int64(options.listSize) + 1)]
+        let kept = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], options)
+        retired = [(kept, Int64(options.listSize) + 1)]
         let seconds = (target.inNanoseconds + 999_999_999) / 1_000_000_000
         if let old, !old.hasEnded {
             playlist = old.with(targetSeconds: seconds)
@@ -132,13 +132,13 @@ extension HLSWriter {
     private func cut(before packet: EncodedPacket) throws(OutputFailure) {
         let pts = packet.ptsNanoseconds
         if shift == nil {
-            // Hundredths of a second are whole ticks of every clock in use, so sound and picture move by exactly the same.
+            // Hundredths of a second are whole ticks of every clock in use, so audio and video move by exactly the same.
             let utc = HLSDate.nowMicroseconds * 1000
             shift = TimeBase.nanoseconds.rescale(utc - pts, to: TimeBase(1, 100), rounding: .down)
             origin = (pts, utc)
             segmentStart = pts
         }
-        switch cutter.picture(pts: pts, isKeyframe: packet.isKeyframe) {
+        switch cutter.video(pts: pts, isKeyframe: packet.isKeyframe) {
         case .goOn: return
         case .fragmentAndAsk:
             wantsKeyframe = true

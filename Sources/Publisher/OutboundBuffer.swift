@@ -12,7 +12,7 @@ struct OutboundBuffer {
         let bytes: SharedBytes
         var start: Int
         let end: Int
-        let endsPicture: Bool
+        let endsFrame: Bool
         /// The same bytes, where the kernel need not copy them.
         let place: SharedFile.Place?
     }
@@ -24,20 +24,20 @@ struct OutboundBuffer {
     /// The count and not the pieces, whose memory need not be fetched for it.
     var isEmpty: Bool { pendingBytes == 0 }
 
-    /// Appends a part of `bytes`; `endsPicture` marks the last byte of a picture.
+    /// Appends a part of `bytes`; `endsFrame` marks the last byte of a frame.
     mutating func append(
-        _ bytes: SharedBytes, _ range: Range<Int>, endsPicture: Bool = false, place: SharedFile.Place? = nil
+        _ bytes: SharedBytes, _ range: Range<Int>, endsFrame: Bool = false, place: SharedFile.Place? = nil
     ) {
         guard !range.isEmpty else { return }
         pieces.append(
             Piece(
-                bytes: bytes, start: range.lowerBound, end: range.upperBound, endsPicture: endsPicture, place: place))
+                bytes: bytes, start: range.lowerBound, end: range.upperBound, endsFrame: endsFrame, place: place))
         pendingBytes += range.count
     }
 
     /// Appends all of `bytes`, which are in a file too, at `place`, if there is one.
-    mutating func append(_ bytes: SharedBytes, endsPicture: Bool = false, place: SharedFile.Place? = nil) {
-        append(bytes, 0..<bytes.count, endsPicture: endsPicture, place: place)
+    mutating func append(_ bytes: SharedBytes, endsFrame: Bool = false, place: SharedFile.Place? = nil) {
+        append(bytes, 0..<bytes.count, endsFrame: endsFrame, place: place)
     }
 
     /// Where the head of the buffer is in a file, if it is in one, and how many bytes it has.
@@ -78,10 +78,10 @@ struct OutboundBuffer {
         }
     }
 
-    /// Removes `count` bytes from the head. Returns how many pictures ended among them.
+    /// Removes `count` bytes from the head. Returns how many frames ended among them.
     mutating func consume(_ count: Int) -> Int {
         var remaining = min(count, pendingBytes)
-        var pictures = 0
+        var frames = 0
         pendingBytes -= remaining
         while remaining > 0, let piece = pieces.first {
             let length = piece.end - piece.start
@@ -90,9 +90,9 @@ struct OutboundBuffer {
                 break
             }
             remaining -= length
-            if piece.endsPicture { pictures += 1 }
+            if piece.endsFrame { frames += 1 }
             pieces.removeFirst()
         }
-        return pictures
+        return frames
     }
 }

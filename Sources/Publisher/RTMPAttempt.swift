@@ -123,7 +123,7 @@ extension RTMPAttempt {
                     return handOver(session, socket)
                 } catch {
                     socket.resetOnClose()
-                    guard let note = session.refusal, let next = try login.answer(to: note) else { throw error }
+                    guard let message = session.refusal, let next = try login.answer(to: message) else { throw error }
                     answer = next
                 }
             }
@@ -144,7 +144,7 @@ extension RTMPAttempt {
         guard adopt(socket, alone: true) else { throw abandoned }
         if let proxy {
             try enter("proxy")
-            try socket.pass(proxy, to: url.host, port: url.port, milliseconds: Self.openMilliseconds)
+            try socket.tunnel(through: proxy, to: url.host, port: url.port, milliseconds: Self.openMilliseconds)
         }
         if url.isSecure {
             try enter("tls")

@@ -6,7 +6,7 @@ internal import Media
 struct RTMPBackChannel {
     /// What follows from received bytes.
     struct Answer {
-        var notes: [RTMPServerNote] = []
+        var messages: [RTMPStatusMessage] = []
         var replies: [RTMPMessage] = []
     }
 
@@ -63,14 +63,14 @@ struct RTMPBackChannel {
         case 6:  // Set Peer Bandwidth is answered with our window (5.4.5)
             guard body.count >= 4 else { return }
             answer.replies.append(RTMPMessage(kind: .windowSize, payload: SharedBytes(body.prefix(4))))
-        case 20: append(RTMPServerNote(command: body), to: &answer)
-        case 17: append(RTMPServerNote(command: Array(body.dropFirst())), to: &answer)
+        case 20: append(RTMPStatusMessage(command: body), to: &answer)
+        case 17: append(RTMPStatusMessage(command: Array(body.dropFirst())), to: &answer)
         default: break
         }
     }
 
-    private func append(_ note: RTMPServerNote?, to answer: inout Answer) {
-        if let note { answer.notes.append(note) }
+    private func append(_ message: RTMPStatusMessage?, to answer: inout Answer) {
+        if let message { answer.messages.append(message) }
     }
 
     private static func control(_ kind: RTMPMessage.Kind, _ value: UInt32) -> RTMPMessage {

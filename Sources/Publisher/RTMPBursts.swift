@@ -3,7 +3,7 @@
 internal import DequeModule
 internal import Media
 
-/// What connections send for a picture and the sound in front of it, headers and bodies in one piece of memory: made
+/// What connections send for a frame and the audio in front of it, headers and bodies in one piece of memory: made
 /// once, for all connections of a writer that are as far as each other.
 ///
 /// Behind its first messages a connection's chunks hold nothing that is its own. So hundreds of connections read the same
@@ -27,7 +27,7 @@ struct RTMPBursts {
     /// From so many connections on, a file costs less than the copies that it saves (measured).
     private static let connectionsWorthFile = 16
 
-    /// The latest pictures of several programs.
+    /// The latest frames of several programs.
     private static let kept = 8
 
     private var bursts = Deque<Burst>()

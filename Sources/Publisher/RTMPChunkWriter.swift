@@ -8,7 +8,7 @@ internal import Media
 /// the difference in time. So a value needs the extended timestamp, which many servers get wrong, only after a pause
 /// of 4.6 hours.
 struct RTMPChunkWriter {
-    /// What we announce: the largest size that servers take, so a picture is one chunk or a few.
+    /// What we announce: the largest size that servers take, so a frame is one chunk or a few.
     static let chunkBytes = 65_536
     private static let extended: UInt32 = 0xFF_FFFF
 
@@ -20,7 +20,7 @@ struct RTMPChunkWriter {
 
     init(streamID: UInt32) { self.streamID = streamID }
 
-    /// Appends the messages of a picture and of the sound in front of it, which `timeline` dates, in one piece that other
+    /// Appends the messages of a frame and of the audio in front of it, which `timeline` dates, in one piece that other
     /// connections send, too. Does nothing and returns false unless they are just that, and unless their headers hold
     /// nothing of this connection's own.
     mutating func append(
@@ -44,7 +44,7 @@ struct RTMPChunkWriter {
             for packet in packets { writer.append(timeline.message(for: packet), to: &copy) }
         }
         (timeline, self) = (next, times)
-        buffer.append(chunks.bytes, endsPicture: true, place: chunks.place)
+        buffer.append(chunks.bytes, endsFrame: true, place: chunks.place)
         return true
     }
 
@@ -54,7 +54,7 @@ struct RTMPChunkWriter {
         note(message.kind, message.timestamp)
         let time = UInt32(truncatingIfNeeded: message.timestamp - (previous ?? 0))
         let isExtended = time >= Self.extended
-        buffer.append(header(message, isFirst: previous == nil, time: time), endsPicture: false)
+        buffer.append(header(message, isFirst: previous == nil, time: time), endsFrame: false)
 
         var start = 0
         var room = Self.chunkBytes - message.prefix.count
@@ -65,7 +65,7 @@ struct RTMPChunkWriter {
             start += room
             room = Self.chunkBytes
         }
-        buffer.append(payload, start..<payload.count, endsPicture: message.endsPicture)
+        buffer.append(payload, start..<payload.count, endsFrame: message.endsFrame)
     }
 
     /// The time of the last message of that kind, if there was one and the next one may refer to it.

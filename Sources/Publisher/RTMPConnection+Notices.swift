@@ -5,15 +5,15 @@ internal import Media
 
 extension RTMPConnection {
     /// Passes on what the server says. On the writer's queue.
-    func tell(_ note: RTMPServerNote) {
+    func tell(_ message: RTMPStatusMessage) {
         switch notices.admit(at: SystemClock().now) {
-        case .passed: report(.notice("the server says: \(note.words(masking: url))"))
+        case .passed: report(.notice("the server says: \(message.words(masking: url))"))
         case .last: report(.notice("the server says more; further messages are left out"))
         case .leftOut: break
         }
-        if note.isReconnectRequest, !wasAskedToMove {
+        if message.isReconnectRequest, !wasAskedToMove {
             wasAskedToMove = true
-            report(.reconnectRequested(address: note.address))
+            report(.reconnectRequested(address: message.address))
         }
     }
 }

@@ -22,7 +22,7 @@ final class RTMPConnection: @unchecked Sendable {
     /// With the second or two that buffers take to fill, a peer that is gone is noticed within 15 s.
     static let stallNanoseconds: Int64 = 13_000_000_000
 
-    // What each picture needs comes first: with hundreds of connections the time goes into fetching memory.
+    // What each frame needs comes first: with hundreds of connections the time goes into fetching memory.
     private var phase = Phase.attached
     private var isWriteArmed = false
     /// Let go at the end: the last holder's release closes it.
@@ -125,9 +125,9 @@ extension RTMPConnection {
         // Who has nothing pending borrows the writer's buffer, which is in the processor's cache.
         if outbound.isEmpty { swap(&outbound, &shared.outbound) }
         defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
-        var (bytes, pictures) = (0, 0)
+        var (bytes, frames) = (0, 0)
         defer {
-            sent.withLock { ($0.bytes, $0.frames) = ($0.bytes + UInt64(bytes), $0.frames + UInt64(pictures)) }
+            sent.withLock { ($0.bytes, $0.frames) = ($0.bytes + UInt64(bytes), $0.frames + UInt64(frames)) }
         }
         var isAll = false
         while !isAll || !outbound.isEmpty {
@@ -136,7 +136,7 @@ extension RTMPConnection {
             let outcome = socket.send(outbound)
             guard case .bytes(let count) = outcome else { return outcome }
             bytes += count
-            pictures += outbound.consume(count)
+            frames += outbound.consume(count)
             lastProgress = now
         }
         return .bytes(bytes)
@@ -247,12 +247,12 @@ extension RTMPConnection {
     private func take(_ bytes: [UInt8], isFirst: Bool) {
         guard !bytes.isEmpty else { return }
         let answer = inbound.take(bytes, isCounted: !isFirst)
-        for note in answer.notes {
-            if note.isError, phase == .live || phase == .draining {
-                let kind = note.failureKind == .refused ? OutputFailure.Kind.refused : .lost
-                return fail("\(url): the server said \(note.words(masking: url))", kind: kind)
+        for message in answer.messages {
+            if message.isError, phase == .live || phase == .draining {
+                let kind = message.failureKind == .refused ? OutputFailure.Kind.refused : .lost
+                return fail("\(url): the server said \(message.words(masking: url))", kind: kind)
             }
-            tell(note)
+            tell(message)
         }
         // A server that asks and does not read gets no more answers than fit.
         if phase != .leaving, outbound.pendingBytes < Self.lowWaterBytes { send(answer.replies) }
@@ -261,7 +261,7 @@ extension RTMPConnection {
     /// Everything went out: says goodbye, then half-closes.
     private func leave() {
         phase = .leaving
-        send(RTMPHeaders.farewell(playPath: url.playPath, streamID: chunks.streamID))
+        send(RTMPHeaders.teardown(playPath: url.playPath, streamID: chunks.streamID))
         guard phase == .leaving else { return }
         leftAt = SystemClock().now
         finishLeaving()

@@ -28,23 +28,23 @@ struct RTMPLogin {
         self.nonce = nonce
     }
 
-    /// What the next connection says behind the application's name, if `note` asks for a login; `nil` if the note is
+    /// What the next connection says behind the application's name, if `message` asks for a login; `nil` if the message is
     /// about something else. Throws if the server does not let this user in.
-    mutating func answer(to note: RTMPServerNote) throws(OutputFailure) -> String? {
-        guard let scheme = Self.scheme(in: note.text) else { return nil }
+    mutating func answer(to message: RTMPStatusMessage) throws(OutputFailure) -> String? {
+        guard let scheme = Self.scheme(in: message.text) else { return nil }
         guard let user = url.user, let password = url.password else {
             throw refusal("the server wants a user and a password; write rtmp://user:password@host/…")
         }
-        if note.text.contains("?reason=authfailed") { throw refusal("the password is wrong") }
-        if note.text.contains("?reason=nosuchuser") { throw refusal("the server does not know the user") }
-        let fields = Self.fields(in: note.text)
-        if note.text.contains("?reason=needauth") {
+        if message.text.contains("?reason=authfailed") { throw refusal("the password is wrong") }
+        if message.text.contains("?reason=nosuchuser") { throw refusal("the server does not know the user") }
+        let fields = Self.fields(in: message.text)
+        if message.text.contains("?reason=needauth") {
             guard phase != .answered else { throw refusal("the password is wrong") }
             phase = .answered
             return scheme == .adobe
                 ? adobe(user: user, password: password, fields) : limelight(user: user, password: password, fields)
         }
-        guard note.text.contains("code=403 need auth") else { return nil }
+        guard message.text.contains("code=403 need auth") else { return nil }
         guard phase == .unasked else { throw refusal("the user or the password is wrong") }
         phase = .named
         return "?authmod=\(scheme.rawValue)&user=\(user)"

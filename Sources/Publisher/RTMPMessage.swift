@@ -51,8 +51,8 @@ struct RTMPMessage {
     var timestamp: Int64 = 0
     var prefix = Prefix.none
     let payload: SharedBytes
-    /// Whether the last byte completes a picture that counts.
-    var endsPicture = false
+    /// Whether the last byte completes a frame that counts.
+    var endsFrame = false
 
     /// Audio, video and data each have a chunk stream of their own; commands share librtmp's, control has the
     /// protocol's (5.4).
@@ -117,7 +117,7 @@ enum RTMPHeaders {
     }
 
     /// The two commands that end a published stream: `FCUnpublish` and `deleteStream` (7.2.2.3).
-    static func farewell(playPath: String, streamID: UInt32) -> [RTMPMessage] {
+    static func teardown(playPath: String, streamID: UInt32) -> [RTMPMessage] {
         var unpublish = AMF0Writer()
         unpublish.write("FCUnpublish")
         unpublish.write(0)
@@ -167,7 +167,7 @@ struct RTMPTimeline {
             let prefix = RTMPMessage.Prefix.video(
                 isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: Int32(clamping: offset))
             return RTMPMessage(
-                kind: .video, timestamp: timestamp, prefix: prefix, payload: packet.payload, endsPicture: true)
+                kind: .video, timestamp: timestamp, prefix: prefix, payload: packet.payload, endsFrame: true)
         }
     }
 }

@@ -25,7 +25,7 @@ final class RTMPSession {
     /// What stands behind the application's name to log in, or nothing.
     private let login: String
     /// The server's reason to refuse, if it gave one.
-    private(set) var refusal: RTMPServerNote?
+    private(set) var refusal: RTMPStatusMessage?
     /// librtmp keeps pointers into these.
     private var strings: [UnsafeMutablePointer<CChar>] = []
 
@@ -55,7 +55,7 @@ final class RTMPSession {
     }
 
     deinit {
-        // Without a stream to end, RTMP_Close only closes: the farewell is ours to say, or not to.
+        // Without a stream to end, RTMP_Close only closes: the teardown is ours to say, or not to.
         rtmp.pointee.m_stream_id = 0
         RTMP_Close(rtmp)
         RTMP_Free(rtmp)
@@ -100,9 +100,9 @@ final class RTMPSession {
             guard packet.m_nBytesRead == packet.m_nBodySize else { continue }
             defer { RTMPPacket_Free(&packet) }
             if let command = command(in: packet) {
-                if let note = RTMPServerNote(command: command), note.isError {
+                if let message = RTMPStatusMessage(command: command), message.isError {
                     // Not librtmp's business: to the question for a login it would answer by itself.
-                    refusal = note
+                    refusal = message
                     throw failure(step)
                 }
                 saw(command)

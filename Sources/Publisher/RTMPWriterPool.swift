@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// The few queues on which all RTMP outputs write.
 ///
-/// A queue per output costs a thread switch per output and picture. One queue that serves all of them without blocking
+/// A queue per output costs a thread switch per output and frame. One queue that serves all of them without blocking
 /// takes an eighth of a core for 400 outputs at 6 Mbit/s; a second one costs a tenth more, because the two pull the same
 /// memory from each other (both measured).
 public final class RTMPWriterPool: Sendable {

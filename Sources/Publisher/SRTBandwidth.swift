@@ -16,7 +16,7 @@ struct SRTBandwidth {
     static let usual = (flowWindow: 25_600, sendBuffer: 12_058_624)
     /// The packets' payload beside the UDP and SRT headers, in bytes.
     private static let payload = 1316
-    /// The longest round trip that the buffers are reckoned for, in milliseconds.
+    /// The longest round trip that the buffers are computed for, in milliseconds.
     private static let roundTrip: Int64 = 1000
     /// How many seconds a measured rate is remembered: longer than a usual GOP.
     private static let memory = 30
@@ -65,10 +65,10 @@ struct SRTBandwidth {
     /// on average half a packet of stuffing; then come the tables.
     static func nominal(_ description: StreamDescription) -> Int64 {
         let (video, audio) = (description.video, description.audio)
-        // A stream of constant quality has no rate: 0.15 bits a pixel is more than most pictures need.
+        // A stream of constant quality has no rate: 0.15 bits a pixel is more than most frames need.
         let pixels = Double(video.format.width * video.format.height) * video.format.frameRate.value
-        let picture = video.bitrate > 0 ? Double(video.bitrate) : pixels * 0.15
-        let media = (picture + Double(audio.bitrate)) / 8 * 188 / 184
+        let frame = video.bitrate > 0 ? Double(video.bitrate) : pixels * 0.15
+        let media = (frame + Double(audio.bitrate)) / 8 * 188 / 184
         let pieces = Double(audio.format.sampleRate) / Double(max(1, audio.frameLength))
         return Int64(media + video.format.frameRate.value * 130 + pieces * 115) + 6000
     }
@@ -87,7 +87,7 @@ struct SRTBandwidth {
         return 100 / columns + (rows > 1 ? 100 / rows : 0)
     }
 
-    /// Takes in what a picture that is in time has added at `now`.
+    /// Takes in what a frame that is in time has added at `now`.
     mutating func count(bytes: Int, at now: Int64) {
         if now - windowStart >= window {
             peak = max(peak, windowBytes * 1_000_000 / window)
@@ -97,7 +97,7 @@ struct SRTBandwidth {
     }
 
     /// Called each second: returns the rate that the library has to be told, if it changed by more than a tenth. It is
-    /// never below the nominal rate: a still picture is followed by others.
+    /// never below the nominal rate: a still frame is followed by others.
     mutating func update() -> Int64? {
         recent = recent.suffix(Self.memory - 1) + [peak]
         peak = 0

@@ -86,7 +86,7 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
         queue.async { self.close() }
     }
 
-    /// The sums of all callers' bytes and pictures, those of callers that left included: a picture that three callers got
+    /// The sums of all callers' bytes and frames, those of callers that left included: a frame that three callers got
     /// counts as three.
     var progress: AttemptProgress {
         let shared = shared.withLock { $0 }

@@ -6,9 +6,9 @@ internal import LibAV
 internal import Media
 
 extension SRTSession {
-    /// How often within a picture the age of what the library holds is looked at, in messages.
+    /// How often within a frame the age of what the library holds is looked at, in messages.
     private static let messagesPerLook = 16
-    /// The part of the frame interval over which a picture is spread, in percent: the rest absorbs the clock's jitter.
+    /// The part of the frame interval over which a frame is spread, in percent: the rest absorbs the clock's jitter.
     private static let spreadPercent: Int64 = 80
 
     /// The library says no more than that: it ends a connection when the peer closes it or is silent for 5 s.
@@ -42,21 +42,21 @@ extension SRTSession {
     private func fill() -> Bool {
         guard !packets.isEmpty else { return true }
         guard mayHandOver() else { return false }
-        var pictures = 0
+        var frames = 0
         do throws(MuxerFailure) {
             while stream.count < Self.messagesAhead, let packet = packets.pop() {
                 try stream.write(packet)
-                if packet.track == .video { pictures += 1 }
+                if packet.track == .video { frames += 1 }
             }
         } catch {
             fail(OutputFailure(.lost, step: "send", reason: "\(error)"))
             return false
         }
-        unsentPictures += pictures
+        unsentFrames += frames
         let isAll = packets.isEmpty
         if isAll { stream.flush() }
-        // More than one picture is a backlog, which goes out as fast as it can.
-        let isInTime = isAll && pictures <= 1 && !isCatchingUp
+        // More than one frame is a backlog, which goes out as fast as it can.
+        let isInTime = isAll && frames <= 1 && !isCatchingUp
         let now = SRTSocket.now
         pace.begin(at: now, spread: isInTime ? frameInterval * Self.spreadPercent / 100 : 0)
         if isInTime { bandwidth.count(bytes: stream.bytes, at: now) }
@@ -101,9 +101,9 @@ extension SRTSession {
 
     private func account(_ bytes: Int, isComplete: Bool) {
         guard bytes > 0 else { return }
-        let pictures = isComplete ? unsentPictures : 0
-        unsentPictures -= pictures
-        account(bytes: bytes, pictures: pictures)
+        let frames = isComplete ? unsentFrames : 0
+        unsentFrames -= frames
+        account(bytes: bytes, frames: frames)
     }
 
     /// The backlog of the beginning is out; from now on the rate is the stream's own.

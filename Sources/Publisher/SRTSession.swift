@@ -22,7 +22,7 @@ final class SRTSession: @unchecked Sendable {
 
     static let pollMilliseconds = 10
     static let retryMilliseconds = 10
-    /// Messages made ahead of the library: enough for a picture, few enough to stop in time.
+    /// Messages made ahead of the library: enough for a frame, few enough to stop in time.
     static let messagesAhead = 64
     /// A receiver that took nothing for so long, in microseconds, is not shown what it missed.
     static let stall: Int64 = 1_000_000
@@ -49,8 +49,8 @@ final class SRTSession: @unchecked Sendable {
     /// Whether the backlog of the beginning has not gone out yet.
     var isCatchingUp = true
     var isRetrying = false
-    /// Pictures whose last message is not with the library yet.
-    var unsentPictures = 0
+    /// Frames whose last message is not with the library yet.
+    var unsentFrames = 0
     /// What the library had dropped when the numbers were taken last, in bytes.
     private var droppedBytes = 0.0
     private var timer: (any DispatchSourceTimer)?
@@ -78,7 +78,7 @@ final class SRTSession: @unchecked Sendable {
     /// ``progress``, in which what the session's own queue dropped counts too: nobody else sees that queue. Any thread.
     var countedProgress: AttemptProgress {
         var progress = progress
-        progress.details["dropped_pictures_total", default: 0] += Double(packets.status.droppedFrames)
+        progress.details["dropped_frames_total", default: 0] += Double(packets.status.droppedFrames)
         return progress
     }
 
@@ -141,10 +141,10 @@ final class SRTSession: @unchecked Sendable {
 
     // MARK: Numbers
 
-    func account(bytes: Int, pictures: Int) {
+    func account(bytes: Int, frames: Int) {
         shared.withLock { progress in
             progress.bytes += UInt64(bytes)
-            progress.frames += UInt64(pictures)
+            progress.frames += UInt64(frames)
         }
     }
 
@@ -170,10 +170,10 @@ final class SRTSession: @unchecked Sendable {
         if bandwidth.adaptsInput { details["input_bw_mbps"] = Double(bandwidth.input) * 8 / 1e6 }
         let dropped = details["dropped_bytes_total"] ?? 0
         let sent = progress
-        let picture = sent.frames > 0 ? Double(sent.bytes) / Double(sent.frames) : 0
+        let frameBytes = sent.frames > 0 ? Double(sent.bytes) / Double(sent.frames) : 0
         // The worth of a byte changes; what was counted once stays.
-        let counted = sent.details["dropped_pictures_total"] ?? 0
-        details["dropped_pictures_total"] = max(counted, picture > 0 ? (dropped / picture).rounded(.up) : 0)
+        let counted = sent.details["dropped_frames_total"] ?? 0
+        details["dropped_frames_total"] = max(counted, frameBytes > 0 ? (dropped / frameBytes).rounded(.up) : 0)
         if dropped > droppedBytes {
             onNotice(.notice("libsrt dropped \(Int64(dropped - droppedBytes)) bytes that were too late to send"))
             onNotice(.wantsKeyframe)

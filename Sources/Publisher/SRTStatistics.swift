@@ -16,7 +16,7 @@ internal import CSRT
 /// | `packets_retransmitted_total` | data packets sent again (`pktRetransTotal`) |
 /// | `packets_lost_total` | data packets that the receiver reported lost (`pktSndLossTotal`) |
 /// | `dropped_bytes_total` | bytes that the library gave up as too late (`byteSndDropTotal`) |
-/// | `dropped_pictures_total` | pictures that these bytes were worth, rounded up; a listener adds its callers' queues' |
+/// | `dropped_frames_total` | frames that these bytes were worth, rounded up; a listener adds its callers' queues' |
 /// | `naks_received_total` | loss reports (`pktRecvNAKTotal`) |
 /// | `flight_packets` | data packets sent and not acknowledged (`pktFlightSize`) |
 /// | `flow_window_packets` | how many of them the receiver allows (`pktFlowWindow`) |
@@ -32,7 +32,7 @@ enum SRTStatistics {
     /// The numbers that add up over callers.
     private static let sums: Set<String> = [
         "send_rate_mbps", "packets_sent_total", "packets_sent_unique_total", "packets_retransmitted_total",
-        "packets_lost_total", "dropped_bytes_total", "dropped_pictures_total", "naks_received_total",
+        "packets_lost_total", "dropped_bytes_total", "dropped_frames_total", "naks_received_total",
     ]
     /// The numbers of which the smallest is the worst.
     private static let minima: Set<String> = ["bandwidth_mbps", "flow_window_packets", "snd_buf_free_bytes"]

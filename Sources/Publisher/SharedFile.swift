@@ -15,7 +15,7 @@ final class SharedFile: Sendable {
         let start: Int
     }
 
-    /// A new file costs as much as the copies for a dozen sockets, so pictures share one up to this size.
+    /// A new file costs as much as the copies for a dozen sockets, so frames share one up to this size.
     private static let wholeBytes = 1 << 20
 
     let descriptor: CInt

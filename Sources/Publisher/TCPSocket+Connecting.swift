@@ -42,7 +42,9 @@ extension TCPSocket {
                     continue
                 }
             }
-            if let winner = settle(&candidates, &race, &failures, until: min(deadline, race.nextStart ?? deadline)) {
+            if let winner = pollCandidates(
+                &candidates, &race, &failures, until: min(deadline, race.nextStart ?? deadline))
+            {
                 return winner
             }
         }
@@ -51,7 +53,7 @@ extension TCPSocket {
 
     /// Waits until a candidate stands, fails or `time` comes. Returns the one that stands and takes out those that
     /// failed.
-    private static func settle(
+    private static func pollCandidates(
         _ candidates: inout [Candidate], _ race: inout AddressRace, _ failures: inout [(HostAddress, String)],
         until time: Int64
     ) -> TCPSocket? {
@@ -105,23 +107,23 @@ extension TCPSocket {
 
     /// Asks `proxy`, at the other end, for a connection to `host`, within `milliseconds`. The socket does not block; this
     /// does, and no longer than the socket is open.
-    func pass(_ proxy: ProxyURL, to host: String, port: UInt16, milliseconds: Int64) throws(OutputFailure) {
+    func tunnel(through proxy: ProxyURL, to host: String, port: UInt16, milliseconds: Int64) throws(OutputFailure) {
         let deadline = SystemClock().now + milliseconds * 1_000_000
         var dialogue = proxy.dialogue(host: host, port: port)
         var reaction = ProxyReaction.send(dialogue.begin())
         while reaction != .done {
-            if case .send(let bytes) = reaction { try say(bytes, to: proxy) }
+            if case .send(let bytes) = reaction { try send(bytes, to: proxy) }
             var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             let left = (deadline - SystemClock().now) / 1_000_000
             guard left > 0, poll(&entry, 1, CInt(left)) != 0 else {
                 throw proxy.failure(.unreachable, "no answer within \(milliseconds) ms")
             }
-            reaction = try dialogue.take(try hear(proxy))
+            reaction = try dialogue.take(try receive(proxy))
         }
     }
 
     /// A question is short: a fresh connection takes it at once.
-    private func say(_ bytes: [UInt8], to proxy: ProxyURL) throws(OutputFailure) {
+    private func send(_ bytes: [UInt8], to proxy: ProxyURL) throws(OutputFailure) {
         var buffer = OutboundBuffer()
         buffer.append(SharedBytes(bytes))
         guard send(buffer) == .bytes(bytes.count) else {
@@ -129,7 +131,7 @@ extension TCPSocket {
         }
     }
 
-    private func hear(_ proxy: ProxyURL) throws(OutputFailure) -> [UInt8] {
+    private func receive(_ proxy: ProxyURL) throws(OutputFailure) -> [UInt8] {
         var bytes: [UInt8] = []
         let outcome = withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { memory in
             let outcome = receive(into: memory)

@@ -36,10 +36,10 @@ final class TLSGuard: ChannelInboundHandler {
 
     private func completed(_ context: ChannelHandlerContext) {
         if let address, !names(certificate(context), address) {
-            settle(.failure(Self.refusal("the certificate is not valid for the address \(host)")))
+            complete(.failure(Self.refusal("the certificate is not valid for the address \(host)")))
             context.close(promise: nil)
         } else {
-            settle(.success(()))
+            complete(.success(()))
         }
     }
 
@@ -59,21 +59,21 @@ final class TLSGuard: ChannelInboundHandler {
         if isDone {
             if error as? NIOSSLError != .uncleanShutdown { ended(Self.words(error)) }
         } else {
-            settle(.failure(failure(error, certificate(context))))
+            complete(.failure(failure(error, certificate(context))))
         }
         context.close(promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        settle(.failure(Self.rejection("the server closed the connection")))
+        complete(.failure(Self.rejection("the server closed the connection")))
         context.fireChannelInactive()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        settle(.failure(Self.rejection("the connection was closed")))
+        complete(.failure(Self.rejection("the connection was closed")))
     }
 
-    private func settle(_ result: Result<Void, any Error>) {
+    private func complete(_ result: Result<Void, any Error>) {
         guard !isDone else { return }
         isDone = true
         handshake.completeWith(result)

@@ -30,7 +30,7 @@ final class TLSTunnel: SocketTunnel {
 
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     /// How long a session that nobody needs may take to say goodbye.
-    private static let farewellSeconds: Int64 = 2
+    private static let teardownSeconds: Int64 = 2
 
     private let network: TCPSocket
     private let channel: any Channel
@@ -42,7 +42,7 @@ final class TLSTunnel: SocketTunnel {
         self.tally = tally
     }
 
-    deinit { Self.close(channel, in: .seconds(Self.farewellSeconds)) }
+    deinit { Self.close(channel, in: .seconds(Self.teardownSeconds)) }
 
     var unacknowledgedBytes: Int { tally.buffered.load(ordering: .relaxed) + network.unacknowledgedBytes }
     var ending: String? { tally.ending.withLock { $0 } }

@@ -6,8 +6,8 @@ internal import Media
 
 /// Makes an MPEG transport stream in messages of whole TS packets.
 ///
-/// PAT and PMT come every 100 ms and at each IDR picture, which also has an access unit delimiter, SPS and PPS. A PCR
-/// comes with each picture, and between them where 40 ms pass: with a low frame rate, and while pictures are missing.
+/// PAT and PMT come every 100 ms and at each IDR frame, which also has an access unit delimiter, SPS and PPS. A PCR
+/// comes with each frame, and between them where 40 ms pass: with a low frame rate, and while frames are missing.
 ///
 /// Not thread-safe; it belongs to one session.
 final class TransportStream {
@@ -16,12 +16,12 @@ final class TransportStream {
         var messages = Deque<[UInt8]>()
     }
 
-    /// libavformat's first stream, the picture's, which carries the PCR.
+    /// libavformat's first stream, the frame's, which carries the PCR.
     private static let clockPID: UInt16 = 0x100
     /// The longest time between two PCRs (ETSI TR 101 290, 3.1: 40 ms), in 90 kHz ticks.
     private static let clockInterval: Int64 = 3600
     /// libavformat's `max_delay`: it adds twice that to all times and once that to a PCR, so that a PCR is that much before
-    /// the DTS at its side. It is the time that a decoder has to receive a picture.
+    /// the DTS at its side. It is the time that a decoder has to receive a frame.
     private static let delay = Duration.milliseconds(50)
 
     private let outbox = Outbox()
@@ -30,14 +30,14 @@ final class TransportStream {
     private let audioTicks: Int64
     private var shift: Int64?
     private var continuity: UInt8 = 0
-    /// The times of the newest picture and of the packet whose time the newest PCR is.
-    private var lastPicture: Int64?
+    /// The times of the newest frame and of the packet whose time the newest PCR is.
+    private var lastFrame: Int64?
     private var lastClock: Int64 = 0
 
     /// A stream with both tracks of `description`, in messages of at most `messageBytes`.
     init(description: StreamDescription, messageBytes: Int) throws(MuxerFailure) {
         var options = Muxer.Options(format: "mpegts")
-        // PES packets of one frame, so that no sound waits for more.
+        // PES packets of one frame, so that no audio waits for more.
         options.values = ["pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20"]
         options.metadata = ["service_name": "relay", "service_provider": "relay"]
         options.maximumDelay = Self.delay
@@ -64,7 +64,7 @@ final class TransportStream {
     }
 
     /// Adds a packet. All times move by one amount, so that the first is 1 s and none is negative; the distance of
-    /// sound and picture stays exact to the tick.
+    /// audio and video stays exact to the tick.
     func write(_ packet: EncodedPacket) throws(MuxerFailure) {
         let time = packet.timeBase.rescale(packet.dts, to: .mpegTS)
         let start = shift ?? 90_000 - time
@@ -73,7 +73,7 @@ final class TransportStream {
         case .video:
             let first = count
             try muxer.write(packet, shift: start)
-            (lastPicture, lastClock) = (time + start, time + start)
+            (lastFrame, lastClock) = (time + start, time + start)
             if frameTicks > Self.clockInterval {
                 flush()
                 addClocks(behind: first)
@@ -84,7 +84,7 @@ final class TransportStream {
         }
     }
 
-    /// Puts PCRs between the messages of a picture, the first of which is number `first`: they will be sent while its
+    /// Puts PCRs between the messages of a frame, the first of which is number `first`: they will be sent while its
     /// time passes.
     private func addClocks(behind first: Int) {
         let messages = count - first
@@ -98,9 +98,9 @@ final class TransportStream {
         }
     }
 
-    /// Where a picture is overdue, the sound at `time` gets a PCR in front of it, if the next sound would be too late for one.
+    /// Where a frame is overdue, the audio at `time` gets a PCR in front of it, if the next audio would be too late for one.
     private func bridge(until time: Int64) {
-        guard let lastPicture, time - lastPicture > frameTicks else { return }
+        guard let lastFrame, time - lastFrame > frameTicks else { return }
         guard time + audioTicks - lastClock > Self.clockInterval else { return }
         flush()
         lastClock = time

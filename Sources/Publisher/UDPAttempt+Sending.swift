@@ -10,7 +10,7 @@ extension UDPAttempt {
     /// A receiver that is away is named again after this long without a word.
     private static let noticeInterval: Int64 = 60_000_000_000
 
-    /// A picture came: what is left of the one before it goes out now, and this one is spread over its time.
+    /// A frame came: what is left of the one before it goes out now, and this one is spread over its time.
     func service() {
         dispatchPrecondition(condition: .onQueue(queue))
         guard phase == .live || phase == .draining, let socket, let stream else { return }
@@ -27,7 +27,7 @@ extension UDPAttempt {
         do throws(MuxerFailure) {
             while let packet = packets.pop() {
                 try stream.write(packet)
-                if packet.track == .video { unsentPictures += 1 }
+                if packet.track == .video { unsentFrames += 1 }
             }
             stream.flush()
             return true
@@ -93,11 +93,11 @@ extension UDPAttempt {
     }
 
     private func account(bytes: Int, isComplete: Bool) {
-        let pictures = isComplete ? unsentPictures : 0
-        unsentPictures -= pictures
+        let frames = isComplete ? unsentFrames : 0
+        unsentFrames -= frames
         sent.withLock { sent in
             sent.bytes += UInt64(bytes)
-            sent.frames += UInt64(pictures)
+            sent.frames += UInt64(frames)
             sent.details["send_errors"] = Double(lostDatagrams)
         }
     }
@@ -109,7 +109,7 @@ extension UDPAttempt {
         report.end(.drained)
     }
 
-    /// No picture comes any more that would have what is left sent.
+    /// No frame comes any more that would have what is left sent.
     private func retryIfDraining() {
         guard phase == .draining else { return }
         queue.asyncAfter(deadline: .now() + .milliseconds(5)) { self.service() }

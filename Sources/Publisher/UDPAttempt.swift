@@ -31,8 +31,8 @@ final class UDPAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     var stream: TransportStream?
     var pacing: UDPPacing
     var timer: (any DispatchSourceTimer)?
-    /// Pictures whose last datagram is not sent yet.
-    var unsentPictures = 0
+    /// Frames whose last datagram is not sent yet.
+    var unsentFrames = 0
     var lostDatagrams = 0
     /// When the operator was last told of lost datagrams.
     var lastNotice: Int64?

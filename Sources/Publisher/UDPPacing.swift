@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Spreads the datagrams of one picture over the time until the next. Pure.
+/// Spreads the datagrams of one frame over the time until the next. Pure.
 ///
 /// A receiver on the same segment, and each switch on the way, then needs a buffer of a few datagrams only, where a burst
-/// of a whole IDR picture overruns it.
+/// of a whole IDR frame overruns it.
 struct UDPPacing {
-    /// The time over which a picture is spread, in nanoseconds: nine tenths of a frame, so that it is gone before the
+    /// The time over which a frame is spread, in nanoseconds: nine tenths of a frame, so that it is gone before the
     /// next comes.
     let window: Int64
     private var start: Int64 = 0
     private var total = 0
     private var sent = 0
 
-    /// Pacing of pictures that last `frameNanoseconds`.
+    /// Pacing of frames that last `frameNanoseconds`.
     init(frameNanoseconds: Int64) { window = max(1, frameNanoseconds / 10 * 9) }
 
-    /// Time between two looks at the clock, in nanoseconds: eight to a picture, but no more than 500 a second.
+    /// Time between two looks at the clock, in nanoseconds: eight to a frame, but no more than 500 a second.
     var tick: Int64 { max(2_000_000, window / 8) }
 
-    /// A picture of `count` datagrams is to go out from `now` on.
+    /// A frame of `count` datagrams is to go out from `now` on.
     mutating func begin(count: Int, at now: Int64) {
         (start, total, sent) = (now, count, 0)
     }
 
-    /// How many datagrams may go out at `now`, at least one of each picture.
+    /// How many datagrams may go out at `now`, at least one of each frame.
     func due(at now: Int64) -> Int {
         let elapsed = min(max(0, now - start), window)
         // At its start already the share of the first tick.

@@ -69,14 +69,14 @@ struct RecorderBench {
         let payloads = Payloads()
         var start = Cost.now()
         let origin = SystemClock().now
-        var sound: Int64 = -1
+        var audioIndex: Int64 = -1
         for frame in 0..<seconds * 30 {
             if isPaced { usleep(UInt32(clamping: (origin + frame * 1_000_000_000 / 30 - SystemClock().now) / 1000)) }
-            while sound * 1024 <= frame * 1600 {
-                recorder.accept([payloads.sound(sound)])
-                sound += 1
+            while audioIndex * 1024 <= frame * 1600 {
+                recorder.accept([payloads.audio(audioIndex)])
+                audioIndex += 1
             }
-            recorder.accept([payloads.picture(frame, rate, group)])
+            recorder.accept([payloads.video(frame, rate, group)])
             recorder.wake()
             if !isPaced, frame % 15 == 0 { recorder.waitForRoom() }
         }
@@ -134,13 +134,13 @@ private struct Payloads {
         return SharedBytes(bytes)
     }
 
-    func sound(_ number: Int64) -> EncodedPacket {
+    func audio(_ number: Int64) -> EncodedPacket {
         EncodedPacket(
             track: .audio, pts: number * 1024, dts: number * 1024, duration: 1024, timeBase: TimeBase(1, 48_000),
             isKeyframe: true, payload: voice)
     }
 
-    func picture(_ frame: Int64, _ rate: FrameRate, _ group: Int64) -> EncodedPacket {
+    func video(_ frame: Int64, _ rate: FrameRate, _ group: Int64) -> EncodedPacket {
         let isKeyframe = frame % group == 0
         return EncodedPacket(
             track: .video, pts: frame, dts: frame - 2, duration: 1, timeBase: rate.timeBase, isKeyframe: isKeyframe,

@@ -100,9 +100,3 @@ enum ArgumentParsing {
         }
     }
 }
-
-/// A picture's size as a flag gives it: both sides even.
-struct FrameSize: Equatable {
-    let width: Int
-    let height: Int
-}

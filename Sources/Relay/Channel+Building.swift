@@ -17,36 +17,34 @@ internal import Upload
 extension Channel {
     /// The opened inputs and the program's shape that follows from them.
     struct Inputs {
-        let picture: any MediaSource
-        let separateSound: (any MediaSource)?
+        let video: any MediaSource
+        let separateAudio: (any MediaSource)?
         let format: VideoFormat
 
-        var sources: [any MediaSource] { [picture] + (separateSound.map { [$0] } ?? []) }
+        var sources: [any MediaSource] { [video] + (separateAudio.map { [$0] } ?? []) }
     }
 
     static func open(_ configuration: ChannelConfiguration, _ logger: Logger) throws -> Inputs {
         let options = IngestOptions(
-            loop: configuration.loops,
-            size: configuration.size.map { PictureSize(width: $0.width, height: $0.height) },
-            frameRate: configuration.frameRate)
-        let picture = try openSource(configuration.input, options, logger)
-        guard let native = picture.description.video else {
+            loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
+        let video = try openSource(configuration.input, options, logger)
+        guard let native = video.description.video else {
             throw RelayFailure(
                 .inputUnreadable,
-                "The input \(configuration.input) has no video: give --input something with a picture.")
+                "The input \(configuration.input) has no video: give --input something with a frame.")
         }
-        let sound = try configuration.audioInput.map { location in
+        let audio = try configuration.audioInput.map { location in
             let source = try openSource(location, IngestOptions(loop: configuration.loops), logger)
             guard source.description.hasAudio else {
-                throw RelayFailure(.inputUnreadable, "The audio input \(location) has no sound.")
+                throw RelayFailure(.inputUnreadable, "The audio input \(location) has no audio.")
             }
             return source
         }
-        if !configuration.isPaced, picture.description.isLive {
+        if !configuration.isPaced, video.description.isLive {
             throw RelayFailure(
                 .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }
-        return Inputs(picture: picture, separateSound: sound, format: shape(native, configuration))
+        return Inputs(video: video, separateAudio: audio, format: shape(native, configuration))
     }
 
     private static func openSource(
@@ -245,12 +243,12 @@ extension Channel {
             throw RelayFailure(.usage, text)
         }
         return Retention(
-            directory: directory, channel: configuration.name, rules: rules, leastFree: budget.comfortBytes,
+            directory: directory, channel: configuration.name, rules: rules, leastFree: budget.retentionGoalBytes,
             vetoes: vetoes, observers: observers, clock: clock, logger: logger)
     }
 
-    /// What the picture will take. A recording of constant quality has no bitrate; it is reckoned at 0.15 bits a pixel,
-    /// which is more than x264 needs for most pictures at the usual quality of 23.
+    /// What the frame will take. A recording of constant quality has no bitrate; it is computed at 0.15 bits a pixel,
+    /// which is more than x264 needs for most frames at the usual quality of 23.
     static func plannedBitrate(_ description: StreamDescription) -> Int {
         if description.video.bitrate > 0 { return description.video.bitrate }
         let format = description.video.format

@@ -19,7 +19,7 @@ internal import Upload
 /// ``run()`` occupies the thread that calls it; everything else may be called on any thread.
 final class Channel: Sendable {
     /// How long a clean end may take from the moment it is asked for.
-    private static let farewell = Duration.milliseconds(2600)
+    private static let teardown = Duration.milliseconds(2600)
     /// How long outputs may take to send the rest when nobody is in a hurry: more than a receiver's latency.
     private static let unhurriedFarewell = Duration.seconds(12)
     /// How long the recorder may take to finish its files when nobody is in a hurry.
@@ -31,8 +31,8 @@ final class Channel: Sendable {
     private let clock: any MonotonicClock
     private let logger: Logger
     private let sources: [any MediaSource]
-    private let picture: SourceFeed
-    private let sound: SourceFeed?
+    private let videoFeed: SourceFeed
+    private let audioFeed: SourceFeed?
     private let hub: FanOut
     private let encoder: EncoderSession
     private let program: Program
@@ -64,17 +64,17 @@ final class Channel: Sendable {
         let hub = FanOut()
         self.hub = hub
         sources = inputs.sources
-        let isLive = inputs.picture.description.isLive
-        // Live sound cannot be read ahead, whatever the picture comes from.
-        let canReadAhead = !isLive && inputs.separateSound?.description.isLive != true
-        picture = SourceFeed(
+        let isLive = inputs.video.description.isLive
+        // Live audio cannot be read ahead, whatever the frame comes from.
+        let canReadAhead = !isLive && inputs.separateAudio?.description.isLive != true
+        videoFeed = SourceFeed(
             pacing: Self.pacing(isLive), frameRate: format.frameRate, audio: .program, clock: clock)
-        if let separate = inputs.separateSound {
-            sound = SourceFeed(
-                pacing: Self.pacing(separate.description.isLive), hasPicture: false, frameRate: format.frameRate,
+        if let separate = inputs.separateAudio {
+            audioFeed = SourceFeed(
+                pacing: Self.pacing(separate.description.isLive), hasVideo: false, frameRate: format.frameRate,
                 audio: .program, clock: clock)
         } else {
-            sound = inputs.picture.description.hasAudio ? picture : nil
+            audioFeed = inputs.video.description.hasAudio ? videoFeed : nil
         }
         let encoder = try Self.openEncoder(configuration, format: format, sink: hub, clock: clock)
         self.encoder = encoder
@@ -87,8 +87,9 @@ final class Channel: Sendable {
         program = Program(
             frameRate: format.frameRate, audio: .program,
             pacing: configuration.isPaced ? .realTime(lead: canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
-            frameLimit: configuration.duration.map { max(1, format.frameRate.frames(atLeast: $0)) }, picture: picture,
-            sound: sound,
+            frameLimit: configuration.duration.map { max(1, format.frameRate.frames(atLeast: $0)) },
+            videoFeed: videoFeed,
+            audioFeed: audioFeed,
             sink: configuration.isPaced ? encoder : RecorderPacedSink(encoder: encoder, recorder: recorder),
             clock: clock, logger: logger)
     }
@@ -134,7 +135,8 @@ final class Channel: Sendable {
     /// A snapshot of everything.
     var status: ChannelStatus {
         ChannelStatus(
-            sources: sources.map(\.status), feed: picture.status, soundFeed: sound?.status, program: program.status,
+            sources: sources.map(\.status), feed: videoFeed.status, audioFeed: audioFeed?.status,
+            program: program.status,
             encoder: encoder.status,
             frameRate: encoder.description.video.format.frameRate, outputs: outputs.statuses,
             recorder: recorder?.status, storage: storage?.status, retention: retention?.status,
@@ -143,8 +145,8 @@ final class Channel: Sendable {
 
     private func startSources() {
         sources[0].start(
-            into: picture, video: encoder.description.video.format, audio: sound === picture ? .program : nil)
-        if sources.count > 1, let sound { sources[1].start(into: sound, video: nil, audio: .program) }
+            into: videoFeed, video: encoder.description.video.format, audio: audioFeed === videoFeed ? .program : nil)
+        if sources.count > 1, let audioFeed { sources[1].start(into: audioFeed, video: nil, audio: .program) }
     }
 
     private func runProgram() -> ExitStatus {
@@ -155,7 +157,7 @@ final class Channel: Sendable {
                 logger.error("the program ended because its source failed: \(failed.lastError ?? "")")
                 return .inputUnreadable
             case .empty:
-                logger.error("\(sources[0].status.lastError ?? "The input ended without a single picture.")")
+                logger.error("\(sources[0].status.lastError ?? "The input ended without a single frame.")")
                 return .inputUnreadable
             }
         } catch {
@@ -175,11 +177,11 @@ final class Channel: Sendable {
     }
 
     /// Ends every consumer at the same time, so that one that does not end costs the others nothing. After a signal
-    /// nobody is waited for beyond the farewell; at the program's own end the recorder may finish its files.
+    /// nobody is waited for beyond the teardown; at the program's own end the recorder may finish its files.
     private func endConsumers(_ ending: DispatchGroup) {
         let now = clock.now
         let deadline =
-            endAskedAt.withLock { $0 }.map { $0 + Self.farewell.inNanoseconds }
+            endAskedAt.withLock { $0 }.map { $0 + Self.teardown.inNanoseconds }
             ?? now + Self.unhurriedFarewell.inNanoseconds
         outputs.finish(deadline: deadline, in: ending)
         if let recorder {
@@ -196,7 +198,7 @@ final class Channel: Sendable {
         }
         while ending.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
             guard let asked = endAskedAt.withLock({ $0 }) else { continue }
-            if clock.now - asked > Self.farewell.inNanoseconds + 200_000_000 {
+            if clock.now - asked > Self.teardown.inNanoseconds + 200_000_000 {
                 logger.warning("not everything ended in time; the next start completes a file that is still open")
                 return
             }

@@ -12,8 +12,8 @@ internal import Upload
 struct ChannelStatus: Sendable {
     var sources: [SourceStatus]
     var feed: FeedStatus
-    /// The same of the sound, from the same feed or another; nil for a program without sound.
-    var soundFeed: FeedStatus?
+    /// The same of the audio, from the same feed or another; nil for a program without audio.
+    var audioFeed: FeedStatus?
     var program: ProgramStatus
     var encoder: EncoderStatus
     var frameRate: FrameRate

@@ -10,7 +10,7 @@ enum ExitStatus: Int32 {
     case recordingsIncomplete = 1
     /// A flag or an address is wrong.
     case usage = 64
-    /// The input cannot be read, or has no picture.
+    /// The input cannot be read, or has no frame.
     case inputUnreadable = 66
     /// No output ever came on air, and nothing was recorded.
     case nothingDelivered = 69

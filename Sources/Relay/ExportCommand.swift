@@ -13,14 +13,14 @@ struct RecordingsExportCommand: ParsableCommand {
         commandName: "export", abstract: "Makes one MP4 of what was on air between two moments.",
         discussion: """
             Copies what was recorded, across files, without coding it again; so the clip begins with the keyframe before \
-            --from, and may end a picture or two after --to. It says by how much. --exact codes the pictures between \
+            --from, and may end a frame or two after --to. It says by how much. --exact codes the frames between \
             --from and the next keyframe again, and at the other end at most a few.
 
             It takes MP4 recordings, not MPEG-TS. Files with other parameter sets than the first (other settings of the \
-            encoder, another size, frame rate or sound) are refused by name, not coded again; so is an output among the \
+            encoder, another size, frame rate or audio) are refused by name, not coded again; so is an output among the \
             recordings.
 
-            Where nothing was recorded, the last picture stays and there is no sound, so that all times are right.
+            Where nothing was recorded, the last frame stays and there is no audio, so that all times are right.
 
             Example:
               relay recordings export recordings --from 2026-11-21T14:03:10Z --to +14:27 -o clip.mp4
@@ -40,7 +40,7 @@ struct RecordingsExportCommand: ParsableCommand {
     @Option(help: "The channel, where the directory holds several.")
     var channel: String?
 
-    @Flag(help: "Begin and end with the very pictures of --from and --to.")
+    @Flag(help: "Begin and end with the very frames of --from and --to.")
     var exact = false
 
     @Flag(help: "Replace the output, if it exists.")
@@ -123,7 +123,7 @@ extension ClipReport {
     /// For people.
     func text(_ output: String) -> String {
         var lines = ["\(output): \(VerificationReport.clock(milliseconds * 1_000_000)) from \(start) on"]
-        lines[0] += ", \(copiedFrames) pictures copied, \(encodedFrames) coded again, of \(files) files"
+        lines[0] += ", \(copiedFrames) frames copied, \(encodedFrames) coded again, of \(files) files"
         if widenedStart > 0 { lines.append("begins \(widenedStart) ms earlier than asked for") }
         if widenedEnd > 0 { lines.append("ends \(widenedEnd) ms later than asked for") }
         if let beingWritten { lines.append("what is being written now, \(beingWritten), is not in it") }

@@ -74,6 +74,6 @@ struct ExportSelection {
 }
 
 extension CatalogueSegment {
-    /// When the last picture ended: milliseconds since 1970-01-01T00:00:00Z.
+    /// When the last frame ended: milliseconds since 1970-01-01T00:00:00Z.
     fileprivate var end: Int64 { start + duration / 1_000_000 }
 }

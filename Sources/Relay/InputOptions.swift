@@ -5,7 +5,7 @@ internal import Encoder
 internal import Ingest
 internal import Media
 
-/// The flags that say where picture and sound come from.
+/// The flags that say where video and audio come from.
 struct InputOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -15,7 +15,7 @@ struct InputOptions: ParsableArguments {
                 + "are taken as they come.", valueName: "source"))
     var input = "test:"
 
-    @Option(help: ArgumentHelp("Take the sound from here instead, such as alsa:default.", valueName: "source"))
+    @Option(help: ArgumentHelp("Take the audio from here instead, such as alsa:default.", valueName: "source"))
     var audioInput: String?
 
     @Flag(help: "Play a file again and again, without a hole.")

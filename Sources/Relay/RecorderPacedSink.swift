@@ -20,7 +20,7 @@ final class RecorderPacedSink: ProgramSink {
         try encoder.encode(frame, at: index)
     }
 
-    func encode(_ sound: AudioBuffer) throws { try encoder.encode(sound) }
+    func encode(_ audio: AudioBuffer) throws { try encoder.encode(audio) }
 
     func finish() throws { try encoder.finish() }
 }

@@ -100,7 +100,7 @@ struct RecordingsShowCommand: ParsableCommand {
 struct RecordingsVerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Checks the files, and that no picture and no sample is missing between them.",
+        abstract: "Checks the files, and that no frame and no sample is missing between them.",
         discussion: """
             Looks at each file's container and tables, at what lies between the files, at the checksums that are known, \
             and at the catalogue. Writes nothing. The last line is the verdict.

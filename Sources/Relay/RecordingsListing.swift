@@ -37,9 +37,9 @@ struct RecordingsListing: Encodable {
             let rows: [(String, String?)] = [
                 ("file", segment.name), ("channel", segment.channel), ("number", segment.sequence.map(String.init)),
                 ("start", start), ("length", VerificationReport.clock(segment.duration)),
-                ("pictures", "\(segment.frames)"), ("sound", "\(segment.audioSamples) samples"),
+                ("frames", "\(segment.frames)"), ("audio", "\(segment.audioSamples) samples"),
                 ("size", "\(segment.bytes) bytes"), ("run", segment.run), ("program time", program),
-                ("last picture", segment.lastPts.map { "\($0) ns" }), ("ended by", segment.ending?.rawValue),
+                ("last frame", segment.lastPts.map { "\($0) ns" }), ("ended by", segment.ending?.rawValue),
                 ("SHA-256", segment.sha256), ("upload", segment.upload?.rawValue),
             ]
             return rows.map { "\(Self.left($0.0, 14))\($0.1 ?? "not known")\n" }.joined()
@@ -76,7 +76,7 @@ struct RecordingsListing: Encodable {
 
     private static func line(_ gap: CatalogueGap) -> String {
         let end = gap.to.map { " to \(UTCTime(milliseconds: gap.start + ($0 - gap.from) / 1_000_000).extended)" } ?? ""
-        let frames = gap.frames.map { "\($0) pictures" } ?? "nobody knows how many pictures"
+        let frames = gap.frames.map { "\($0) frames" } ?? "nobody knows how many frames"
         return "\(UTCTime(milliseconds: gap.start).extended)  gap\(end): \(frames); \(gap.cause)"
     }
 

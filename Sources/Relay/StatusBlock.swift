@@ -61,8 +61,8 @@ struct StatusBlock {
             "encoder \(Self.decimal(speed))x", "\(Int(rate(\.encoder.bytes) * 8 / 1000)) kbit/s",
             "repeated \(now.feed.framesRepeated)", "dropped \(now.feed.framesDropped + Int(now.program.skippedFrames))",
         ]
-        let silence = (now.soundFeed?.silentSamples ?? 0) / 48
-        let holes = silence > 0 ? ["sound missing \(silence) ms"] : []
+        let silence = (now.audioFeed?.silentSamples ?? 0) / 48
+        let holes = silence > 0 ? ["audio missing \(silence) ms"] : []
         let lag = now.program.lagSeconds > 1 ? ["\(Self.decimal(now.program.lagSeconds)) s BEHIND"] : []
         return (parts + holes + lag).joined(separator: "  ")
     }
@@ -74,7 +74,7 @@ struct StatusBlock {
             if let callers = output.details["callers"] { parts.append("callers \(Int(callers))") }
             if let rtt = output.details["rtt_ms"] { parts.append("rtt \(Self.decimal(rtt)) ms") }
         }
-        if output.site != .primary { parts.append("at \(output.site.rawValue)") }
+        if output.endpoint != .primary { parts.append("at \(output.endpoint.rawValue)") }
         if output.queue.droppedFrames > 0 { parts.append("dropped \(output.queue.droppedFrames)") }
         if output.reconnects > 0 { parts.append("reconnects \(output.reconnects)") }
         if let detail = output.detail { parts.append(detail) }

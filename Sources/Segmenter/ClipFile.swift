@@ -80,18 +80,18 @@ package final class ClipFile {
         return offset
     }
 
-    /// Completes the file, whose tracks are coded as those of `segment` are and whose first picture was on air at
+    /// Completes the file, whose tracks are coded as those of `segment` are and whose first frame was on air at
     /// `start`, and gives it its name.
     package func finish(
-        picture: ClipTrack, sound: ClipTrack?, like segment: SegmentIndex, start: UTCTime, version: String
+        video: ClipTrack, audio: ClipTrack?, like segment: SegmentIndex, start: UTCTime, version: String
     ) throws(FileFailure) {
         let tags = MovieTags(
             channel: segment.facts.channel, start: start, encoderSettings: segment.encoderSettings, version: version)
         var layout = MovieLayout(
-            timescale: segment.sound?.layout.timescale ?? segment.picture.layout.timescale,
+            timescale: segment.audio?.layout.timescale ?? segment.video.layout.timescale,
             creationTime: tags.secondsSince1904, tracks: [], userData: tags.box)
         var tables: [UInt32: SampleTable] = [:]
-        let tracks: [(ClipTrack?, IndexedTrack?)] = [(picture, segment.picture), (sound, segment.sound)]
+        let tracks: [(ClipTrack?, IndexedTrack?)] = [(video, segment.video), (audio, segment.audio)]
         for (track, source) in tracks {
             guard let track, let source, let first = track.samples.first else { continue }
             var described = source.layout

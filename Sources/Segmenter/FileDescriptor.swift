@@ -45,7 +45,7 @@ package final class FileDescriptor: Sendable {
 
     /// Locks a file that was just created; false if somebody else has locked or renamed it in between. A file system
     /// without locks still records.
-    func claim() -> Bool {
+    func tryLock() -> Bool {
         guard flock(number, LOCK_EX | LOCK_NB) == 0 else { return errno != EWOULDBLOCK }
         var (named, own) = (stat(), stat())
         return stat(path, &named) == 0 && fstat(number, &own) == 0 && named.st_ino == own.st_ino

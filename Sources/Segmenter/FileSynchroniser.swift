@@ -70,5 +70,5 @@ final class FileSynchroniser: Sendable {
     func takeFailure(of path: String) -> FileFailure? { state.withLock { $0.failures.removeValue(forKey: path) } }
 
     /// Waits until what was asked so far is done, which may be long: not on the media's path.
-    func settle() { queue.sync {} }
+    func waitUntilIdle() { queue.sync {} }
 }

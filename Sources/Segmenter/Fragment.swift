@@ -3,7 +3,7 @@
 internal import Media
 
 /// One movie fragment: `moof` and the header of its `mdat` (ISO/IEC 14496-12, 8.8). The payloads follow, all of the
-/// picture's before the sound's.
+/// frame's before the audio's.
 struct Fragment {
     /// `sample_flags` of a sample that others may depend on and that depends on others (8.8.3.1).
     static let dependentFlags: UInt32 = 0x0101_0000

@@ -188,7 +188,7 @@ struct MovieBox {
             box.u32(0)
             box.code(track.kind == .video ? "vide" : "soun")
             box.zeros(12)
-            box.code(track.kind == .video ? "VideoHandler" : "SoundHandler")
+            box.code(track.kind == .video ? "VideoHandler" : "AudioHandler")
             box.u8(0)
         }
     }
@@ -200,7 +200,7 @@ struct MovieBox {
         }
     }
 
-    /// `trex` (8.8.3): a picture depends on others unless told otherwise; sound does not.
+    /// `trex` (8.8.3): a frame depends on others unless told otherwise; audio does not.
     private func trackExtends(_ track: MovieLayout.Track, _ mvex: inout BoxWriter) {
         mvex.fullBox("trex") { trex in
             trex.u32(track.id)

@@ -25,17 +25,17 @@ struct MovieContainer: SegmentContainer {
         isHybrid = settings.format == .hybrid
         tags = settings.tags
         layout = MovieLayout(description: settings.description, tags: settings.tags)
-        let (picture, sound) = (layout.tracks[0], layout.tracks[1])
-        index = FragmentIndex(track: picture.id)
-        video = TrackClock(timescale: picture.timescale)
+        let (videoTrack, audioTrack) = (layout.tracks[0], layout.tracks[1])
+        index = FragmentIndex(track: videoTrack.id)
+        video = TrackClock(timescale: videoTrack.timescale)
         video.origin = video.ticks(start.keyframe.dts, start.keyframe)
         layout.tracks[0].mediaTime = video.ticks(start.keyframe.pts, start.keyframe) - video.origin
 
-        // The sound's timeline begins with the hidden packet; the picture's first frame is at `zero` on the same clock.
-        audio = TrackClock(timescale: sound.timescale)
+        // The audio's timeline begins with the hidden packet; the first frame is at `zero` on the same clock.
+        audio = TrackClock(timescale: audioTrack.timescale)
         let zero = start.keyframe.timeBase.rescale(start.keyframe.pts, to: audio.timeBase)
         audio.origin = zero
-        guard let first = start.firstSound else { return }
+        guard let first = start.firstAudio else { return }
         let begin = audio.ticks(first.pts, first)
         let hidden = (isHybrid ? start.preRoll : nil) ?? first
         audio.origin = min(begin, audio.ticks(hidden.pts, hidden))
@@ -46,15 +46,15 @@ struct MovieContainer: SegmentContainer {
     func head() -> [UInt8] { MovieBox.openHead + MovieBox.open(layout) }
 
     mutating func fragment(
-        _ pictures: [EncodedPacket], _ sounds: [EncodedPacket], next: EncodedPacket?, at offset: Int64
+        _ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], next: EncodedPacket?, at offset: Int64
     ) -> [SharedBytes] {
         let runs = [
-            Fragment.Run(track: layout.tracks[0], samples: video.entries(pictures, next: next)),
-            Fragment.Run(track: layout.tracks[1], samples: audio.entries(sounds, next: nil)),
+            Fragment.Run(track: layout.tracks[0], samples: video.entries(videoPackets, next: next)),
+            Fragment.Run(track: layout.tracks[1], samples: audio.entries(audioPackets, next: nil)),
         ].filter { !$0.samples.isEmpty }
         let (header, offsets) = Fragment(sequence: sequence &+ 1, runs: runs).encode()
         written = (runs, offsets, offset)
-        return [SharedBytes(header)] + pictures.map(\.payload) + sounds.map(\.payload)
+        return [SharedBytes(header)] + videoPackets.map(\.payload) + audioPackets.map(\.payload)
     }
 
     mutating func wrote() {

@@ -6,12 +6,12 @@ internal import Media
 struct MovieLayout {
     /// One track.
     struct Track {
-        /// `track_ID`: 1 is the picture, 2 the sound.
+        /// `track_ID`: 1 is the frame, 2 the audio.
         var id: UInt32
         var kind: TrackKind
         /// Ticks a second.
         var timescale: UInt32
-        /// Display size in 16.16 fixed point; 0 for sound.
+        /// Display size in 16.16 fixed point; 0 for audio.
         var width: UInt32 = 0
         var height: UInt32 = 0
         /// The complete `stsd` box.
@@ -24,7 +24,7 @@ struct MovieLayout {
         var shownDuration: Int64 = 0
     }
 
-    /// Movie ticks a second: the sound's rate, so that its edits are exact.
+    /// Movie ticks a second: the audio's rate, so that its edits are exact.
     var timescale: UInt32
     /// Seconds since 1904-01-01 UTC (ISO/IEC 14496-12, 8.2.2).
     var creationTime: UInt64 = 0

@@ -21,7 +21,7 @@ enum MovieReader {
         }
         let ids = Set(layout.tracks.map(\.id))
         guard (1...2).contains(layout.tracks.count), ids.count == layout.tracks.count, !ids.contains(0) else {
-            throw MP4Failure(description: "it has other tracks than one of picture and one of sound")
+            throw MP4Failure(description: "it has other tracks than one of frame and one of audio")
         }
         return layout
     }

@@ -2,26 +2,26 @@
 
 internal import Media
 
-/// Follows pictures, which come in decoding order, and knows where a file could end without a hole in what it shows.
+/// Follows frames, which come in decoding order, and knows where a file could end without a hole in what it shows.
 struct PresentationOrder {
-    /// So many of the pending pictures, together with all on disk, show no hole; nil if some on disk already do without
-    /// a picture that is pending or to come.
+    /// So many of the pending frames, together with all on disk, show no hole; nil if some on disk already do without
+    /// a frame that is pending or to come.
     private(set) var wholePrefix: Int? = 0
 
     /// Up to here nothing is missing, in ticks of the packets.
     private var front: Int64?
-    /// Ends of the pictures behind a hole, by beginning.
+    /// Ends of the frames behind a hole, by beginning.
     private var ahead: [Int64: Int64] = [:]
 
-    /// More pictures than any decoder can reorder (H.264, A.3.1: 16 frames): the hole is in the program itself.
+    /// More frames than any decoder can reorder (H.264, A.3.1: 16 frames): the hole is in the program itself.
     private static let depth = 32
 
-    /// Takes the picture that is pending number `count`, counted from 1.
+    /// Takes the frame that is pending number `count`, counted from 1.
     mutating func append(_ packet: EncodedPacket, count: Int) {
         ahead[packet.pts] = packet.pts + max(1, packet.duration)
         if front == nil { front = packet.pts }
         if ahead.count > Self.depth { front = ahead.keys.min() }
-        // Half a picture is rounding, not a hole.
+        // Half a frame is rounding, not a hole.
         let tolerance = packet.duration / 2
         while let next = ahead.keys.first(where: { $0 - tolerance <= front ?? $0 }) {
             front = max(front ?? next, ahead.removeValue(forKey: next) ?? next)
@@ -29,6 +29,6 @@ struct PresentationOrder {
         if ahead.isEmpty { wholePrefix = count }
     }
 
-    /// All pending pictures are on disk.
+    /// All pending frames are on disk.
     mutating func wrote() { wholePrefix = ahead.isEmpty ? 0 : nil }
 }

@@ -36,7 +36,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     /// Packets that are taken at once. While a backlog lasts, whatever else is asked of the recorder is served between.
     private static let turn = 256
 
-    /// A recorder of a program of `description`, which asks `keyframes` for the pictures that its files begin with.
+    /// A recorder of a program of `description`, which asks `keyframes` for the frames that its files begin with.
     public init(
         configuration: RecorderConfiguration, description: StreamDescription, keyframes: any KeyframeRequester,
         clock: any MonotonicClock = SystemClock(), wallClock: @escaping @Sendable () -> UTCTime = { .now },
@@ -65,7 +65,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     public var server: (any PacketServer)? { self }
 
     public func wake() {
-        guard packets.claimDrain() else { return }
+        guard packets.beginDrain() else { return }
         queue.async { self.drain() }
     }
 
@@ -168,13 +168,13 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     }
 
     /// Waits until all that was asked of the recorder's queue so far is done; for tests.
-    func settle() { repeat { queue.sync {} } while isBehind.withLock { $0 } }
+    func waitUntilIdle() { repeat { queue.sync {} } while isBehind.withLock { $0 } }
 
     /// Waits until all files handed to the closer so far are closed; for tests.
-    func settleCloser() { closer.settle() }
+    func waitForCloser() { closer.waitUntilIdle() }
 
     /// Waits until open files are as durable as was asked so far; for tests.
-    func settleSynchroniser() { synchroniser.settle() }
+    func waitForSynchroniser() { synchroniser.waitUntilIdle() }
 
     /// A snapshot for status and metrics.
     public var status: RecorderStatus {

@@ -12,7 +12,7 @@ public struct RecorderConfiguration: Sendable {
     public var fragmentDuration: Duration
     /// Payload bytes that may wait while the disk does not take them.
     public var queueLimitBytes: Int
-    /// When the program's time 0 was on air. Without it, it is reckoned from the arrival of the first packet, which is
+    /// When the program's time 0 was on air. Without it, it is computed from the arrival of the first packet, which is
     /// late by the encoder's delay.
     public var programStart: UTCTime?
     /// The program's version, which each file names as its maker's.

@@ -124,7 +124,7 @@ extension RecorderEngine {
         logger.error("recording failed: \(failure)")
         mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
         environment.status.value.withLock { $0.lastError = failure.description }
-        let lost = file?.pendingPictures ?? []
+        let lost = file?.pendingVideo ?? []
         if let file { release(file, failure.isOutOfSpace ? .disk : .error) }
         beginGap(failure.description)
         for packet in lost { lose(packet) }

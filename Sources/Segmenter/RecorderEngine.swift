@@ -35,7 +35,7 @@ final class RecorderEngine {
     var sequence: Int?
     var latency = LatencyHistogram()
     var nextSync = Int64.min
-    /// Where the last picture on disk ends, in nanoseconds of program time.
+    /// Where the last frame on disk ends, in nanoseconds of program time.
     var recordedEnd: Int64?
     private var lastVideoEnd: Int64 = 0
     var closedBytes: Int64 = 0
@@ -81,10 +81,10 @@ final class RecorderEngine {
             let reason = "the disk was too slow: \(environment.configuration.queueLimitBytes) bytes were waiting"
             logger.error("recording interrupted: \(reason)")
             interrupt(reason, ending: .error)
-        case .overflowEnded(let frames, let from, let lastSound):
+        case .overflowEnded(let frames, let from, let lastAudio):
             gap?.frames += frames
             if let from, let gap { self.gap?.from = min(gap.from, from) }
-            lastSound.map { cutter.passOver($0) }
+            lastAudio.map { cutter.passOver($0) }
         }
     }
 
@@ -134,7 +134,7 @@ final class RecorderEngine {
     func lose(_ packet: EncodedPacket) {
         guard packet.track == .video, let gap else { return }
         self.gap?.frames += 1
-        // Pictures come in decoding order: a later one can be shown earlier.
+        // Frames come in decoding order: a later one can be shown earlier.
         self.gap?.from = min(gap.from, packet.ptsNanoseconds)
     }
 

@@ -14,23 +14,23 @@ final class RecorderQueue: Sendable {
         case description(StreamDescription)
         /// From here on packets are missing.
         case overflowBegan
-        /// So many pictures were refused, the earliest of them shown at `from`, in nanoseconds; the last refused sound can be the hidden first packet of the next file.
-        case overflowEnded(frames: Int, from: Int64?, lastSound: EncodedPacket?)
+        /// So many frames were refused, the earliest of them shown at `from`, in nanoseconds; the last refused audio can be the hidden first packet of the next file.
+        case overflowEnded(frames: Int, from: Int64?, lastAudio: EncodedPacket?)
     }
 
     private struct Overflow {
         var frames = 0
-        var lastSound: EncodedPacket?
+        var lastAudio: EncodedPacket?
         var isKeyframeWanted = false
         var from: Int64?
 
         mutating func refuse(_ packet: EncodedPacket) {
-            guard packet.track == .video else { return lastSound = packet }
+            guard packet.track == .video else { return lastAudio = packet }
             frames += 1
             from = min(from ?? .max, packet.ptsNanoseconds)
         }
 
-        var end: Item { .overflowEnded(frames: frames, from: from, lastSound: lastSound) }
+        var end: Item { .overflowEnded(frames: frames, from: from, lastAudio: lastAudio) }
     }
 
     private struct State {
@@ -142,7 +142,7 @@ final class RecorderQueue: Sendable {
     }
 
     /// Whether the caller must schedule a drain: nothing is scheduled and something waits.
-    func claimDrain() -> Bool {
+    func beginDrain() -> Bool {
         state.withLock { state in
             guard !state.isDrainScheduled, !state.items.isEmpty else { return false }
             state.isDrainScheduled = true

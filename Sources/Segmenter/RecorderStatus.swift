@@ -2,13 +2,13 @@
 
 /// A stretch of the program that is in no file.
 public struct RecordingGap: Sendable, Codable, Equatable {
-    /// Program time in nanoseconds of the first picture that is missing.
+    /// Program time in nanoseconds of the first frame that is missing.
     public var from: Int64
-    /// Program time in nanoseconds of the first picture behind the gap; nil while it lasts.
+    /// Program time in nanoseconds of the first frame behind the gap; nil while it lasts.
     public var to: Int64?
     /// Why.
     public var reason: String
-    /// Pictures that are missing.
+    /// Frames that are missing.
     public var frames: Int
     /// Names the run of the recorder, as ``SegmentPosition/run`` does.
     public var run = ""
@@ -56,11 +56,11 @@ public struct RecorderStatus: Sendable, Codable {
     public var segmentsFinished = 0
     /// The last of them.
     public var lastFinished: String?
-    /// Pictures on disk, over all files.
+    /// Frames on disk, over all files.
     public var framesWritten = 0
     /// Gaps since the start.
     public var gapCount = 0
-    /// Pictures missing over all gaps.
+    /// Frames missing over all gaps.
     public var gapFrames = 0
     /// The last gaps, at most 100.
     public var gaps: [RecordingGap] = []

@@ -22,15 +22,15 @@ public struct SegmentRecord: Sendable, Codable, Equatable {
     public var channel: String
     /// The file's number within the channel.
     public var sequence: Int
-    /// When its first picture was on air, by the wall clock.
+    /// When its first frame was on air, by the wall clock.
     public var start: UTCTime
-    /// Program time of its first picture, in nanoseconds.
+    /// Program time of its first frame, in nanoseconds.
     public var programStart: Int64
-    /// Program time at which its pictures end, in nanoseconds.
+    /// Program time at which its frames end, in nanoseconds.
     public var programEnd: Int64
-    /// Pictures.
+    /// Frames.
     public var frames: Int
-    /// Samples of sound for each channel that are heard: without the hidden pre-roll.
+    /// Samples of audio for each channel that are heard: without the hidden pre-roll.
     public var audioSamples: Int64
     /// The closed file's size.
     public var bytes: Int64
@@ -44,7 +44,7 @@ public struct SegmentRecord: Sendable, Codable, Equatable {
 public struct SegmentPosition: Sendable, Equatable {
     /// Names the run of the recorder: program times of one run can be compared.
     public var run: String
-    /// Program time of the first picture, in nanoseconds.
+    /// Program time of the first frame, in nanoseconds.
     public var programStart: Int64
     /// How the file ended; ``SegmentEnding/recovered`` while it is open, which becomes true if nobody closes it.
     public var ending: SegmentEnding

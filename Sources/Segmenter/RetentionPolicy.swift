@@ -52,7 +52,7 @@ struct RetentionPolicy {
     private var setForward: Int64 = 0
     private var distrustsAgeUntil: Int64?
     private var attempt: Attempt?
-    private var vainAttempts = 0
+    private var failedAttempts = 0
     private var retryAt = Int64.min
 
     /// So many files go at once: deleting keeps the disk busy.
@@ -62,7 +62,7 @@ struct RetentionPolicy {
     /// Freeing may take a file system so long (btrfs: a commit each 30 s).
     private static let freeingTime: Int64 = 60_000_000_000
     /// Deleting so often without an effect ends deleting for free space: snapshots hold the space, or whoever else.
-    private static let mostVainAttempts = 3
+    private static let mostFailedAttempts = 3
     /// Snapshots expire, and other programs end: after so long it is tried once more.
     private static let retryInterval: Int64 = 600_000_000_000
     /// A wall clock that moves by so many milliseconds was set.
@@ -81,7 +81,7 @@ struct RetentionPolicy {
     /// Whether `space` asks for deleting, as far as that may help.
     mutating func wantsRoom(_ space: DiskSpace, now: Int64) -> Bool {
         judge(space, now)
-        return space.free < goal(of: space) && attempt == nil && vainAttempts < Self.mostVainAttempts
+        return space.free < goal(of: space) && attempt == nil && failedAttempts < Self.mostFailedAttempts
     }
 
     /// Decides. `mayDelete` is asked for each finished file that is old enough.
@@ -124,7 +124,7 @@ struct RetentionPolicy {
     ) {
         let goal = goal(of: space)
         plan.wantsRoom = wantsRoom(space, now: now)
-        guard vainAttempts < Self.mostVainAttempts else {
+        guard failedAttempts < Self.mostFailedAttempts else {
             plan.problem = "deleting files frees no space: snapshots or other programs hold it; it is tried each 10 min"
             return
         }
@@ -154,18 +154,20 @@ struct RetentionPolicy {
 
     /// Whether what was deleted for free space has freed any.
     private mutating func judge(_ space: DiskSpace, _ now: Int64) {
-        if space.free >= goal(of: space) { (attempt, vainAttempts) = (nil, 0) }
+        if space.free >= goal(of: space) { (attempt, failedAttempts) = (nil, 0) }
         guard var last = attempt else {
-            if vainAttempts >= Self.mostVainAttempts, now >= retryAt { vainAttempts = Self.mostVainAttempts - 1 }
+            if failedAttempts >= Self.mostFailedAttempts, now >= retryAt {
+                failedAttempts = Self.mostFailedAttempts - 1
+            }
             return
         }
         last.lowest = min(last.lowest, space.free)
         attempt = last
         if space.free - last.lowest >= last.bytes / 2 {
-            (attempt, vainAttempts) = (nil, 0)
+            (attempt, failedAttempts) = (nil, 0)
         } else if now - last.since >= Self.freeingTime {
             attempt = nil
-            vainAttempts += 1
+            failedAttempts += 1
             retryAt = now + Self.retryInterval
         }
     }

@@ -4,7 +4,7 @@ internal import Media
 
 /// `stsd` boxes (ISO/IEC 14496-12, 8.5.2).
 enum SampleDescription {
-    /// An `avc1` entry with `avcC` (ISO/IEC 14496-15, 5.4.2), colour, pixel aspect and bitrate.
+    /// An `avc1` entry with `avcC` (ISO/IEC 14496-15, 5.4.2), color, pixel aspect and bitrate.
     static func video(_ video: StreamDescription.Video) -> [UInt8] {
         var writer = BoxWriter()
         let format = video.format
@@ -24,7 +24,7 @@ enum SampleDescription {
                 entry.u16(24)
                 entry.u16(0xFFFF)
                 entry.box("avcC") { $0.raw(video.decoderConfiguration.array) }
-                colour(format.colour, &entry)
+                color(format.color, &entry)
                 entry.box("pasp") { pasp in
                     pasp.u32(UInt32(clamping: format.sampleAspectRatio.horizontal))
                     pasp.u32(UInt32(clamping: format.sampleAspectRatio.vertical))
@@ -36,13 +36,13 @@ enum SampleDescription {
     }
 
     /// `colr` of type `nclx` (8.5.2, 12.1.5).
-    private static func colour(_ colour: ColourDescription, _ entry: inout BoxWriter) {
+    private static func color(_ color: ColorDescription, _ entry: inout BoxWriter) {
         entry.box("colr") { colr in
             colr.code("nclx")
-            colr.u16(UInt16(colour.primaries))
-            colr.u16(UInt16(colour.transfer))
-            colr.u16(UInt16(colour.matrix))
-            colr.u8(colour.isFullRange ? 0x80 : 0)
+            colr.u16(UInt16(color.primaries))
+            colr.u16(UInt16(color.transfer))
+            colr.u16(UInt16(color.matrix))
+            colr.u8(color.isFullRange ? 0x80 : 0)
         }
     }
 

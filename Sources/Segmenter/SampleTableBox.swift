@@ -58,7 +58,7 @@ enum SampleTableBox {
         }
     }
 
-    /// `sgpd` and `sbgp` of type `roll` (10.1): an AAC frame sounds right when the one before it was decoded too.
+    /// `sgpd` and `sbgp` of type `roll` (10.1): an AAC frame audio right when the one before it was decoded too.
     private static func preRoll(_ table: SampleTable, _ stbl: inout BoxWriter) {
         stbl.fullBox("sgpd", version: 1) { box in
             box.code("roll")

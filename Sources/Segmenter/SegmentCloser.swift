@@ -41,7 +41,7 @@ final class SegmentCloser: Sendable {
     private let synchroniser: FileSynchroniser?
     private let state = Mutex(Backlog())
     /// What the files that could not be closed were thought to hold, by their names while they are open.
-    private let claims = Mutex<[String: SegmentClaim]>([:])
+    private let unconfirmed = Mutex<[String: SegmentClaim]>([:])
 
     /// A closer of the files of `channel` in `directory`, which `synchroniser` made durable while they were open. Tests
     /// bring their own serial `queue`.
@@ -92,7 +92,7 @@ final class SegmentCloser: Sendable {
         } catch {
             state.withLock { $0.isUnfinished = true }
             // Of a file that somebody removed nothing is claimed, and the system reports no error either.
-            if error.code != 0 { claims.withLock { $0[file.name.open] = file.claim } }
+            if error.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.claim } }
             status.value.withLock { $0.lastError = error.description }
             logger.error("segment not closed, to be tried again: \(error)", metadata: ["segment": "\(file.name)"])
         }
@@ -102,7 +102,7 @@ final class SegmentCloser: Sendable {
     /// what the synchroniser was told, closing the file does not hear.
     private func checkDurability(of file: SegmentFile, isHurried: Bool) throws(FileFailure) {
         guard let synchroniser else { return }
-        if !isHurried { synchroniser.settle() }
+        if !isHurried { synchroniser.waitUntilIdle() }
         if let failure = synchroniser.takeFailure(of: file.descriptor.path) { throw failure }
     }
 
@@ -124,20 +124,20 @@ final class SegmentCloser: Sendable {
             return
         }
         state.withLock { $0.isUnfinished = false }
-        settleAll(but: Set(entries.map(\.fileName)))
+        resolveAll(but: Set(entries.map(\.fileName)))
         for entry in entries {
             switch entry.outcome {
             case .completed(let name, let frames, let dropped):
                 finished(name, ["frames": "\(frames)", "dropped_bytes": "\(dropped)"])
-                settle(entry.fileName, found: frames)
+                resolve(entry.fileName, found: frames)
                 for observer in observers { observer.segmentRecovered(fileName: name) }
             case .renamed(let name):
                 finished(name, [:])
-                claims.withLock { $0[entry.fileName] = nil }
+                unconfirmed.withLock { $0[entry.fileName] = nil }
                 for observer in observers { observer.segmentRecovered(fileName: name) }
             case .setAside(let name, let reason):
                 logger.warning("set aside \(name), which cannot be played: \(reason)")
-                settle(entry.fileName, found: 0)
+                resolve(entry.fileName, found: 0)
             case .inUse: break
             case .failed(let failure):
                 state.withLock { $0.isUnfinished = true }
@@ -147,13 +147,13 @@ final class SegmentCloser: Sendable {
     }
 
     /// Counts as a gap what is in no file of these names any more: not even the name has reached the disk.
-    private func settleAll(but names: Set<String>) {
-        for name in claims.withLock({ Array($0.keys) }) where !names.contains(name) { settle(name, found: 0) }
+    private func resolveAll(but names: Set<String>) {
+        for name in unconfirmed.withLock({ Array($0.keys) }) where !names.contains(name) { resolve(name, found: 0) }
     }
 
     /// Counts as a gap what a file turns out to lack.
-    private func settle(_ fileName: String, found: Int) {
-        guard let (gap, start) = claims.withLock({ $0.removeValue(forKey: fileName) })?.loss(found: found) else {
+    private func resolve(_ fileName: String, found: Int) {
+        guard let (gap, start) = unconfirmed.withLock({ $0.removeValue(forKey: fileName) })?.loss(found: found) else {
             return
         }
         logger.warning(
@@ -164,7 +164,7 @@ final class SegmentCloser: Sendable {
     }
 
     /// Waits until what was asked so far is done; for tests.
-    func settle() { queue.sync {} }
+    func waitUntilIdle() { queue.sync {} }
 
     /// Calls `body` on `queue` when all files handed over are closed, or could not be, not even at a second attempt.
     func whenIdle(_ queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {

@@ -4,16 +4,16 @@ internal import Media
 
 /// What differs between the formats of a recording: how packets become bytes, and how a file is completed.
 protocol SegmentContainer {
-    /// Whether a file begins with a hidden packet of sound, because the container can hide one.
+    /// Whether a file begins with a hidden packet of audio, because the container can hide one.
     var hidesPreRoll: Bool { get }
 
     /// What an open file begins with.
     mutating func head() throws(FileFailure) -> [UInt8]
 
-    /// The bytes of a fragment that is to lie at `offset`. `next` is the picture that follows, if one is known: its
-    /// decoding time says how long the last of `pictures` lasts.
+    /// The bytes of a fragment that is to lie at `offset`. `next` is the frame that follows, if one is known: its
+    /// decoding time says how long the last of `videoPackets` lasts.
     mutating func fragment(
-        _ pictures: [EncodedPacket], _ sounds: [EncodedPacket], next: EncodedPacket?, at offset: Int64
+        _ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], next: EncodedPacket?, at offset: Int64
     ) throws(FileFailure) -> [SharedBytes]
 
     /// The last fragment is on disk.

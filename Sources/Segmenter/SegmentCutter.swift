@@ -4,12 +4,12 @@ internal import Media
 
 /// Where a file of a recording begins.
 struct SegmentStart: Sendable {
-    /// The picture that the file begins with.
+    /// The frame that the file begins with.
     var keyframe: EncodedPacket
-    /// The last sound packet that begins before the picture: the hidden first one of the file.
+    /// The last audio packet that begins before the frame: the hidden first one of the file.
     var preRoll: EncodedPacket?
-    /// The first sound packet that begins with the picture or after it; nil if there was none.
-    var firstSound: EncodedPacket?
+    /// The first audio packet that begins with the frame or after it; nil if there was none.
+    var firstAudio: EncodedPacket?
     /// Nanoseconds of program time at which the recorder wants the file to end; nil if only its size matters.
     var boundary: Int64?
     /// By how many nanoseconds the file before is longer than it should be, because no keyframe came.
@@ -18,10 +18,10 @@ struct SegmentStart: Sendable {
 
 /// Decides which packets belong to which file.
 ///
-/// A file begins exactly at an IDR picture. From that picture on video is held until a sound packet that begins at or
-/// after it has come; sound that begins earlier belongs to the old file. The new file's sound begins with the last
-/// packet of the old file, hidden, because an AAC decoder needs it to get the next one right. So no picture and no
-/// sample of sound is lost or shown twice. Pure: packets in, actions out.
+/// A file begins exactly at an IDR frame. From that frame on video is held until an audio packet that begins at or
+/// after it has come; audio that begins earlier belongs to the old file. The new file's audio begins with the last
+/// packet of the old file, hidden, because an AAC decoder needs it to get the next one right. So no frame and no
+/// sample of audio is lost or shown twice. Pure: packets in, actions out.
 struct SegmentCutter {
     /// What to do, in order.
     enum Action: Sendable {
@@ -42,18 +42,18 @@ struct SegmentCutter {
         case waiting
         /// A file is open.
         case writing
-        /// The first of these pictures begins the next file, as soon as sound has come that far.
-        case holding(pictures: [EncodedPacket], isFileOpen: Bool)
+        /// The first of these frames begins the next file, as soon as audio has come that far.
+        case holding(frames: [EncodedPacket], isFileOpen: Bool)
     }
 
     private var phase = Phase.waiting
-    private var lastSound: EncodedPacket?
+    private var lastAudio: EncodedPacket?
     private var lateness: Int64 = 0
     private var schedule: SegmentSchedule
 
     /// Bytes that a sample costs besides its payload: fragment and table entries (measured: 13 to 20).
     private static let sampleOverhead: Int64 = 24
-    /// Sound that is this late is not waited for.
+    /// Audio that is this late is not waited for.
     private static let longestHold: Int64 = 3_000_000_000
 
     /// A cutter of files of `length`, counted from the recording's start or along `grid`.
@@ -79,7 +79,7 @@ struct SegmentCutter {
         var actions: [Action] = []
         switch packet.track {
         case .video: video(packet, &actions)
-        case .audio: sound(packet, &actions)
+        case .audio: audio(packet, &actions)
         }
         return actions
     }
@@ -87,30 +87,30 @@ struct SegmentCutter {
     /// The program is over: what is held goes to its file, and that is closed.
     mutating func finish() -> [Action] {
         var actions: [Action] = []
-        if case .holding(let pictures, _) = phase { begin(pictures, firstSound: nil, &actions) }
+        if case .holding(let frames, _) = phase { begin(frames, firstAudio: nil, &actions) }
         if case .writing = phase { actions.append(.close) }
         phase = .waiting
         return actions
     }
 
-    /// Recording is interrupted: the open file is closed; held pictures of a file not yet begun belong to none.
+    /// Recording is interrupted: the open file is closed; held frames of a file not yet begun belong to none.
     /// Goes on at the next IDR.
     mutating func interrupt() -> [Action] {
         var actions: [Action] = []
         switch phase {
         case .waiting: break
         case .writing: actions.append(.close)
-        case .holding(let pictures, let isFileOpen):
+        case .holding(let frames, let isFileOpen):
             if isFileOpen { actions.append(.close) }
-            actions += pictures.map { .skip($0) }
+            actions += frames.map { .skip($0) }
         }
         phase = .waiting
         return actions
     }
 
-    /// Remembers sound that was not recorded, so that it can be the hidden packet of the next file.
+    /// Remembers audio that was not recorded, so that it can be the hidden packet of the next file.
     mutating func passOver(_ packet: EncodedPacket) {
-        if packet.track == .audio { lastSound = packet }
+        if packet.track == .audio { lastAudio = packet }
     }
 
     private mutating func video(_ packet: EncodedPacket, _ actions: inout [Action]) {
@@ -124,24 +124,24 @@ struct SegmentCutter {
             } else {
                 write(packet, &actions)
             }
-        case .holding(var pictures, let isFileOpen):
-            pictures.append(packet)
-            let waited = packet.dtsNanoseconds - pictures[0].dtsNanoseconds
+        case .holding(var frames, let isFileOpen):
+            frames.append(packet)
+            let waited = packet.dtsNanoseconds - frames[0].dtsNanoseconds
             if waited > Self.longestHold {
-                begin(pictures, firstSound: nil, &actions)
+                begin(frames, firstAudio: nil, &actions)
             } else {
-                phase = .holding(pictures: pictures, isFileOpen: isFileOpen)
+                phase = .holding(frames: frames, isFileOpen: isFileOpen)
             }
         }
     }
 
-    private mutating func sound(_ packet: EncodedPacket, _ actions: inout [Action]) {
+    private mutating func audio(_ packet: EncodedPacket, _ actions: inout [Action]) {
         switch phase {
         case .waiting: actions.append(.skip(packet))
         case .writing: write(packet, &actions)
-        case .holding(let pictures, let isFileOpen):
-            if Self.isAtOrAfter(packet, pictures[0]) {
-                begin(pictures, firstSound: packet, &actions)
+        case .holding(let frames, let isFileOpen):
+            if Self.isAtOrAfter(packet, frames[0]) {
+                begin(frames, firstAudio: packet, &actions)
                 write(packet, &actions)
             } else if isFileOpen {
                 write(packet, &actions)
@@ -149,30 +149,30 @@ struct SegmentCutter {
                 actions.append(.skip(packet))
             }
         }
-        lastSound = packet
+        lastAudio = packet
     }
 
     /// Exact comparison of presentation times, whatever the time bases.
-    private static func isAtOrAfter(_ sound: EncodedPacket, _ picture: EncodedPacket) -> Bool {
-        sound.pts >= picture.timeBase.rescale(picture.pts, to: sound.timeBase, rounding: .up)
+    private static func isAtOrAfter(_ audio: EncodedPacket, _ frame: EncodedPacket) -> Bool {
+        audio.pts >= frame.timeBase.rescale(frame.pts, to: audio.timeBase, rounding: .up)
     }
 
     private mutating func hold(_ keyframe: EncodedPacket, isFileOpen: Bool, _ actions: inout [Action]) {
-        phase = .holding(pictures: [keyframe], isFileOpen: isFileOpen)
+        phase = .holding(frames: [keyframe], isFileOpen: isFileOpen)
         lateness = isFileOpen ? max(0, keyframe.ptsNanoseconds - (schedule.boundary ?? .max)) : 0
         for time in schedule.begin(at: keyframe) { actions.append(.request(time)) }
     }
 
     private mutating func begin(
-        _ pictures: [EncodedPacket], firstSound: EncodedPacket?, _ actions: inout [Action]
+        _ frames: [EncodedPacket], firstAudio: EncodedPacket?, _ actions: inout [Action]
     ) {
         let start = SegmentStart(
-            keyframe: pictures[0], preRoll: firstSound == nil ? nil : lastSound, firstSound: firstSound,
+            keyframe: frames[0], preRoll: firstAudio == nil ? nil : lastAudio, firstAudio: firstAudio,
             boundary: schedule.boundary, lateness: lateness)
         phase = .writing
         actions.append(.open(start))
         if let preRoll = start.preRoll { actions.append(.write(preRoll)) }
-        for picture in pictures { write(picture, &actions) }
+        for frame in frames { write(frame, &actions) }
     }
 
     private mutating func write(_ packet: EncodedPacket, _ actions: inout [Action]) {

@@ -22,7 +22,7 @@ struct SegmentDating {
     /// How long packets are under way before they come.
     private let encoderDelay: Duration
 
-    /// The program's time 0 was at `programStart`, if that is known; else it is reckoned from the arrival of the first
+    /// The program's time 0 was at `programStart`, if that is known; else it is computed from the arrival of the first
     /// packet, `encoderDelay` after its time.
     init(programStart: UTCTime?, encoderDelay: Duration = .zero) {
         self.programStart = programStart?.milliseconds
@@ -47,12 +47,12 @@ struct SegmentDating {
         return abs(late - delay) > Self.tolerance ? late - delay : 0
     }
 
-    /// When the program's time was 0, in milliseconds of the wall clock, reckoned as in ``date(_:now:queued:)``.
+    /// When the program's time was 0, in milliseconds of the wall clock, computed as in ``date(_:now:queued:)``.
     mutating func programStart(at keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> Int64 {
         (programStart ?? 0) + shift(at: keyframe, now, queued)
     }
 
-    /// When the file whose first picture is `keyframe` began, reckoned `now` and after the picture waited `queued`
+    /// When the file whose first frame is `keyframe` began, computed `now` and after the frame waited `queued`
     /// milliseconds; and, the first time, by how many milliseconds the dates had to be moved. Before the last one only
     /// if the wall clock was set back by much: one that was ahead by years would date all that follows with one time.
     /// Which file came first its number says.

@@ -23,13 +23,13 @@ final class SegmentFile {
     let name: SegmentName
     /// Bytes on disk.
     private(set) var bytes: Int64 = 0
-    /// Pictures on disk.
+    /// Frames on disk.
     private(set) var frames = 0
-    /// Where the pictures on disk end, in nanoseconds of program time.
+    /// Where the videoPackets on disk end, in nanoseconds of program time.
     private(set) var recordedEnd: Int64
-    /// The file's first picture, in nanoseconds of program time.
+    /// The file's first frame, in nanoseconds of program time.
     let start: Int64
-    /// Samples of sound on disk, with the hidden ones that precede the first picture.
+    /// Samples of audio on disk, with the hidden ones that precede the first frame.
     private var audioSamples: Int64 = 0
     /// How the file ends; the recorder says so before it is closed.
     var ending = SegmentEnding.error
@@ -40,11 +40,11 @@ final class SegmentFile {
     let descriptor: FileDescriptor
     private var container: any SegmentContainer
     private var preallocation: Preallocation
-    private var pictures: [EncodedPacket] = []
-    private var sounds: [EncodedPacket] = []
+    private var videoPackets: [EncodedPacket] = []
+    private var audioPackets: [EncodedPacket] = []
     private var order = PresentationOrder()
     private let fragmentDuration: Int64
-    private let soundBase: TimeBase
+    private let audioBase: TimeBase
     private let preRoll: EncodedPacket?
     private var fragmentEnd: Int64
     private var isEmpty = true
@@ -56,7 +56,7 @@ final class SegmentFile {
         self.start = start.keyframe.ptsNanoseconds
         recordedEnd = self.start
         let description = settings.description
-        soundBase = TimeBase(1, description.audio.format.sampleRate)
+        audioBase = TimeBase(1, description.audio.format.sampleRate)
         preRoll = start.preRoll
         fragmentDuration = settings.fragmentDuration.inNanoseconds
         fragmentEnd = start.keyframe.dtsNanoseconds + fragmentDuration
@@ -69,7 +69,7 @@ final class SegmentFile {
         descriptor = try FileDescriptor.create(path)
         // The lock keeps recovery away, here and in other processes. Recovery may have been quicker, and have set the
         // empty file aside: another name is taken then.
-        guard descriptor.claim() else { throw FileFailure("create", path, code: EEXIST) }
+        guard descriptor.tryLock() else { throw FileFailure("create", path, code: EEXIST) }
         try writeHead()
     }
 
@@ -89,48 +89,48 @@ final class SegmentFile {
         }
     }
 
-    /// Pictures that were appended and are not on disk yet.
-    var pendingPictures: [EncodedPacket] { pictures }
+    /// Frames that were appended and are not on disk yet.
+    var pendingVideo: [EncodedPacket] { videoPackets }
 
-    /// Forgets the last pending pictures if some that are shown before them are missing, and returns them: a file that
+    /// Forgets the last pending videoPackets if some that are shown before them are missing, and returns them: a file that
     /// is to end here then shows no hole. What is kept was decoded earlier, so none of it depends on them.
     func dropDisordered() -> [EncodedPacket] {
-        guard let whole = order.wholePrefix, whole < pictures.count else { return [] }
-        let dropped = Array(pictures[whole...])
-        pictures.removeSubrange(whole...)
+        guard let whole = order.wholePrefix, whole < videoPackets.count else { return [] }
+        let dropped = Array(videoPackets[whole...])
+        videoPackets.removeSubrange(whole...)
         return dropped
     }
 
-    private func appendPicture(_ packet: EncodedPacket) {
-        pictures.append(packet)
-        order.append(packet, count: pictures.count)
+    private func appendVideo(_ packet: EncodedPacket) {
+        videoPackets.append(packet)
+        order.append(packet, count: videoPackets.count)
     }
 
-    private func isPreRoll(_ sound: EncodedPacket) -> Bool { preRoll.map { sound.pts <= $0.pts } ?? false }
+    private func isPreRoll(_ audio: EncodedPacket) -> Bool { preRoll.map { audio.pts <= $0.pts } ?? false }
 
     /// Appends a packet; writes a fragment when one is full, and returns how long the writing took in nanoseconds.
     /// After a failure the file ends with its last whole fragment and can only be closed.
     func append(_ packet: EncodedPacket, clock: some MonotonicClock) throws(FileFailure) -> Int64? {
         guard packet.track == .video else {
-            if container.hidesPreRoll || !isPreRoll(packet) { sounds.append(packet) }
+            if container.hidesPreRoll || !isPreRoll(packet) { audioPackets.append(packet) }
             return nil
         }
-        guard packet.dtsNanoseconds >= fragmentEnd, !pictures.isEmpty else {
-            appendPicture(packet)
+        guard packet.dtsNanoseconds >= fragmentEnd, !videoPackets.isEmpty else {
+            appendVideo(packet)
             return nil
         }
         let began = clock.now
         try writeFragment(next: packet)
         let elapsed = clock.now - began
         while fragmentEnd <= packet.dtsNanoseconds { fragmentEnd += max(1, fragmentDuration) }
-        appendPicture(packet)
+        appendVideo(packet)
         return elapsed
     }
 
     /// Writes what is pending as one fragment.
     private func writeFragment(next: EncodedPacket?) throws(FileFailure) {
-        guard !pictures.isEmpty || !sounds.isEmpty else { return }
-        let pieces = try container.fragment(pictures, sounds, next: next, at: bytes)
+        guard !videoPackets.isEmpty || !audioPackets.isEmpty else { return }
+        let pieces = try container.fragment(videoPackets, audioPackets, next: next, at: bytes)
         let total = pieces.reduce(Int64(0)) { $0 + Int64($1.count) }
         do {
             try checkNames()
@@ -144,13 +144,13 @@ final class SegmentFile {
         container.wrote()
         isEmpty = false
         bytes += total
-        frames += pictures.count
-        let ends = pictures.map { $0.timeBase.rescale($0.pts + $0.duration, to: .nanoseconds) }
+        frames += videoPackets.count
+        let ends = videoPackets.map { $0.timeBase.rescale($0.pts + $0.duration, to: .nanoseconds) }
         recordedEnd = max(recordedEnd, ends.max() ?? 0)
-        pictures.removeAll(keepingCapacity: true)
+        videoPackets.removeAll(keepingCapacity: true)
         order.wrote()
-        audioSamples += sounds.reduce(0) { $0 + $1.timeBase.rescale($1.duration, to: soundBase) }
-        sounds.removeAll(keepingCapacity: true)
+        audioSamples += audioPackets.reduce(0) { $0 + $1.timeBase.rescale($1.duration, to: audioBase) }
+        audioPackets.removeAll(keepingCapacity: true)
     }
 
     /// Writing into a file that someone removed succeeds, and all of it is lost.
@@ -197,7 +197,7 @@ final class SegmentFile {
 
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {
         let hidden = container.hidesPreRoll ? preRoll : nil
-        let hiddenSamples = hidden.map { $0.timeBase.rescale($0.duration, to: soundBase) } ?? 0
+        let hiddenSamples = hidden.map { $0.timeBase.rescale($0.duration, to: audioBase) } ?? 0
         return SegmentRecord(
             fileName: fileName, channel: name.channel, sequence: name.sequence, start: settings.tags.start,
             programStart: start, programEnd: recordedEnd, frames: frames,

@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// One coded picture or packet of sound of a recording: when, and where in the file. Times are in ticks of the track,
-/// from the file's first picture on.
+/// One coded frame or packet of audio of a recording: when, and where in the file. Times are in ticks of the track,
+/// from the file's first frame on.
 package struct IndexedSample: Sendable, Equatable {
     /// When it is shown or heard.
     package var pts: Int64
@@ -31,9 +31,9 @@ package struct IndexedTrack: Sendable {
     package let samples: [IndexedSample]
     /// How the samples are coded, without what may differ between samples that go together.
     package let coding: [UInt8]
-    /// Display size in pixels; 0 for sound.
+    /// Display size in pixels; 0 for audio.
     package var size: (width: UInt32, height: UInt32) { (layout.width >> 16, layout.height >> 16) }
-    /// The content of `avcC`; empty for sound.
+    /// The content of `avcC`; empty for audio.
     package let decoderConfiguration: [UInt8]
 }
 
@@ -41,10 +41,10 @@ package struct IndexedTrack: Sendable {
 package final class SegmentIndex {
     /// What the file says about itself.
     package let facts: SegmentFacts
-    /// The picture's track.
-    package let picture: IndexedTrack
-    /// The sound's track, if there is one.
-    package let sound: IndexedTrack?
+    /// The video track.
+    package let video: IndexedTrack
+    /// The audio's track, if there is one.
+    package let audio: IndexedTrack?
     /// The encoder's settings in its own words; empty if the file does not say them.
     package let encoderSettings: String
     let descriptor: FileDescriptor
@@ -64,11 +64,11 @@ package final class SegmentIndex {
             else { return nil }
             return try IndexedTrack(layout, table, facts)
         }
-        guard let picture = try track(.video, facts.picture) else {
-            throw MP4Failure(description: "it holds no picture")
+        guard let video = try track(.video, facts.video) else {
+            throw MP4Failure(description: "it holds no video")
         }
-        self.picture = picture
-        sound = try track(.audio, facts.sound)
+        self.video = video
+        audio = try track(.audio, facts.audio)
         encoderSettings = try MovieTagsReader.tags(movie.layout.userData)?.encoderSettings ?? ""
         self.facts = facts
         self.descriptor = descriptor

@@ -7,7 +7,7 @@ internal import Media
 package struct SegmentFacts: Sendable, Equatable {
     /// The channel's name.
     package var channel: String
-    /// When the first picture was on air, by the wall clock.
+    /// When the first frame was on air, by the wall clock.
     package var start: UTCTime
     /// Where the file lies in its program; nil in a file of a version that did not say it.
     package var position: SegmentPosition?
@@ -15,26 +15,26 @@ package struct SegmentFacts: Sendable, Equatable {
     package var bytes: Int64
     /// Whether the file is a plain MP4; if not, it is a fragmented one that was left open, or meant to be one.
     package var isClosed: Bool
-    /// The picture's track.
-    package var picture: TrackFacts
-    /// The sound's track; nil if the file holds no sound.
-    package var sound: TrackFacts?
+    /// The video track.
+    package var video: TrackFacts
+    /// The audio track; nil if the file holds no audio.
+    package var audio: TrackFacts?
     /// What is wrong with the tables, one sentence each.
     package var problems: [String]
 
-    /// How long the pictures last, in nanoseconds.
-    package var duration: Int64 { picture.nanoseconds(picture.shown) }
-    /// How long one picture lasts, in nanoseconds.
-    package var frameDuration: Int64 { picture.nanoseconds(picture.sampleDuration) }
+    /// How long the frames last, in nanoseconds.
+    package var duration: Int64 { video.nanoseconds(video.shown) }
+    /// How long one frame lasts, in nanoseconds.
+    package var frameDuration: Int64 { video.nanoseconds(video.sampleDuration) }
 }
 
 /// What the tables of one track come to. Times are in ticks of the track.
 package struct TrackFacts: Sendable, Equatable {
     /// Ticks a second.
     package var timescale: Int64
-    /// Pictures or packets of sound, hidden ones included.
+    /// Frames or packets of audio, hidden ones included.
     package var samples: Int
-    /// Ticks from the file's first picture to what the track shows first.
+    /// Ticks from the file's first frame to what the track shows first.
     package var offset: Int64
     /// Ticks that are shown or heard.
     package var shown: Int64
@@ -43,7 +43,7 @@ package struct TrackFacts: Sendable, Equatable {
     /// From the first sample that is shown to the last one.
     package var lastSample: Int64
     /// Ticks from the first sample that is shown to the first one that is missing before the end: what is decoded
-    /// early is written early, and a file that ends suddenly may hold a picture without the one before it. Otherwise
+    /// early is written early, and a file that ends suddenly may hold a frame without the one before it. Otherwise
     /// the same as ``shown``.
     package var whole: Int64
     /// Samples behind ``whole``.
@@ -130,7 +130,7 @@ package enum SegmentReader {
         }
         guard let track = layout.tracks.first(where: { $0.kind == .video }), let table = tables[track.id],
             !table.isEmpty
-        else { throw MP4Failure(description: "it holds no picture") }
+        else { throw MP4Failure(description: "it holds no video") }
         var problems: [String] = []
         var facts: [TrackKind: TrackFacts] = [:]
         for track in layout.tracks {
@@ -146,13 +146,13 @@ package enum SegmentReader {
             facts[track.kind] = check.facts
             problems += check.problems(media: Int64(MovieBox.fileTypeSize + MovieBox.placeholderSize)..<size)
         }
-        guard let picture = facts[.video] else { throw MP4Failure(description: "it holds no picture") }
+        guard let video = facts[.video] else { throw MP4Failure(description: "it holds no video") }
         guard (0..<latestStart).contains(tags.position?.programStart ?? 0) else {
             throw MP4Failure(description: "its place in the program is absurd")
         }
         return SegmentFacts(
             channel: tags.channel, start: tags.start, position: tags.position, bytes: size, isClosed: isClosed,
-            picture: picture, sound: facts[.audio], problems: problems)
+            video: video, audio: facts[.audio], problems: problems)
     }
 
     /// Whether the file type box is one of the two that this program writes.

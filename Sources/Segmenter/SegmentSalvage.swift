@@ -12,7 +12,7 @@ package enum SegmentSalvage {
     package struct Outcome: Sendable, Equatable {
         /// The new file, relative to the directory.
         package var fileName: String
-        /// Pictures in it.
+        /// Frames in it.
         package var frames: Int
         /// Bytes of the original that are in no whole fragment.
         package var lostBytes: Int64
@@ -64,7 +64,7 @@ package enum SegmentSalvage {
             let unique = "\(getpid())-\(UInt32.random(in: 0 ... .max))"
             let copy = try FileDescriptor.create("\(hiddenPrefix(target))\(unique).part")
             do {
-                guard copy.claim() else { throw FileFailure("create", copy.path, code: EEXIST) }
+                guard copy.tryLock() else { throw FileFailure("create", copy.path, code: EEXIST) }
                 let (frames, lost) = try fill(copy, from: original, progress)
                 guard try FileDescriptor.rename(copy.path, to: target) else {
                     throw FileFailure("rename", copy.path, code: EEXIST)

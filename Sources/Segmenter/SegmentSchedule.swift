@@ -14,7 +14,7 @@ struct SegmentSchedule {
     private let length: SegmentLength
     private let frameRate: FrameRate
     private let grid: WallClockGrid?
-    /// The recording's first picture, in frames of the program.
+    /// The recording's first frame, in frames of the program.
     private var origin: Int64?
     /// Program times to come that were asked for.
     private var requested: [Int64] = []
@@ -35,7 +35,7 @@ struct SegmentSchedule {
         self.grid = grid
     }
 
-    /// The program's frame that is nearest to the picture's presentation time.
+    /// The program's frame that is nearest to the frame's presentation time.
     private func frame(_ packet: EncodedPacket) -> Int64 {
         packet.timeBase.rescale(packet.pts, to: frameRate.timeBase, rounding: .nearest)
     }
@@ -94,7 +94,7 @@ struct SegmentSchedule {
         switch length {
         case .duration:
             guard let boundary else { return false }
-            // The boundary is a frame's time, rounded down; so is the picture's, in whatever time base it came.
+            // The boundary is a frame's time, rounded down; so is the frame's, in whatever time base it came.
             return nanoseconds(frame(keyframe)) >= boundary
         case .bytes(let limit):
             return isNearLimit(limit)

@@ -45,7 +45,7 @@ public struct StorageBudget: Sendable, Hashable {
 
     /// Free bytes that retention keeps at least: a minute above what lets recording go on, so that old files go before
     /// recording stops.
-    public var comfortBytes: Int64 {
+    public var retentionGoalBytes: Int64 {
         let (sum, overflow) = resumeBytes.addingReportingOverflow(bytes(in: .seconds(60)))
         return overflow ? .max : sum
     }

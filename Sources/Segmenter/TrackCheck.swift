@@ -15,10 +15,10 @@ struct TrackCheck {
     private let earliest: Int64
     private let doubled: Int
 
-    /// More pictures than any decoder can reorder (H.264, A.3.1: 16 frames).
+    /// More frames than any decoder can reorder (H.264, A.3.1: 16 frames).
     private static let reorderLimit = 32
 
-    /// A check of `table`. A file that `endsSuddenly` may lack pictures that are shown before its last ones.
+    /// A check of `table`. A file that `endsSuddenly` may lack frames that are shown before its last ones.
     init(layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool, endsSuddenly: Bool) {
         movie = MovieBox(layout: layout, tables: [track.id: table])
         self.track = track
@@ -85,7 +85,7 @@ struct TrackCheck {
 
     /// What is wrong, one sentence each. All samples must lie in the bytes `media`.
     func problems(media: Range<Int64>) -> [String] {
-        let name = track.kind == .video ? "the picture" : "the sound"
+        let name = track.kind == .video ? "the frame" : "the audio"
         var problems = placeProblems(media).map { "\(name): \($0)" }
         if table.sizes.contains(0) { problems.append("\(name): a sample is empty") }
         if track.kind == .video, table.syncSamples.first != 1 {
@@ -119,7 +119,7 @@ struct TrackCheck {
         return []
     }
 
-    /// The edit list must begin with the first picture, hide no more sound than a decoder needs, and end at the end.
+    /// The edit list must begin with the first frame, hide no more audio than a decoder needs, and end at the end.
     private var editProblems: [String] {
         var problems: [String] = []
         let hidden = table.start + track.mediaTime - earliest

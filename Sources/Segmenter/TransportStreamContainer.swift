@@ -20,7 +20,7 @@ struct TransportStreamContainer: SegmentContainer {
     /// What the stream's service description calls its maker (ETSI EN 300 468, 6.2.33).
     static let provider = "relay"
 
-    /// A stream has no edit list: a packet of sound more in front would be heard.
+    /// A stream has no edit list: a packet of audio more in front would be heard.
     let hidesPreRoll = false
 
     /// `path` is for error texts.
@@ -29,7 +29,7 @@ struct TransportStreamContainer: SegmentContainer {
         let video = settings.description.video
         shift = 90_000 + video.format.frameRate.timeBase.rescale(video.reorderDepth, to: .mpegTS)
         var options = Muxer.Options(format: "mpegts")
-        // One frame of sound in a PES packet, so that none waits for more and each has its own time; tables every
+        // One frame of audio in a PES packet, so that none waits for more and each has its own time; tables every
         // 100 ms.
         options.values = [
             "pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20", "mpegts_flags": "initial_discontinuity",
@@ -54,9 +54,9 @@ struct TransportStreamContainer: SegmentContainer {
     func head() -> [UInt8] { takeBytes() }
 
     func fragment(
-        _ pictures: [EncodedPacket], _ sounds: [EncodedPacket], next: EncodedPacket?, at offset: Int64
+        _ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], next: EncodedPacket?, at offset: Int64
     ) throws(FileFailure) -> [SharedBytes] {
-        let packets = (pictures + sounds).sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
+        let packets = (videoPackets + audioPackets).sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
         do {
             for packet in packets { try muxer.write(packet, shift: shift) }
         } catch {

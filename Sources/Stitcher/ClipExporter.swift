@@ -9,7 +9,7 @@ package struct ClipRequest: Sendable {
     package var files: [(path: String, name: String)]
     /// When it begins and ends: milliseconds since 1970-01-01T00:00:00Z.
     package var range: Range<Int64>
-    /// Whether pictures at the ends are coded again so that the clip is no longer than asked for.
+    /// Whether frames at the ends are coded again so that the clip is no longer than asked for.
     package var isExact: Bool
     /// The file to make.
     package var output: String
@@ -30,19 +30,19 @@ package struct ClipRequest: Sendable {
 
 /// What came of an export.
 package struct ClipReport: Sendable, Codable, Equatable {
-    /// When the first picture was on air.
+    /// When the first frame was on air.
     package var start: String
     /// How long the clip lasts, in milliseconds.
     package var milliseconds: Int64
     /// By how many milliseconds it begins earlier and ends later than was asked for.
     package var widenedStart: Int64
     package var widenedEnd: Int64
-    /// Pictures that are as they were recorded, and pictures that were coded again.
+    /// Frames that are as they were recorded, and frames that were coded again.
     package var copiedFrames: Int
     package var encodedFrames: Int
     /// Files that it is made of.
     package var files: Int
-    /// What of the range no file holds. The last picture before a gap stays, without sound.
+    /// What of the range no file holds. The last frame before a gap stays, without audio.
     package var gaps: [ClipGap]
     /// The file that is being written now, if the range reaches into it: it is not in the clip.
     package var beingWritten: String?
@@ -111,7 +111,7 @@ package struct ClipExporter {
             progress(0, max(1, total))
             let render = PieceRender(
                 path: request.files[source].path, name: request.files[source].name, index: indexes[source])
-            let times = samples.map { sources[source].pictures[$0].pts }
+            let times = samples.map { sources[source].video[$0].pts }
             pieces[number] = try render.render(times, isCancelled: isCancelled)
         }
         var builder = ClipBuilder(sources: sources, plan: plan)
@@ -132,7 +132,7 @@ package struct ClipExporter {
         if isCancelled() { throw ClipFailure.cancelled }
         let tracks = builder.tracks()
         try clip.finish(
-            picture: tracks.picture, sound: tracks.sound, like: indexes[0], start: UTCTime(milliseconds: start),
+            video: tracks.video, audio: tracks.audio, like: indexes[0], start: UTCTime(milliseconds: start),
             version: request.version)
         return report
     }
@@ -154,16 +154,16 @@ package struct ClipExporter {
         return place ?? 0
     }
 
-    /// When the first picture was on air.
+    /// When the first frame was on air.
     private var start: Int64 {
-        sources[0].start + sources[0].pictureBase.rescale(plan.pictures.lowerBound, to: .milliseconds)
+        sources[0].start + sources[0].videoBase.rescale(plan.frames.lowerBound, to: .milliseconds)
     }
 
     private var runs: [[CopyRuns.Run]] {
         sources.indices.map { index in
-            var pictures = 0..<0
-            for case .copied(let source, let range) in plan.parts where source == index { pictures = range }
-            return CopyRuns(sources[index], pictures: pictures, sounds: plan.sounds[index]).runs
+            var frames = 0..<0
+            for case .copied(let source, let range) in plan.parts where source == index { frames = range }
+            return CopyRuns(sources[index], frames: frames, audio: plan.audio[index]).runs
         }
     }
 
@@ -176,9 +176,9 @@ package struct ClipExporter {
     }
 
     private func checkSpace(_ bytes: Int64) throws(FileFailure) {
-        let pictures = sources.reduce(0) { $0 + $1.pictures.count + $1.sounds.count }
+        let frames = sources.reduce(0) { $0 + $1.video.count + $1.audio.count }
         // Tables, and pieces that are coded again.
-        let needed = bytes + Int64(pictures) * 32 + (request.isExact ? 16 << 20 : 1 << 20)
+        let needed = bytes + Int64(frames) * 32 + (request.isExact ? 16 << 20 : 1 << 20)
         let slash = request.output.lastIndex(of: "/")
         let directory = slash.map { String(request.output[...$0]) } ?? "."
         let free = try SystemFreeSpace().space(at: directory).free
@@ -190,7 +190,7 @@ package struct ClipExporter {
     }
 
     private var report: ClipReport {
-        let base = sources[0].pictureBase
+        let base = sources[0].videoBase
         func milliseconds(_ ticks: Int64) -> Int64 { base.rescale(max(0, ticks), to: .milliseconds) }
         var (copied, encoded) = (0, 0)
         for part in plan.parts {
@@ -201,9 +201,9 @@ package struct ClipExporter {
         }
         return ClipReport(
             start: UTCTime(milliseconds: start).extended,
-            milliseconds: milliseconds(plan.pictures.upperBound - plan.pictures.lowerBound),
-            widenedStart: milliseconds(plan.wanted.lowerBound - plan.pictures.lowerBound),
-            widenedEnd: milliseconds(plan.pictures.upperBound - plan.wanted.upperBound), copiedFrames: copied,
+            milliseconds: milliseconds(plan.frames.upperBound - plan.frames.lowerBound),
+            widenedStart: milliseconds(plan.wanted.lowerBound - plan.frames.lowerBound),
+            widenedEnd: milliseconds(plan.frames.upperBound - plan.wanted.upperBound), copiedFrames: copied,
             encodedFrames: encoded - plan.hidden, files: sources.count, gaps: plan.gaps)
     }
 }
@@ -211,15 +211,15 @@ package struct ClipExporter {
 extension SegmentIndex {
     /// What of this file a player could not take for a part of `other`; nil if there is nothing.
     func difference(from other: SegmentIndex) -> String? {
-        if picture.size != other.picture.size { return "another picture size" }
-        if picture.timescale != other.picture.timescale
-            || facts.picture.sampleDuration != other.facts.picture.sampleDuration
+        if video.size != other.video.size { return "another frame size" }
+        if video.timescale != other.video.timescale
+            || facts.video.sampleDuration != other.facts.video.sampleDuration
         {
             return "another frame rate"
         }
-        if (sound == nil) != (other.sound == nil) { return sound == nil ? "no sound" : "sound" }
-        if sound?.timescale != other.sound?.timescale { return "another sample rate" }
-        if picture.coding != other.picture.coding { return "other parameter sets of the picture" }
-        return sound?.coding != other.sound?.coding ? "another coding of the sound" : nil
+        if (audio == nil) != (other.audio == nil) { return audio == nil ? "no audio" : "audio" }
+        if audio?.timescale != other.audio?.timescale { return "another sample rate" }
+        if video.coding != other.video.coding { return "other parameter sets of the video" }
+        return audio?.coding != other.audio?.coding ? "another coding of the audio" : nil
     }
 }

@@ -5,7 +5,7 @@ internal import Segmenter
 
 /// Which samples of which files make a clip, and which must be coded again. Pure.
 struct ClipPlan {
-    /// Pictures of one file, in the order of the clip.
+    /// Frames of one file, in the order of the clip.
     enum Part: Equatable {
         /// These, in the order of decoding, as they are.
         case copied(source: Int, samples: Range<Int>)
@@ -14,15 +14,15 @@ struct ClipPlan {
     }
 
     private(set) var parts: [Part] = []
-    /// Pictures at the beginning of the first part that are not shown.
+    /// Frames at the beginning of the first part that are not shown.
     private(set) var hidden = 0
-    /// Packets of sound by source.
-    private(set) var sounds: [Range<Int>] = []
+    /// Packets of audio by source.
+    private(set) var audio: [Range<Int>] = []
     private(set) var places: [ClipTimeline.Place] = []
     private(set) var gaps: [ClipGap] = []
     /// What is shown, in ticks of the timeline.
-    private(set) var pictures: Range<Int64> = 0..<0
-    /// What was asked for, as far as there are pictures.
+    private(set) var frames: Range<Int64> = 0..<0
+    /// What was asked for, as far as there are frames.
     private(set) var wanted: Range<Int64> = 0..<0
 
     /// A plan for what was on air from `start` to `end` (milliseconds since 1970), all of which and nothing more if it
@@ -34,38 +34,38 @@ struct ClipPlan {
         let timeline = try ClipTimeline(sources)
         places = timeline.places
         gaps = timeline.gaps
-        let frame = first.pictureBase.rescale(first.frameDuration, to: .milliseconds, rounding: .up)
-        if first.start - start > frame { gaps.insert(ClipGap(from: start, to: first.start), at: 0) }
-        if end - last.end > frame { gaps.append(ClipGap(from: last.end, to: end)) }
+        let frameLength = first.videoBase.rescale(first.frameDuration, to: .milliseconds, rounding: .up)
+        if first.start - start > frameLength { gaps.insert(ClipGap(from: start, to: first.start), at: 0) }
+        if end - last.end > frameLength { gaps.append(ClipGap(from: last.end, to: end)) }
 
-        let base = first.pictureBase
-        let lastPlace = places[places.count - 1].picture
+        let base = first.videoBase
+        let lastPlace = places[places.count - 1].video
         let wantedStart = max(0, TimeBase.milliseconds.rescale(start - first.start, to: base))
         let wantedEnd = min(
-            lastPlace + last.pictureEnd,
+            lastPlace + last.videoEnd,
             // Whoever asks for a thousand years means the end.
             lastPlace + TimeBase.milliseconds.rescale(min(end, last.end + 1000) - last.start, to: base))
-        guard wantedStart < wantedEnd else { throw ClipFailure("There are no pictures of that time.") }
+        guard wantedStart < wantedEnd else { throw ClipFailure("There are no frames of that time.") }
         wanted = wantedStart..<wantedEnd
-        planPictures(sources, isExact: isExact)
-        guard pictures.lowerBound < pictures.upperBound else {
-            throw ClipFailure("There are no pictures of that time.")
+        planFrames(sources, isExact: isExact)
+        guard frames.lowerBound < frames.upperBound else {
+            throw ClipFailure("There are no frames of that time.")
         }
-        planSounds(sources)
+        planAudio(sources)
     }
 
-    private mutating func planPictures(_ sources: [ClipSource], isExact: Bool) {
+    private mutating func planFrames(_ sources: [ClipSource], isExact: Bool) {
         let lastIndex = sources.count - 1
-        let head = PictureCut(sources[0].pictures)
-        let tail = lastIndex == 0 ? head : PictureCut(sources[lastIndex].pictures)
-        let end = wanted.upperBound - places[lastIndex].picture
-        let begin = head.time(ofPictureAt: wanted.lowerBound)
+        let head = FrameCut(sources[0].video)
+        let tail = lastIndex == 0 ? head : FrameCut(sources[lastIndex].video)
+        let end = wanted.upperBound - places[lastIndex].video
+        let begin = head.time(ofFrameAt: wanted.lowerBound)
 
         var entry = head.entry(before: begin)
         var encodedHead: [Int] = []
-        if isExact, sources[0].pictures[entry].pts != begin {
+        if isExact, sources[0].video[entry].pts != begin {
             entry = head.entry(after: begin)
-            let limit = entry < sources[0].pictures.count ? sources[0].pictures[entry].pts : .max
+            let limit = entry < sources[0].video.count ? sources[0].video[entry].pts : .max
             encodedHead = head.shown(within: begin..<(lastIndex == 0 ? min(limit, end) : limit))
         }
         let start = lastIndex == 0 ? entry : 0
@@ -79,13 +79,13 @@ struct ClipPlan {
         if lastIndex == 0, exit == entry, !encodedHead.isEmpty {
             // Nothing between the two ends: one piece.
             encodedHead = Array(Set(encodedHead + encodedTail)).sorted {
-                sources[0].pictures[$0].pts < sources[0].pictures[$1].pts
+                sources[0].video[$0].pts < sources[0].video[$1].pts
             }
             encodedTail = []
         }
         if !encodedHead.isEmpty { parts.append(.encoded(source: 0, samples: encodedHead)) }
         for index in sources.indices {
-            let range = (index == 0 ? entry : 0)..<(index == lastIndex ? exit : sources[index].pictures.count)
+            let range = (index == 0 ? entry : 0)..<(index == lastIndex ? exit : sources[index].video.count)
             if !range.isEmpty { parts.append(.copied(source: index, samples: range)) }
         }
         if !encodedTail.isEmpty { parts.append(.encoded(source: lastIndex, samples: encodedTail)) }
@@ -93,11 +93,11 @@ struct ClipPlan {
         measure(sources)
     }
 
-    /// A picture that is coded alone is a keyframe, and what follows begins with one, too. Two in a row, of two encoders,
-    /// could not be told apart (ITU-T H.264, 7.4.1.2.4: idr_pic_id). So the picture before it is coded with it, and hidden.
-    private mutating func separateKeyframes(_ head: PictureCut) {
+    /// A frame that is coded alone is a keyframe, and what follows begins with one, too. Two in a row, of two encoders,
+    /// could not be told apart (ITU-T H.264, 7.4.1.2.4: idr_pic_id). So the frame before it is coded with it, and hidden.
+    private mutating func separateKeyframes(_ head: FrameCut) {
         guard parts.count > 1, case .encoded(let source, let samples) = parts[0], samples.count == 1,
-            let before = head.picture(before: samples[0])
+            let before = head.frame(before: samples[0])
         else { return }
         parts[0] = .encoded(source: source, samples: [before] + samples)
         hidden = 1
@@ -113,30 +113,30 @@ struct ClipPlan {
                 case .encoded(let source, let samples): (source, samples)
                 }
             for index in samples.dropFirst(number == 0 ? hidden : 0) {
-                let pts = places[source].picture + sources[source].pictures[index].pts
+                let pts = places[source].video + sources[source].video[index].pts
                 low = min(low, pts)
                 high = max(high, pts + sources[source].frameDuration)
             }
         }
-        pictures = low < high ? low..<high : 0..<0
+        frames = low < high ? low..<high : 0..<0
     }
 
-    /// All packets that are heard while the pictures are shown, and one before, which the decoder needs. A file's
+    /// All packets that are heard while the frames are shown, and one before, which the decoder needs. A file's
     /// hidden packet is one that the file before has already.
-    private mutating func planSounds(_ sources: [ClipSource]) {
-        let base = sources[0].pictureBase
-        let low = base.rescale(pictures.lowerBound, to: sources[0].soundBase)
-        let high = base.rescale(pictures.upperBound, to: sources[0].soundBase)
+    private mutating func planAudio(_ sources: [ClipSource]) {
+        let base = sources[0].videoBase
+        let low = base.rescale(frames.lowerBound, to: sources[0].audioBase)
+        let high = base.rescale(frames.upperBound, to: sources[0].audioBase)
         var heard = Int64.min
         for (index, source) in sources.enumerated() {
-            let place = places[index].sound
+            let place = places[index].audio
             func begin(_ sample: IndexedSample) -> Int64 { place + sample.pts }
-            var first = source.sounds.firstIndex { begin($0) + $0.duration > low && begin($0) >= heard }
+            var first = source.audio.firstIndex { begin($0) + $0.duration > low && begin($0) >= heard }
             if index == 0, let found = first, found > 0 { first = found - 1 }
-            let end = source.sounds.firstIndex { begin($0) >= high } ?? source.sounds.count
+            let end = source.audio.firstIndex { begin($0) >= high } ?? source.audio.count
             let range = min(first ?? end, end)..<end
-            sounds.append(range)
-            if let last = range.last { heard = begin(source.sounds[last]) + source.sounds[last].duration }
+            audio.append(range)
+            if let last = range.last { heard = begin(source.audio[last]) + source.audio[last].duration }
         }
     }
 }

@@ -16,21 +16,21 @@ package struct ClipGap: Sendable, Codable, Equatable {
     }
 }
 
-/// Puts files one behind the other on one timeline, which begins with the first picture of the first file.
+/// Puts files one behind the other on one timeline, which begins with the first frame of the first file.
 ///
-/// Files of one run lie as far apart as their program says, in whole pictures; files of two runs as far as the wall clock
-/// says. Where no picture is missing, the sound goes on where that of the file before ends.
+/// Files of one run lie as far apart as their program says, in whole frames; files of two runs as far as the wall clock
+/// says. Where no frame is missing, the audio goes on where that of the file before ends.
 struct ClipTimeline {
-    /// Where a file's first picture lies, in ticks of the picture, and the same place in samples of sound.
+    /// Where a file's first frame lies, in ticks of the video, and the same place in samples of audio.
     struct Place: Equatable {
-        var picture: Int64
-        var sound: Int64
+        var video: Int64
+        var audio: Int64
     }
 
     private(set) var places: [Place] = []
     private(set) var gaps: [ClipGap] = []
 
-    /// Samples by which the sound of two files may seem to be apart because their times were rounded.
+    /// Samples by which the audio of two files may seem to be apart because their times were rounded.
     private static let rounding: Int64 = 2
     /// Milliseconds by which the wall clock may say that two runs overlap.
     private static let clockTolerance: Int64 = 2000
@@ -39,21 +39,21 @@ struct ClipTimeline {
     init(_ sources: [ClipSource]) throws(ClipFailure) {
         for (index, source) in sources.enumerated() {
             guard index > 0, let last = places.last else {
-                places.append(Place(picture: 0, sound: 0))
+                places.append(Place(video: 0, audio: 0))
                 continue
             }
             let before = sources[index - 1]
-            let missing = try Self.missingPictures(before, source)
+            let missing = try Self.missingFrames(before, source)
             try Self.checkDistance(before, source, missing)
-            let picture = last.picture + before.pictureEnd + missing * source.frameDuration
-            var sound = source.pictureBase.rescale(picture, to: source.soundBase)
+            let video = last.video + before.videoEnd + missing * source.frameDuration
+            var audio = source.videoBase.rescale(video, to: source.audioBase)
             if missing > 0 {
                 gaps.append(ClipGap(from: before.end, to: max(before.end, source.start)))
-            } else if let end = before.sounds.last.map({ last.sound + $0.pts + $0.duration }) {
-                let joined = end - source.soundStart
-                if abs(joined - sound) <= Self.rounding { sound = joined }
+            } else if let end = before.audio.last.map({ last.audio + $0.pts + $0.duration }) {
+                let joined = end - source.audioStart
+                if abs(joined - audio) <= Self.rounding { audio = joined }
             }
-            places.append(Place(picture: picture, sound: sound))
+            places.append(Place(video: video, audio: audio))
         }
     }
 
@@ -61,30 +61,30 @@ struct ClipTimeline {
     private static func checkDistance(
         _ before: ClipSource, _ after: ClipSource, _ missing: Int64
     ) throws(ClipFailure) {
-        let finest = max(after.pictureBase.denominator, after.soundBase.denominator)
+        let finest = max(after.videoBase.denominator, after.audioBase.denominator)
         // Less a minute, for the samples on both sides.
         let longest = Int64(UInt32.max) / Int64(finest) - 60
-        guard missing > 0, pictures(after).rescale(missing, to: TimeBase(1, 1), rounding: .up) > longest else { return }
+        guard missing > 0, frames(after).rescale(missing, to: TimeBase(1, 1), rounding: .up) > longest else { return }
         throw ClipFailure(
             "More than \(longest / 3600) hours lie between \(before.name) and \(after.name); export them separately.")
     }
 
-    /// Whole pictures of `source` as a clock.
-    private static func pictures(_ source: ClipSource) -> TimeBase {
-        TimeBase(Int32(clamping: source.frameDuration), source.pictureBase.denominator)
+    /// Whole frames of `source` as a clock.
+    private static func frames(_ source: ClipSource) -> TimeBase {
+        TimeBase(Int32(clamping: source.frameDuration), source.videoBase.denominator)
     }
 
-    private static func missingPictures(_ before: ClipSource, _ after: ClipSource) throws(ClipFailure) -> Int64 {
-        let pictures = pictures(after)
+    private static func missingFrames(_ before: ClipSource, _ after: ClipSource) throws(ClipFailure) -> Int64 {
+        let frames = frames(after)
         if let one = before.position, let other = after.position, one.run == other.run {
-            let end = one.programStart + before.pictureBase.rescale(before.pictureEnd, to: .nanoseconds)
-            let missing = TimeBase.nanoseconds.rescale(other.programStart - end, to: pictures)
+            let end = one.programStart + before.videoBase.rescale(before.videoEnd, to: .nanoseconds)
+            let missing = TimeBase.nanoseconds.rescale(other.programStart - end, to: frames)
             guard missing >= 0 else { throw overlap(before, after) }
             return missing
         }
         let apart = after.start - before.end
         guard apart >= -clockTolerance else { throw overlap(before, after) }
-        return max(0, TimeBase.milliseconds.rescale(apart, to: pictures))
+        return max(0, TimeBase.milliseconds.rescale(apart, to: frames))
     }
 
     private static func overlap(_ before: ClipSource, _ after: ClipSource) -> ClipFailure {

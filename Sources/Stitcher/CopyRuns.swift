@@ -8,8 +8,8 @@ struct CopyRuns {
     /// Bytes one behind the other, and the samples in them, by their numbers.
     struct Run: Equatable {
         var bytes: Range<Int64>
-        var pictures: Range<Int>
-        var sounds: Range<Int>
+        var frames: Range<Int>
+        var audio: Range<Int>
     }
 
     private(set) var runs: [Run] = []
@@ -17,38 +17,39 @@ struct CopyRuns {
     /// More than a container needs between two samples.
     private static let largestHole: Int64 = 64 << 10
 
-    /// The runs of `pictures` and `sounds` of `source`, both of whose tracks lie in the order of decoding.
-    init(_ source: ClipSource, pictures: Range<Int>, sounds: Range<Int>) {
-        var (picture, sound) = (0, 0)
+    /// The runs of `frames` and `audio` of `source`, both of whose tracks lie in the order of decoding.
+    init(_ source: ClipSource, frames: Range<Int>, audio: Range<Int>) {
+        var (nextFrame, nextPacket) = (0, 0)
         var isBroken = true
-        while picture < source.pictures.count || sound < source.sounds.count {
-            let isPicture =
-                sound == source.sounds.count
-                || picture < source.pictures.count && source.pictures[picture].offset < source.sounds[sound].offset
-            let sample = isPicture ? source.pictures[picture] : source.sounds[sound]
-            if isPicture ? pictures.contains(picture) : sounds.contains(sound) {
+        while nextFrame < source.video.count || nextPacket < source.audio.count {
+            let isVideo =
+                nextPacket == source.audio.count
+                || nextFrame < source.video.count && source.video[nextFrame].offset < source.audio[nextPacket].offset
+            let sample = isVideo ? source.video[nextFrame] : source.audio[nextPacket]
+            if isVideo ? frames.contains(nextFrame) : audio.contains(nextPacket) {
                 let hole = sample.offset - (runs.last?.bytes.upperBound ?? 0)
                 if isBroken || hole > Self.largestHole || hole < 0 {
                     runs.append(
                         Run(
-                            bytes: sample.offset..<sample.offset, pictures: picture..<picture, sounds: sound..<sound))
+                            bytes: sample.offset..<sample.offset, frames: nextFrame..<nextFrame,
+                            audio: nextPacket..<nextPacket))
                 }
-                extend(to: sample.offset + sample.size, isPicture: isPicture)
+                extend(to: sample.offset + sample.size, isVideo: isVideo)
                 isBroken = false
             } else {
                 isBroken = true
             }
-            if isPicture { picture += 1 } else { sound += 1 }
+            if isVideo { nextFrame += 1 } else { nextPacket += 1 }
         }
     }
 
-    private mutating func extend(to end: Int64, isPicture: Bool) {
+    private mutating func extend(to end: Int64, isVideo: Bool) {
         let last = runs.count - 1
         runs[last].bytes = runs[last].bytes.lowerBound..<end
-        if isPicture {
-            runs[last].pictures = runs[last].pictures.lowerBound..<(runs[last].pictures.upperBound + 1)
+        if isVideo {
+            runs[last].frames = runs[last].frames.lowerBound..<(runs[last].frames.upperBound + 1)
         } else {
-            runs[last].sounds = runs[last].sounds.lowerBound..<(runs[last].sounds.upperBound + 1)
+            runs[last].audio = runs[last].audio.lowerBound..<(runs[last].audio.upperBound + 1)
         }
     }
 }

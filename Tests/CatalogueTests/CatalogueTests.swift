@@ -122,7 +122,7 @@ import Testing
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.record(225)
-        recording.recorder.settleCloser()
+        recording.recorder.waitForCloser()
         // Each checksum is noted when it is known.
         let archive = try RecordingArchive(directory.path)
         let areKnown = try eventually {
@@ -130,7 +130,7 @@ import Testing
             return segments.count == 4 && segments.allSatisfy { $0.sha256 != nil }
         }
         #expect(areKnown)
-        recording.catalogue.settle()
+        recording.catalogue.waitUntilIdle()
         let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
         }
@@ -153,8 +153,8 @@ import Testing
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.record(150)
-        recording.recorder.settleCloser()
-        recording.catalogue.settle()
+        recording.recorder.waitForCloser()
+        recording.catalogue.waitUntilIdle()
         try FileManager.default.removeItem(atPath: directory.path(".relay.sqlite"))
         recording.finish()
         #expect(try RecordingArchive(directory.path).onDisk().segments.map(\.name) == directory.files)
@@ -179,7 +179,7 @@ import Testing
         func delete(_ name: String) throws {
             try FileManager.default.removeItem(atPath: directory.path(name))
             next.segmentDeleted(fileName: name)
-            next.settle()
+            next.waitUntilIdle()
         }
         next.start()
         try delete(files[1])
@@ -216,7 +216,7 @@ import Testing
             #expect(segment.sha256 == String(sum))
         }
         next.segmentDeleted(fileName: directory.files[0])
-        next.settle()
+        next.waitUntilIdle()
         #expect(try archive.onDisk().segments.map(\.name) == Array(directory.files.dropFirst()))
     }
 

@@ -41,7 +41,7 @@ let quiet: Logger = {
     return logger
 }()
 
-/// A recorder of a synthetic program of 25 pictures a second, in files of two seconds, with a catalogue beside it.
+/// A recorder of a synthetic program of 25 frames a second, in files of two seconds, with a catalogue beside it.
 struct Recording {
     static let rate = FrameRate(25)
 
@@ -73,7 +73,7 @@ struct Recording {
                 format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024))
     }
 
-    /// `frames` pictures with a keyframe each second, and their sound with one packet of priming, in decoding order.
+    /// `frames` frames with a keyframe each second, and their audio with one packet of priming, in decoding order.
     static func program(_ frames: Int64) -> [EncodedPacket] {
         var packets = (0..<frames).map { frame in
             EncodedPacket(
@@ -92,10 +92,10 @@ struct Recording {
     func feed(_ packets: some Sequence<EncodedPacket>) {
         recorder.accept(Array(packets))
         recorder.wake()
-        recorder.settle()
+        recorder.waitUntilIdle()
     }
 
-    /// Records `frames` pictures; those from 5 s to 6 s are lost, if it `hasGap`.
+    /// Records `frames` frames; those from 5 s to 6 s are lost, if it `hasGap`.
     func record(_ frames: Int64, hasGap: Bool = false) {
         let packets = Self.program(frames)
         guard hasGap, let cut = Self.index(of: 5, packets), let back = Self.index(of: 6, packets) else {
@@ -103,7 +103,7 @@ struct Recording {
         }
         feed(packets[..<cut])
         recorder.suspend("no room")
-        recorder.settle()
+        recorder.waitUntilIdle()
         feed(packets[cut..<back])
         recorder.resume()
         feed(packets[back...])

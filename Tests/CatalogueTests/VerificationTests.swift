@@ -28,7 +28,7 @@ import Testing
         #expect(report.frames == 225)
     }
 
-    @Test func `A gap is told with its bounds, its sound and the recorder's cause`() throws {
+    @Test func `A gap is told with its bounds, its audio and the recorder's cause`() throws {
         let directory = try Recording.make(hasGap: true)
         let report = try verify(directory)
         let ledger = try RecordingArchive(directory.path).onDisk()
@@ -37,9 +37,9 @@ import Testing
         #expect(report.problems.isEmpty, "\(report.lines)")
         let missing = try #require(report.missing.first)
         #expect(report.missing.count == 1 && missing.cause == "no room" && missing.frames == gap.frames)
-        // Files and gap together are the whole sound, but for a last packet that would end behind the program.
-        let sound = segments.reduce(0) { $0 + $1.audioSamples } + (missing.audioSamples ?? 0)
-        #expect((0..<1024).contains(225 * 1920 - sound))
+        // Files and gap together are the whole audio, but for a last packet that would end behind the program.
+        let audio = segments.reduce(0) { $0 + $1.audioSamples } + (missing.audioSamples ?? 0)
+        #expect((0..<1024).contains(225 * 1920 - audio))
         #expect(report.sentence.hasSuffix("\(gap.frames ?? 0) frames missing"))
     }
 
@@ -71,10 +71,10 @@ import Testing
         let copy = SegmentSalvage.repairedName(name)
         #expect(directory.files.contains(copy))
         let facts = try SegmentReader.read(directory.path(copy))
-        #expect(facts.problems.isEmpty && (25..<50).contains(facts.picture.samples))
+        #expect(facts.problems.isEmpty && (25..<50).contains(facts.video.samples))
         // What is missing now is what could not be saved.
         let after = try archive.verify(.init())
-        #expect(after.missing.map(\.frames) == [50 - facts.picture.samples], "\(after.lines)")
+        #expect(after.missing.map(\.frames) == [50 - facts.video.samples], "\(after.lines)")
         #expect(try archive.repair().isEmpty)
     }
 

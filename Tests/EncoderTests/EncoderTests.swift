@@ -32,13 +32,13 @@ struct EncoderSessionTests {
             let end = rate.timeBase.rescale(index + 1, to: AudioFormat.program.timeBase, rounding: .down)
             try session.encode(AudioBuffer.silence(at: position, count: Int(end - position), format: .program))
             position = end
-            let picture = PictureBuffer(width: 64, height: 48) { bytes in
+            let buffer = FrameBuffer(width: 64, height: 48) { bytes in
                 for offset in bytes.indices {
                     bytes[offset] = UInt8(truncatingIfNeeded: offset &* 7 &+ Int(index) &* 13)
                 }
             }
             try session.encode(
-                VideoFrame(pts: index, timeBase: rate.timeBase, width: 64, height: 48, storage: picture), at: index)
+                VideoFrame(pts: index, timeBase: rate.timeBase, width: 64, height: 48, storage: buffer), at: index)
         }
         try session.finish()
         return (sink, session)
@@ -56,7 +56,7 @@ struct EncoderSessionTests {
         #expect(sink.isFinished.withLock { $0 })
     }
 
-    @Test("IDR pictures stand at the GOP's length and nowhere else, and B-frames are disposable")
+    @Test("IDR frames stand at the GOP's length and nowhere else, and B-frames are disposable")
     func gop() throws {
         let (sink, _) = try encode(frames: 130)
         #expect(sink.of(.video).filter(\.isKeyframe).map(\.pts) == [0, 60, 120])
@@ -75,8 +75,8 @@ struct EncoderSessionTests {
         #expect(sink.of(.video).filter(\.isKeyframe).map(\.pts) == [0, 60, 77, 137])
     }
 
-    @Test("The first sound packet lies the priming before the program's start, and no sample is missing")
-    func sound() throws {
+    @Test("The first audio packet lies the priming before the program's start, and no sample is missing")
+    func audioTrack() throws {
         let (sink, session) = try encode(frames: 90)
         let audio = sink.of(.audio)
         #expect(audio[0].pts == -1024)

@@ -96,21 +96,21 @@ extension Serial {
             #expect(fileNames(in: directory.path).isEmpty)
         }
 
-        @Test("An input that cannot be read, or has no picture, ends with 66")
+        @Test("An input that cannot be read, or has no frame, ends with 66")
         func unreadable() async throws {
             let text = directory.file("notes.txt")
             try "This is no video.\n".write(toFile: text, atomically: true, encoding: .utf8)
             let empty = directory.file("empty.mp4")
             try Data().write(to: URL(fileURLWithPath: empty))
-            let sound = directory.file("sound.wav")
-            try await Clip.make(sound, ["-f", "lavfi", "-i", "sine=d=1"])
+            let audio = directory.file("audio.wav")
+            try await Clip.make(audio, ["-f", "lavfi", "-i", "sine=d=1"])
             let silent = directory.file("silent.mp4")
             try await Clip.make(silent, ["-f", "lavfi", "-i", "testsrc=d=1:s=320x180", "-c:v", "libx264"])
             let record = ["--record", directory.file("r"), "--unpaced"]
-            for input in [directory.file("missing.mp4"), directory.path, text, empty, sound] {
+            for input in [directory.file("missing.mp4"), directory.path, text, empty, audio] {
                 try await refuses(record + ["--input", input], status: 66, hint: input)
             }
-            try await refuses(record + ["--input", silent, "--audio-input", silent], status: 66, hint: "no sound")
+            try await refuses(record + ["--input", silent, "--audio-input", silent], status: 66, hint: "no audio")
             try await refuses(
                 record + ["--input", silent, "--audio-input", directory.file("missing.wav")], status: 66,
                 hint: "missing.wav")

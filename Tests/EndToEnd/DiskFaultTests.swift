@@ -44,13 +44,13 @@ extension Serial {
                 #expect(stream.counters.first == 0)
                 for path in set.finished { #expect(try await Probe.complaints(path).isEmpty, "\(path)") }
                 let recorded = try await set.counters().compactMap(\.self)
-                #expect(Set(recorded).count == recorded.count, "a picture is recorded twice")
+                #expect(Set(recorded).count == recorded.count, "a frame is recorded twice")
                 #expect(recorded.last == stream.counters.last)
                 let missing = Set(stream.counters.compactMap(\.self)).subtracting(recorded).sorted()
                 let lines = GapLine.all(in: result.log)
                 #expect(gaps.contains(lines.count), "\(result.log)")
                 #expect(missing.count == lines.reduce(0) { $0 + $1.frames }, "\(missing.count): \(lines)")
-                // Picture n is shown at n / 30 s.
+                // Frame n is shown at n / 30 s.
                 let inGaps = missing.filter { number in
                     lines.contains { ($0.from..<$0.to).contains(Int64(number) * 1_000_000_000 / 30 + 1000) }
                 }
@@ -153,7 +153,7 @@ extension Serial {
             let filling = try ChildProcess("dd", ["if=/dev/zero", "of=\(ballast)", "bs=64k"])
             try await filling.ending(within: .seconds(20))
             try await trial.relay.says("No space left on device", within: .seconds(10))
-            // Long enough to try in vain.
+            // Long enough to try without success.
             try await Task.sleep(for: .seconds(2))
             let openings = trial.openings
             try FileManager.default.removeItem(atPath: ballast)
@@ -180,7 +180,7 @@ extension Serial {
             try await trial.check(gaps: 1...1)
         }
 
-        @Test("A disk that hangs for ten seconds costs no picture")
+        @Test("A disk that hangs for ten seconds costs no frame")
         func hangs() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync")
             let trial = try await Run(recordingTo: disk.path)

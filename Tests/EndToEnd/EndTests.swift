@@ -35,7 +35,7 @@ extension Serial {
             let left = try await DecodedFrames(open)
             #expect(left.breaksBeforeEnd.isEmpty)
             let lost = Int(try #require(sent.span).upperBound) - Int(try #require(left.span).upperBound)
-            #expect(lost <= 18, "\(lost) pictures of 1/30 s")
+            #expect(lost <= 18, "\(lost) frames of 1/30 s")
 
             let next = try await RelayProcess.run(arguments + ["--unpaced", "--duration", "2s"])
             #expect(next.ending == .exited(0), "\(next.log)")
@@ -66,7 +66,7 @@ extension Serial {
             #expect(DecodedFrames.breaks(in: recorded).isEmpty)
             for path in [try await server.recording(), try await receiver.recording()] {
                 let frames = try await DecodedFrames(path)
-                #expect(frames.counters == recorded, "\(path): \(frames.counters.count) of \(recorded.count) pictures")
+                #expect(frames.counters == recorded, "\(path): \(frames.counters.count) of \(recorded.count) frames")
             }
         }
 

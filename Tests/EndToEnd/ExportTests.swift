@@ -86,7 +86,7 @@ extension Serial {
         }
 
         @Test(
-            "A clip across three files shows every picture once, with sound in step and packets as recorded",
+            "A clip across three files shows every frame once, with audio in step and packets as recorded",
             arguments: [false, true])
         func clips(isExact: Bool) async throws {
             try await record()
@@ -113,7 +113,7 @@ extension Serial {
             }
         }
 
-        @Test("A gap stays a gap: pictures and sound behind it are as late as they were")
+        @Test("A gap stays a gap: frames and audio behind it are as late as they were")
         func gap() async throws {
             try await record()
             try FileManager.default.removeItem(atPath: set.finished[1])
@@ -123,19 +123,19 @@ extension Serial {
             let times = try await Probe.times(path, "v:0")
             let index = try #require(zip(times, times.dropFirst()).enumerated().first { $1.1 - $1.0 > 1 }?.offset)
             #expect(abs(times[index + 1] - times[0] - 10) < 0.001 && index == 149)
-            // The second of the files that are left: its sound must be as late against its picture in the clip.
+            // The second of the files that are left: its audio must be as late against its frame in the clip.
             let source = set.finished[1]
             let first = try #require(try await Probe.times(source, "v:0").first)
             let expected = try await Probe.times(source, "a:0").map { $0 - first + times[index + 1] }
-            let sounds = try await Probe.times(path, "a:0").filter { $0 > times[index] + 1 }
-            #expect(abs((sounds.first ?? 0) - times[index + 1]) < 0.05)
+            let audio = try await Probe.times(path, "a:0").filter { $0 > times[index] + 1 }
+            #expect(abs((audio.first ?? 0) - times[index + 1]) < 0.05)
             for time in expected.dropFirst().prefix(50) {
-                #expect(sounds.contains { abs($0 - time) < 0.0002 }, "no sound at \(time)")
+                #expect(audio.contains { abs($0 - time) < 0.0002 }, "no audio at \(time)")
             }
         }
 
-        @Test("One picture before a keyframe is coded with another before it that nobody sees")
-        func headOfOnePicture() async throws {
+        @Test("One frame before a keyframe is coded with another before it that nobody sees")
+        func headOfOneFrame() async throws {
             try await record()
             let recorded = try await set.counters()
             let (path, report) = try await clip(3.97, 7.5, ["--exact"])

@@ -50,7 +50,7 @@ extension Serial {
             // 3 s is what is promised; what is asserted is that nothing hangs, whatever else the machine does.
             print("ended \(result.duration) after the signal, beside a frozen server")
             #expect(result.duration <= .seconds(8), "\(result.log)")
-            // A queue's bound is 8 MiB, and the encoder and its pictures were there before. Eight times as much is for
+            // A queue's bound is 8 MiB, and the encoder and its frames were there before. Eight times as much is for
             // allocators: what fails here is a gross leak. The figures are those of scripts/bench.
             #expect(after - before < 64 << 10, "\(before) KiB, then \(after) KiB")
             #expect(set.open.isEmpty)
@@ -88,7 +88,7 @@ extension Serial {
             try await checkResumed(back, until: recorded.last ?? nil)
         }
 
-        /// A file of a connection that came later: it begins with a keyframe and has every picture from there on.
+        /// A file of a connection that came later: it begins with a keyframe and has every frame from there on.
         private func checkResumed(_ path: String, until last: UInt32?) async throws {
             #expect(try await Probe.firstFlags(path).hasPrefix("K"))
             #expect(try await Probe.complaints(path).isEmpty)
@@ -135,7 +135,7 @@ extension Serial {
             let path = try await server.recording()
             #expect(try await Probe.complaints(path).isEmpty)
             let frames = try await DecodedFrames(path)
-            // Where pictures are missing, the next one is a keyframe: nothing is decoded that lacks its reference.
+            // Where frames are missing, the next one is a keyframe: nothing is decoded that lacks its reference.
             let numbers = frames.counters.compactMap(\.self)
             #expect(numbers.count == frames.counters.count)
             #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 })

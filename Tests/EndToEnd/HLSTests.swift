@@ -30,7 +30,7 @@ extension Serial {
             try await eventually("\(count) segments", within: limit) { segments(of: text).count >= count }
         }
 
-        @Test("A player that follows gets every picture, and so does one that comes when all is over")
+        @Test("A player that follows gets every frame, and so does one that comes when all is over")
         func follows() async throws {
             let relay = try RelayProcess(
                 Shape.size + ["--fps", "29.97", "--duration", "13s", "--output", "hls:\(live)"])
@@ -57,7 +57,7 @@ extension Serial {
             #expect(values(of: "#EXTINF") == ["4.004000,", "4.004000,", "4.004000,", "1.001000,"])
             #expect(values(of: "#EXT-X-TARGETDURATION") == ["4"])
             #expect(text.hasSuffix("#EXT-X-ENDLIST\n"))
-            // Sound goes on from segment to segment without a hole or an overlap.
+            // Audio goes on from segment to segment without a hole or an overlap.
             let times = try await Probe.times(playlist, "a:0")
             #expect(zip(times, times.dropFirst()).allSatisfy { abs($1 - $0 - 1024.0 / 48000) < 0.0005 })
         }

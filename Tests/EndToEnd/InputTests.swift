@@ -38,25 +38,25 @@ extension Serial {
                 + ["-c:v", "libx264", "-preset", "ultrafast", "-c:a", "aac", "-shortest"]
         }
 
-        @Test("A looped file plays without a hole in picture or sound")
+        @Test("A looped file plays without a hole in frame or audio")
         func loop() async throws {
             let path = try await record(try await signal(seconds: 2), ["--loop", "--duration", "7s"])
             let frames = try await DecodedFrames(path)
             #expect(frames.counters == (0..<210).map { UInt32($0 % 60) })
-            let sound = try await DecodedSound(path)
-            #expect(abs(sound.samples.count - 7 * 48_000) <= 1024)
+            let audio = try await DecodedAudio(path)
+            #expect(abs(audio.samples.count - 7 * 48_000) <= 1024)
             // The tone of the signal has whole periods in a second: it goes on over each seam.
-            #expect(sound.beeps.count == 7)
-            for (index, beep) in sound.beeps.enumerated() {
-                #expect(abs(beep - index * 48_000) < 240, "\(sound.beeps)")
+            #expect(audio.beeps.count == 7)
+            for (index, beep) in audio.beeps.enumerated() {
+                #expect(abs(beep - index * 48_000) < 240, "\(audio.beeps)")
             }
             for seam in [96_000, 192_000, 288_000] {
-                #expect(sound.error(in: seam - 1024..<seam - 64, beepLength: 3200) < 0.02, "before \(seam)")
-                #expect(sound.error(in: seam + 4000..<seam + 6000, beepLength: 3200) < 0.02, "after \(seam)")
+                #expect(audio.error(in: seam - 1024..<seam - 64, beepLength: 3200) < 0.02, "before \(seam)")
+                #expect(audio.error(in: seam + 4000..<seam + 6000, beepLength: 3200) < 0.02, "after \(seam)")
             }
         }
 
-        @Test("A file is played in real time to its last picture, and relay ends with it")
+        @Test("A file is played in real time to its last frame, and relay ends with it")
         func pacedToTheEnd() async throws {
             let server = try await RTMPServer.running()
             let input = try await signal(seconds: 4)
@@ -105,7 +105,7 @@ extension Serial {
         @Test("A variable frame rate becomes a constant one of the same length")
         func variableRate() async throws {
             let input = directory.file("variable.mkv")
-            // Every picture of the first second, then every third.
+            // Every frame of the first second, then every third.
             try await Clip.make(
                 input,
                 [
@@ -119,40 +119,40 @@ extension Serial {
             for (index, time) in times.enumerated() { #expect(abs(time - Double(index) / 30) < 0.001) }
         }
 
-        @Test("An input without sound gets silence as long as the picture")
-        func noSound() async throws {
+        @Test("An input without audio gets silence as long as the frame")
+        func noAudio() async throws {
             let input = directory.file("silent.mp4")
             try await Clip.make(
                 input, ["-f", "lavfi", "-i", "testsrc2=d=3:s=320x180:r=30", "-c:v", "libx264", "-preset", "ultrafast"])
             let path = try await record(input)
-            let sound = try await DecodedSound(path)
-            #expect(abs(sound.samples.count - 144_000) <= 1024)
-            #expect(sound.samples.allSatisfy { abs($0) < 0.001 })
+            let audio = try await DecodedAudio(path)
+            #expect(abs(audio.samples.count - 144_000) <= 1024)
+            #expect(audio.samples.allSatisfy { abs($0) < 0.001 })
             #expect(try await Probe.times(path, "v:0").count == 90)
         }
 
-        @Test("The sound can come from a second file")
+        @Test("The audio can come from a second file")
         func secondFile() async throws {
-            let (picture, sound) = (directory.file("picture.mp4"), directory.file("sound.wav"))
+            let (frame, audio) = (directory.file("frame.mp4"), directory.file("audio.wav"))
             try await Clip.make(
-                picture,
+                frame,
                 ["-f", "lavfi", "-i", "testsrc2=d=3:s=320x180:r=30", "-c:v", "libx264", "-preset", "ultrafast"])
             try await Clip.make(
-                sound, ["-f", "lavfi", "-i", "aevalsrc='if(gte(t,1),0.5*sin(2*PI*1000*t),0)':s=44100:d=3"])
-            let path = try await record(picture, ["--audio-input", sound])
-            let decoded = try await DecodedSound(path)
+                audio, ["-f", "lavfi", "-i", "aevalsrc='if(gte(t,1),0.5*sin(2*PI*1000*t),0)':s=44100:d=3"])
+            let path = try await record(frame, ["--audio-input", audio])
+            let decoded = try await DecodedAudio(path)
             let onset = try #require(decoded.samples.firstIndex { abs($0) > 0.2 })
             #expect(abs(onset - 48_000) < 240, "\(onset)")
             #expect(abs(decoded.samples.count - 144_000) <= 1024)
         }
 
-        @Test("A new size and rate change neither the length nor the place of the sound")
+        @Test("A new size and rate change neither the length nor the place of the audio")
         func converted() async throws {
             let path = try await record(try await signal(seconds: 4), ["--size", "640x360", "--fps", "60"])
             #expect(try await Probe.value(path, "v:0", "width") == "640")
             let frames = try await DecodedFrames(path, width: 640, height: 360)
             #expect(frames.counters.count == 240)
-            #expect(try await DecodedSound(path).beeps.count == 4)
+            #expect(try await DecodedAudio(path).beeps.count == 4)
         }
     }
 }

@@ -16,8 +16,8 @@ extension Serial {
             #expect(result.ending == .exited(0), "\(result.log)")
             try await eventually("the server has seen the end", within: .seconds(5)) { server.lines.count >= 3 }
             #expect(server.lines.count == 3)
-            // All pictures and the decoder's configuration.
-            #expect(server.lines.last == "pictures 121")
+            // All frames and the decoder's configuration.
+            #expect(server.lines.last == "frames 121")
             #expect(!result.log.contains("horse") && !result.log.contains("bob"))
         }
 
@@ -49,9 +49,9 @@ extension Serial {
                     + ["-c:v", "flv", "-f", "flv"]
                     + ["rtmp://bob:correct-horse@127.0.0.1:\(server.port)/live/program"])
             try await eventually("the server has seen the end", within: .seconds(5)) {
-                server.lines.contains { $0.hasPrefix("pictures") }
+                server.lines.contains { $0.hasPrefix("frames") }
             }
-            #expect(server.lines.last == "pictures 20")
+            #expect(server.lines.last == "frames 20")
         }
     }
 }

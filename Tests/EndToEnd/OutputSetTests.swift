@@ -16,7 +16,7 @@ extension Serial {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// One hash for each coded picture and piece of sound of a received file, with its time.
+        /// One hash for each coded frame and piece of audio of a received file, with its time.
         private func packets(_ path: String) async throws -> [String] {
             let hashes = directory.file("hashes")
             try await run(

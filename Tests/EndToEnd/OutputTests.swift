@@ -12,7 +12,7 @@ extension Serial {
         init() throws { directory = try TemporaryDirectory() }
 
         @Test(
-            "Every picture is once and in order in RTMP, SRT and MP4, and sound and picture stay together",
+            "Every frame is once and in order in RTMP, SRT and MP4, and audio and video stay together",
             arguments: [("30", 12, 360), ("29.97", 7, 210), ("25", 6, 150)])
         func completeAndInSync(fps: String, seconds: Int, frames: Int) async throws {
             let server = try await RTMPServer.running()
@@ -39,7 +39,7 @@ extension Serial {
             #expect(try await Probe.complaints(path).isEmpty, "\(path)")
         }
 
-        @Test("An output whose server starts late gets the program from its first picture")
+        @Test("An output whose server starts late gets the program from its first frame")
         func lateServer() async throws {
             let server = try RTMPServer()
             let relay = try RelayProcess(Shape.small + ["--duration", "6s", "--rtmp", server.url()])
@@ -52,7 +52,7 @@ extension Serial {
             #expect(frames.span == 0...179)
         }
 
-        @Test("A receiver may call relay, which listens, and gets every picture from a keyframe on")
+        @Test("A receiver may call relay, which listens, and gets every frame from a keyframe on")
         func listener() async throws {
             let port = try Ports.free()
             let relay = try RelayProcess(

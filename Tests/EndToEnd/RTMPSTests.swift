@@ -31,7 +31,7 @@ extension Serial {
         }
 
         @Test(
-            "Every picture arrives over TLS, by name and by address",
+            "Every frame arrives over TLS, by name and by address",
             arguments: [("TLSv1.3", "localhost"), ("TLSv1.3", "127.0.0.1"), ("TLSv1.2", "localhost")])
         func whole(protocols: String, host: String) async throws {
             let server = try await RTMPServer.running()

@@ -16,7 +16,7 @@ extension Serial {
         }
 
         @Test(
-            "A disk that does not answer for 10 s costs no picture",
+            "A disk that does not answer for 10 s costs no frame",
             .enabled(if: FreezableDisk.isPossible, "only root can mount a loop device, where there are any"))
         func stalledDisk() async throws {
             let disk = try await FreezableDisk(megabytes: 200)
@@ -71,7 +71,7 @@ extension Serial {
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(set.finished.count >= 4)
             #expect(DecodedFrames.breaks(in: try await set.counters()).isEmpty)
-            // `20261121T140310.123Z`: the second is even, and what is behind it less than two pictures.
+            // `20261121T140310.123Z`: the second is even, and what is behind it less than two frames.
             for path in set.finished.dropFirst() {
                 let name = path.suffix(24)
                 let second = try #require(Int(name.dropFirst(13).prefix(2)))
@@ -80,7 +80,7 @@ extension Serial {
             }
         }
 
-        @Test("Files of each format play, and hold every picture once", arguments: ["hybrid", "fragmented", "ts"])
+        @Test("Files of each format play, and hold every frame once", arguments: ["hybrid", "fragmented", "ts"])
         func formats(format: String) async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--record-format", format]

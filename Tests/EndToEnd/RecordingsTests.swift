@@ -145,10 +145,10 @@ extension Serial {
             let gap = try #require(told.first)
             #expect(told.count == 1 && listing.gaps.count == 1)
             #expect(listing.segments.map(\.name) == set.finished.map { String($0.split(separator: "/").last ?? "") })
-            // Times of one picture that were rounded in different ways.
+            // Times of one frame that were rounded in different ways.
             #expect(abs(listing.segments[before - 1].wholeEnd - gap.fromPts) <= 1)
             #expect(listing.segments[before].programStart == gap.toPts)
-            // The pictures carry their numbers: what is missing can be counted.
+            // The frames carry their numbers: what is missing can be counted.
             let files = try await set.frames().map { $0.counters.compactMap(\.self) }
             let span = Int(try #require(files[before].first)) - Int(try #require(files[before - 1].first))
             let missing = span - files[before - 1].count

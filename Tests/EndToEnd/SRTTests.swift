@@ -27,7 +27,7 @@ extension Serial {
             try await eventually("relay listens", within: .seconds(5)) { Ports.isUsed(port, by: "udp") }
         }
 
-        /// Every picture from a keyframe to the program's last, and nothing lost on the way.
+        /// Every frame from a keyframe to the program's last, and nothing lost on the way.
         private func checkWhole(_ path: String, last: UInt32, atLeast count: Int) async throws {
             #expect(try Continuity.errors(path).isEmpty)
             #expect(try await Probe.firstFlags(path).hasPrefix("K"))
@@ -38,7 +38,7 @@ extension Serial {
             #expect(frames.counters.count >= count)
         }
 
-        /// Pictures may be missing, but each that is there can be decoded, and the last is there.
+        /// Frames may be missing, but each that is there can be decoded, and the last is there.
         private func checkDecodable(_ path: String, last: UInt32) async throws {
             #expect(try Continuity.errors(path).isEmpty)
             #expect(try await Probe.complaints(path).isEmpty)

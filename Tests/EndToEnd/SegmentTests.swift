@@ -11,49 +11,49 @@ extension Serial {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// The sound packets, of 1024 samples, that begin within the first `samples` of the program.
+        /// The audio packets, of 1024 samples, that begin within the first `samples` of the program.
         private func packets(before samples: Int) -> Int { (samples + 1023) / 1024 }
 
         @Test(
-            "Consecutive files repeat and lose no picture and no sample",
+            "Consecutive files repeat and lose no frame and no sample",
             arguments: [
                 ("3s", [90, 90, 90, 50]), ("2500ms", [75, 75, 75, 75, 20]), ("1s700ms", [51, 51, 51, 51, 51, 51, 14]),
             ])
-        func joins(length: String, pictures: [Int]) async throws {
-            let total = pictures.reduce(0, +)
+        func joins(length: String, frames: [Int]) async throws {
+            let total = frames.reduce(0, +)
             let set = RecordingSet(directory: directory.file("recordings"))
             let result = try await RelayProcess.run(
                 Shape.small + ["--unpaced", "--duration", "\(total * 100 / 3)ms"]
                     + ["--record", set.directory, "--segment", length])
             #expect(result.ending == .exited(0), "\(result.log)")
             let files = try await set.frames()
-            #expect(files.map(\.counters.count) == pictures)
+            #expect(files.map(\.counters.count) == frames)
             #expect(DecodedFrames.breaks(in: files.flatMap(\.counters)).isEmpty)
             #expect(files.first?.span?.lowerBound == 0)
-            try await checkSound(set, pictures: pictures)
+            try await checkAudio(set, frames: frames)
         }
 
-        /// Sound is cut between packets: a file has those that begin while its pictures are shown. 1600 samples last as
-        /// long as a picture.
-        private func checkSound(_ set: RecordingSet, pictures: [Int]) async throws {
+        /// Audio is cut between packets: a file has those that begin while its frames are shown. 1600 samples last as
+        /// long as a frame.
+        private func checkAudio(_ set: RecordingSet, frames: [Int]) async throws {
             var program: [Float] = []
             var joins: [Int] = []
             var start = 0
-            for (path, count) in zip(set.finished, pictures) {
+            for (path, count) in zip(set.finished, frames) {
                 let end = start + count
                 let first = packets(before: start * 1600)
-                let sound = try await DecodedSound(path)
-                #expect(sound.samples.count == (packets(before: end * 1600) - first) * 1024, "\(path)")
+                let audio = try await DecodedAudio(path)
+                #expect(audio.samples.count == (packets(before: end * 1600) - first) * 1024, "\(path)")
                 #expect(try await Probe.times(path, "v:0").first == 0, "\(path)")
-                let soundStart = try #require(try await Probe.times(path, "a:0").first)
-                #expect(abs(soundStart - Double(first * 1024 - start * 1600) / 48_000) < 0.0001, "\(path)")
-                program += sound.samples
+                let audioStart = try #require(try await Probe.times(path, "a:0").first)
+                #expect(abs(audioStart - Double(first * 1024 - start * 1600) / 48_000) < 0.0001, "\(path)")
+                program += audio.samples
                 joins.append(program.count)
                 start = end
             }
             #expect(program.count == packets(before: start * 1600) * 1024)
-            let whole = DecodedSound(samples: program)
-            // The beep lasts two pictures. A loss of a few samples, or a click, is a larger error than the codec's.
+            let whole = DecodedAudio(samples: program)
+            // The beep lasts two frames. A loss of a few samples, or a click, is a larger error than the codec's.
             for join in joins.dropLast() {
                 #expect(whole.error(in: join - 2048..<join + 2048, beepLength: 3200) < 0.01, "at sample \(join)")
             }
@@ -70,8 +70,8 @@ extension Serial {
             #expect(files.map(\.counters.count) == [90, 90, 90, 30])
             #expect(DecodedFrames.breaks(in: files.flatMap(\.counters)).isEmpty)
             var samples = 0
-            for path in set.finished { samples += try await DecodedSound(path).samples.count }
-            // 300 pictures last 480 480 samples.
+            for path in set.finished { samples += try await DecodedAudio(path).samples.count }
+            // 300 frames last 480 480 samples.
             #expect(samples == packets(before: 480_480) * 1024)
         }
 

@@ -23,7 +23,7 @@ extension Serial {
         }
 
         @Test(
-            "Every picture arrives once and in order, at one host and at a group, and sound and picture stay together",
+            "Every frame arrives once and in order, at one host and at a group, and audio and video stay together",
             arguments: [("127.0.0.1", ""), ("239.255.77.61", "?localaddr=127.0.0.1")])
         func complete(host: String, query: String) async throws {
             let port = try Ports.free()

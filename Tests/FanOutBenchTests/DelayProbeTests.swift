@@ -8,20 +8,20 @@ import Testing
 struct DelayProbeTests {
     private func published(_ count: Int) -> Feed.Published {
         var published = Feed.Published()
-        for picture in 0..<count { published.times[picture] = Int64(picture) * 33_000_000 }
+        for frame in 0..<count { published.times[frame] = Int64(frame) * 33_000_000 }
         published.count = count
         return published
     }
 
-    @Test("It is counted from the picture's publishing, also for an output that began later than the program")
+    @Test("It is counted from the frame's publishing, also for an output that began later than the program")
     func counts() throws {
         var probe = DelayProbe(outputs: 2)
-        for picture in 0..<30 {
-            let base = Int64(picture) * 33_000_000
-            // Output 0 sends 2 ms after the publishing, output 1 has missed ten pictures and needs 5 ms.
-            probe.note(sent: picture, by: 0, at: base + 1_000_000, published: published(picture + 1))
-            probe.note(sent: picture + 1, by: 0, at: base + 2_000_000, published: published(picture + 1))
-            probe.note(sent: max(0, picture - 9), by: 1, at: base + 5_000_000, published: published(picture + 1))
+        for frame in 0..<30 {
+            let base = Int64(frame) * 33_000_000
+            // Output 0 sends 2 ms after the publishing, output 1 has missed ten frames and needs 5 ms.
+            probe.note(sent: frame, by: 0, at: base + 1_000_000, published: published(frame + 1))
+            probe.note(sent: frame + 1, by: 0, at: base + 2_000_000, published: published(frame + 1))
+            probe.note(sent: max(0, frame - 9), by: 1, at: base + 5_000_000, published: published(frame + 1))
         }
         let delay = try #require(probe.result)
         #expect(delay.maximum == 5)

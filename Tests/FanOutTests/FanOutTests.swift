@@ -42,12 +42,12 @@ private final class SharedServer: PacketServer {
 @Suite("Fan-out")
 struct FanOutTests {
     private func publish(seconds: Int64, to hub: FanOut) {
-        // The encoder's habit: sound runs ahead of the picture.
-        var sound: Int64 = -1
+        // The encoder's habit: audio runs ahead of the video.
+        var audio: Int64 = -1
         for frame in 0..<30 * seconds {
-            while sound * 1024 < (frame + 12) * 1600 {
-                hub.publish(Packets.audio(sound))
-                sound += 1
+            while audio * 1024 < (frame + 12) * 1600 {
+                hub.publish(Packets.audio(audio))
+                audio += 1
             }
             hub.publish(Packets.video(frame, key: frame % 60 == 0))
         }
@@ -68,7 +68,7 @@ struct FanOutTests {
         #expect(first.packets.filter { $0.track == .video }.count == 120)
     }
 
-    @Test("Consumers are woken once for a picture, when all of them have it")
+    @Test("Consumers are woken once for a frame, when all of them have it")
     func wakes() {
         let hub = FanOut()
         let collector = Collector()
@@ -77,8 +77,8 @@ struct FanOutTests {
         #expect(collector.wakes.count == collector.packets.filter { $0.track == .video }.count)
     }
 
-    @Test("Sound is handed on with the picture behind it, and what is left at the end")
-    func soundWaits() {
+    @Test("Audio is handed on with the frame behind it, and what is left at the end")
+    func audioWaits() {
         let hub = FanOut()
         let collector = Collector()
         hub.add(collector)
@@ -116,7 +116,7 @@ struct FanOutTests {
         #expect(interleaver.end(.video).map(\.pts) == [1024])
     }
 
-    @Test("Who serves several outputs is woken once for a picture, when the last of them has it")
+    @Test("Who serves several outputs is woken once for a frame, when the last of them has it")
     func sharedServer() {
         let hub = FanOut()
         let server = SharedServer()

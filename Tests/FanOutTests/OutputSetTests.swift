@@ -63,7 +63,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 0)
     }
 
-    @Test("A server's wish to move is met at a keyframe: no picture is lost, none is sent twice")
+    @Test("A reconnect request is met at a keyframe: no frame is lost, none is sent twice")
     func moves() async throws {
         let destination = ScriptedTarget("scripted://b")
         let target = ScriptedTarget(destination: destination)
@@ -80,7 +80,7 @@ struct OutputSetTests {
             await eventually {
                 publish(frame..<frame + 20)
                 frame += 20
-                return outputs.statuses[0].site == .redirected
+                return outputs.statuses[0].endpoint == .redirected
             })
         publish(frame..<frame + 10)
         let (before, after) = (target.attempts[0].sent, destination.attempts[0].sent)
@@ -117,7 +117,7 @@ struct OutputSetTests {
             await eventually {
                 publish(frame..<frame + 60)
                 frame += 60
-                return outputs.statuses[0].site == .primary
+                return outputs.statuses[0].endpoint == .primary
             })
         #expect(await eventually { backup.attempts[0].isDraining })
         publish(frame..<frame + 10)

@@ -54,14 +54,14 @@ struct PacketQueueTests {
         #expect(queue.status.drops == [.notConnected: 180])
     }
 
-    @Test("At 700 ms disposable pictures are refused, at 900 ms all video up to the next keyframe, sound never")
+    @Test("At 700 ms disposable frames are refused, at 900 ms all video up to the next keyframe, audio never")
     func thresholds() {
         let queue = connectedQueue()
         for packet in Packets.video(61..<120) { queue.push(packet) }
-        let pictures = queue.drain().map(\.pts)
+        let frames = queue.drain().map(\.pts)
         // 61 + 21 frames is 700 ms of queue, 61 + 27 is 900 ms.
-        #expect(pictures.prefix(21) == ArraySlice(61...81))
-        #expect(pictures.dropFirst(21) == [82, 84, 86])
+        #expect(frames.prefix(21) == ArraySlice(61...81))
+        #expect(frames.dropFirst(21) == [82, 84, 86])
         #expect(queue.push(Packets.audio(200)) == .queued)
         #expect(queue.push(Packets.video(121)) == .dropped(.awaitingKeyframe))
         #expect(queue.push(Packets.video(122, key: true)) == .queued)
@@ -109,7 +109,7 @@ struct PacketQueueTests {
                 }
                 for _ in 0..<Int.random(in: 0...30, using: &random) {
                     guard let packet = queue.pop() else { break }
-                    // Only keyframes may follow a hole, but for holes that consist of disposable pictures alone.
+                    // Only keyframes may follow a hole, but for holes that consist of disposable frames alone.
                     if let previous, !packet.isKeyframe {
                         let missing = (previous + 1)..<packet.pts
                         #expect(missing.allSatisfy { $0 % 60 % 2 == 1 })
@@ -153,7 +153,7 @@ struct PacketQueueTests {
         #expect(!queue.needsKeyframe)
     }
 
-    @Test("A queue that joins a running program begins with a picture, and what was before is no drop")
+    @Test("A queue that joins a running program begins with a frame, and what was before is no drop")
     func joining() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         for packet in Packets.video(10..<20) { queue.push(packet) }
@@ -168,7 +168,7 @@ struct PacketQueueTests {
         #expect(queue.status.droppedFrames == 1)
     }
 
-    @Test("After a stall the stream goes on at the newest keyframe, and sound goes on without one")
+    @Test("After a stall the stream goes on at the newest keyframe, and audio goes on without one")
     func skipping() {
         let queue = connectedQueue()
         for packet in [Packets.video(1), Packets.audio(2), Packets.video(4, key: true), Packets.video(5)] {

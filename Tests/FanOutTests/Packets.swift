@@ -20,7 +20,7 @@ enum Packets {
             payload: SharedBytes([0]))
     }
 
-    /// Frames `range` with a keyframe at each multiple of `gop`, every other picture between them disposable.
+    /// Frames `range` with a keyframe at each multiple of `gop`, every other frame between them disposable.
     static func video(_ range: Range<Int64>, gop: Int64 = 60) -> [EncodedPacket] {
         range.map { video($0, key: $0 % gop == 0, disposable: $0 % gop % 2 == 1) }
     }

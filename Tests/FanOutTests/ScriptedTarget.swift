@@ -11,7 +11,7 @@ final class ScriptedTarget: OutputTarget {
     private let made = Mutex<[ScriptedAttempt]>([])
     private let destination: ScriptedTarget?
 
-    /// `destination` is where a server's wish to move leads.
+    /// `destination` is where a reconnect request leads.
     init(_ address: String = "scripted://a", destination: ScriptedTarget? = nil) {
         displayAddress = address
         self.destination = destination
@@ -47,7 +47,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         self.report = report
     }
 
-    /// The pictures sent, by number.
+    /// The frames sent, by number.
     var sent: [Int64] { state.withLock { $0.sent } }
     var isLive: Bool { state.withLock { $0.isLive } }
     var isDraining: Bool { state.withLock { $0.isDraining } }

@@ -21,7 +21,7 @@ public func fuzzSegmentReader(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CI
         } catch .file {
             abort()
         } catch {
-            // Its tags, or all of its pictures, may have been lost before.
+            // Its tags, or all of its frames, may have been lost before.
         }
         unlink("\(directory)/\(outcome.fileName)")
     }

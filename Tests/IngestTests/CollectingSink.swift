@@ -8,7 +8,7 @@ import Synchronization
 
 /// A sink that keeps what it is given and takes no more than it was told to.
 final class CollectingSink: SourceSink {
-    struct Picture {
+    struct Inspected {
         var nanoseconds: Int64
         var width: Int
         var height: Int
@@ -20,28 +20,28 @@ final class CollectingSink: SourceSink {
     }
 
     struct Taken {
-        var pictures: [Picture] = []
+        var frames: [Inspected] = []
         /// The first channel by position; what was never delivered is zero.
-        var sound: [Float] = []
-        var firstSound: Int64?
-        /// Positions at which sound did not continue what came before.
+        var audio: [Float] = []
+        var firstAudio: Int64?
+        /// Positions at which audio did not continue what came before.
         var jumps: [Int64] = []
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
         var restarts = 0
-        var nextSound: Int64?
+        var nextAudio: Int64?
     }
 
-    private let pictureLimit: Int
-    private let soundLimit: Int64
+    private let frameLimit: Int
+    private let audioLimit: Int64
     private let readsCounter: Bool
     private let state = Mutex(Taken())
     private let done = DispatchSemaphore(value: 0)
     private let gate = DispatchSemaphore(value: 0)
 
-    init(pictures: Int = .max, sound: Int64 = .max, readsCounter: Bool = false) {
-        pictureLimit = pictures
-        soundLimit = sound
+    init(frames: Int = .max, audio: Int64 = .max, readsCounter: Bool = false) {
+        frameLimit = frames
+        audioLimit = audio
         self.readsCounter = readsCounter
     }
 
@@ -51,25 +51,25 @@ final class CollectingSink: SourceSink {
     func waitUntilDone() -> Bool { done.wait(timeout: .now() + 30) == .success }
 
     func hasRoom(for track: TrackKind) -> Bool {
-        state.withLock { track == .video ? $0.pictures.count < pictureLimit : ($0.nextSound ?? 0) < soundLimit }
+        state.withLock { track == .video ? $0.frames.count < frameLimit : ($0.nextAudio ?? 0) < audioLimit }
     }
 
     func waitForRoom(timeout: Duration) { _ = gate.wait(timeout: .now() + timeout.inSeconds) }
 
     func deliver(_ frame: VideoFrame) {
-        let picture = inspect(frame)
-        change { $0.pictures.append(picture) }
+        let seen = inspect(frame)
+        change { $0.frames.append(seen) }
     }
 
-    func deliver(_ sound: AudioBuffer) {
+    func deliver(_ audio: AudioBuffer) {
         change { taken in
-            if taken.firstSound == nil { taken.firstSound = sound.position }
-            if let next = taken.nextSound, next != sound.position { taken.jumps.append(sound.position) }
-            taken.nextSound = sound.end
-            if taken.sound.count < sound.end {
-                taken.sound += [Float](repeating: 0, count: Int(sound.end) - taken.sound.count)
+            if taken.firstAudio == nil { taken.firstAudio = audio.position }
+            if let next = taken.nextAudio, next != audio.position { taken.jumps.append(audio.position) }
+            taken.nextAudio = audio.end
+            if taken.audio.count < audio.end {
+                taken.audio += [Float](repeating: 0, count: Int(audio.end) - taken.audio.count)
             }
-            for (index, sample) in sound.channels[0].enumerated() { taken.sound[Int(sound.position) + index] = sample }
+            for (index, sample) in audio.channels[0].enumerated() { taken.audio[Int(audio.position) + index] = sample }
         }
     }
 
@@ -80,14 +80,14 @@ final class CollectingSink: SourceSink {
     private func change(_ body: (inout Taken) -> Void) {
         let isDone = state.withLock { taken in
             body(&taken)
-            let video = taken.ended.contains(.video) || taken.pictures.count >= pictureLimit
-            let audio = taken.ended.contains(.audio) || (taken.nextSound ?? 0) >= soundLimit
+            let video = taken.ended.contains(.video) || taken.frames.count >= frameLimit
+            let audio = taken.ended.contains(.audio) || (taken.nextAudio ?? 0) >= audioLimit
             return video && audio
         }
         if isDone { done.signal() }
     }
 
-    private func inspect(_ frame: VideoFrame) -> Picture {
+    private func inspect(_ frame: VideoFrame) -> Inspected {
         frame.storage.withPlanes { planes in
             let luma = UnsafeRawBufferPointer(
                 start: planes.y.bytes, count: planes.y.stride * (frame.height - 1) + frame.width)
@@ -95,7 +95,7 @@ final class CollectingSink: SourceSink {
             let (w, h) = (frame.width, frame.height)
             let middle = planes.v.bytes.load(
                 fromByteOffset: h / 4 * planes.v.stride + w / 4, as: UInt8.self)
-            return Picture(
+            return Inspected(
                 nanoseconds: frame.timeBase.rescale(frame.pts, to: .nanoseconds), width: w, height: h,
                 counter: readsCounter
                     ? FrameCounterCode.decode(luma: luma, width: w, height: h, stride: planes.y.stride) : nil,

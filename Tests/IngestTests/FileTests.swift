@@ -10,60 +10,60 @@ import Testing
 struct FileTests {
     private let x264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]
 
-    @Test("Sound starts where it belongs in every container", arguments: [".mp4", ".flv", ".ts", ".mkv", ".mov"])
-    func soundStart(suffix: String) throws {
+    @Test("Audio starts where it belongs in every container", arguments: [".mp4", ".flv", ".ts", ".mkv", ".mov"])
+    func audioStart(suffix: String) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=2", "-f", "lavfi", "-i", burst, "-c:v", "libx264",
             "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "160k", suffix: suffix)
         let sink = CollectingSink()
         let source = try clip.play(into: sink)
         let taken = sink.taken
-        #expect(taken.pictures.count == 60)
+        #expect(taken.frames.count == 60)
         #expect(source.description.video?.frameRate == FrameRate(30))
-        #expect(taken.firstSound == 0)
+        #expect(taken.firstAudio == 0)
         #expect(taken.jumps.isEmpty)
-        let start = try #require(onset(taken.sound))
+        let start = try #require(onset(taken.audio))
         // AAC smears an attack over some samples; a missed priming would be 1024.
         #expect(abs(start - 24_000) < 80, "\(suffix) starts at \(start)")
-        for (index, picture) in taken.pictures.enumerated() {
-            #expect(abs(picture.nanoseconds - Int64(index) * 1_000_000_000 / 30) <= 1_000_000)
+        for (index, frame) in taken.frames.enumerated() {
+            #expect(abs(frame.nanoseconds - Int64(index) * 1_000_000_000 / 30) <= 1_000_000)
         }
         #expect(source.status.decodeErrors == 0)
     }
 
-    @Test("Uncompressed sound keeps its exact place")
-    func exactSound() throws {
+    @Test("Uncompressed audio keeps its exact place")
+    func exactAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "rawvideo",
             "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le", suffix: ".nut")
         let sink = CollectingSink()
         try clip.play(into: sink)
-        #expect(sink.taken.pictures.count == 50)
-        #expect(sink.taken.sound.count == 96_000)
-        #expect(onset(sink.taken.sound, threshold: 0.01) == 24_001)
+        #expect(sink.taken.frames.count == 50)
+        #expect(sink.taken.audio.count == 96_000)
+        #expect(onset(sink.taken.audio, threshold: 0.01) == 24_001)
     }
 
-    @Test("Sound that starts late keeps its distance from the picture")
-    func lateSound() throws {
+    @Test("Audio that starts late keeps its distance from the frame")
+    func lateAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-itsoffset", "0.3", "-f", "lavfi", "-i", burst,
             "-c:v", "libx264", "-preset", "ultrafast", "-c:a", "pcm_s16le", suffix: ".mov")
         let sink = CollectingSink()
         try clip.play(into: sink)
-        #expect(sink.taken.firstSound == 14_400)
-        #expect(onset(sink.taken.sound, threshold: 0.01) == 38_401)
+        #expect(sink.taken.firstAudio == 14_400)
+        #expect(onset(sink.taken.audio, threshold: 0.01) == 38_401)
     }
 
-    @Test("Sound before the first picture is cut to the sample")
-    func earlySound() throws {
+    @Test("Audio before the first frame is cut to the sample")
+    func earlyAudio() throws {
         let clip = try Clip(
             "-itsoffset", "0.2", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst,
             "-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-c:a", "pcm_s16le", suffix: ".mkv")
         let sink = CollectingSink()
         try clip.play(into: sink)
-        #expect(sink.taken.firstSound == 0)
-        #expect(onset(sink.taken.sound, threshold: 0.01) == 24_001 - 9600)
-        #expect(sink.taken.sound.count == 96_000 - 9600)
+        #expect(sink.taken.firstAudio == 0)
+        #expect(onset(sink.taken.audio, threshold: 0.01) == 24_001 - 9600)
+        #expect(sink.taken.audio.count == 96_000 - 9600)
     }
 
     @Test("Mono at 44.1 kHz becomes stereo at 48 kHz, of the same level, length and place")
@@ -74,10 +74,10 @@ struct FileTests {
             "-c:a", "pcm_s16le", suffix: ".mov")
         let sink = CollectingSink()
         try clip.play(into: sink)
-        let sound = sink.taken.sound
-        #expect(sound.count == 96_000)
-        #expect(abs((onset(sound, threshold: 0.3) ?? 0) - 24_003) <= 2)
-        #expect(abs((sound.max() ?? 0) - 0.8) < 0.02)
+        let audio = sink.taken.audio
+        #expect(audio.count == 96_000)
+        #expect(abs((onset(audio, threshold: 0.3) ?? 0) - 24_003) <= 2)
+        #expect(abs((audio.max() ?? 0) - 0.8) < 0.02)
     }
 
     @Test("5.1 is mixed down")
@@ -88,21 +88,21 @@ struct FileTests {
             "-c:a", "pcm_s16le", suffix: ".mov")
         let sink = CollectingSink()
         try clip.play(into: sink)
-        #expect(sink.taken.sound.count == 48_000)
-        #expect(abs((sink.taken.sound.max() ?? 0) - 0.3536) < 0.01)
+        #expect(sink.taken.audio.count == 48_000)
+        #expect(abs((sink.taken.audio.max() ?? 0) - 0.3536) < 0.01)
     }
 
-    @Test("A file without sound says so and ends both tracks")
+    @Test("A file without audio says so and ends both tracks")
     func silent() throws {
         let clip = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", suffix: ".mp4")
         let sink = CollectingSink()
         let source = try clip.play(into: sink)
         #expect(!source.description.hasAudio)
-        #expect(sink.taken.pictures.count == 25)
+        #expect(sink.taken.frames.count == 25)
         #expect(sink.taken.ended == [.video, .audio])
     }
 
-    @Test("A cover picture is not a video stream")
+    @Test("A cover frame is not a video stream")
     func coverArt() throws {
         let cover = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180", "-frames:v", "1", suffix: ".png")
         let clip = try Clip(
@@ -111,19 +111,19 @@ struct FileTests {
         let sink = CollectingSink()
         let source = try clip.play(into: sink)
         #expect(source.description.video == nil)
-        #expect(sink.taken.pictures.isEmpty)
-        #expect(sink.taken.firstSound == 0)
-        #expect(abs((onset(sink.taken.sound) ?? 0) - 24_000) < 1200)
+        #expect(sink.taken.frames.isEmpty)
+        #expect(sink.taken.firstAudio == 0)
+        #expect(abs((onset(sink.taken.audio) ?? 0) - 24_000) < 1200)
     }
 
-    @Test("A variable frame rate keeps every picture at its time")
+    @Test("A variable frame rate keeps every frame at its time")
     func variableRate() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=2", "-vf", "select='not(between(n,20,29))+eq(n,25)'",
             "-vsync", "vfr", "-c:v", "libx264", "-preset", "ultrafast", suffix: ".mp4")
         let sink = CollectingSink()
         let source = try clip.play(into: sink)
-        let times = sink.taken.pictures.map { ($0.nanoseconds * 30 + 500_000_000) / 1_000_000_000 }
+        let times = sink.taken.frames.map { ($0.nanoseconds * 30 + 500_000_000) / 1_000_000_000 }
         #expect(times == Array(0..<20) + [25] + Array(30..<60))
         #expect(source.description.video?.frameRate == FrameRate(30))
     }
@@ -136,9 +136,9 @@ struct FileTests {
         try clip.truncate(to: 0.5)
         let sink = CollectingSink()
         let source = try clip.play(into: sink)
-        #expect((20..<100).contains(sink.taken.pictures.count))
+        #expect((20..<100).contains(sink.taken.frames.count))
         #expect(sink.taken.ended == [.video, .audio])
-        #expect(source.status.framesDecoded == Int64(sink.taken.pictures.count))
+        #expect(source.status.framesDecoded == Int64(sink.taken.frames.count))
     }
 
     @Test("What is no media cannot be opened, and the error says why")
@@ -157,9 +157,9 @@ struct FileTests {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:a", "aac",
             suffix: ".mp4")
-        let sink = CollectingSink(pictures: 10, sound: 4800)
+        let sink = CollectingSink(frames: 10, audio: 4800)
         try clip.play(into: sink)
-        #expect(sink.taken.pictures.count == 10)
-        #expect((4800..<9600).contains(sink.taken.sound.count))
+        #expect(sink.taken.frames.count == 10)
+        #expect((4800..<9600).contains(sink.taken.audio.count))
     }
 }

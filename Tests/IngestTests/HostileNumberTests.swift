@@ -14,16 +14,16 @@ struct HostileNumberTests {
 
     @Test("No timestamp of 64 bits stops the program", arguments: bases)
     func timestamps(base: TimeBase) {
-        let sound = TimeBase(1, 48_000)
+        let audio = TimeBase(1, 48_000)
         for first in Self.ticks {
             var timeline = SourceTimeline(timeBase: base, frameDuration: 1)
-            var placing = SoundTimeline(sampleRate: 48_000)
+            var placing = AudioTimeline(sampleRate: 48_000)
             for next in [first] + Self.ticks {
                 let pts = TrackDecoder.believed(next, in: base)
                 _ = timeline.isBroken(by: pts)
                 let position = timeline.place(pts)
                 #expect(base.rescale(position, to: .nanoseconds).magnitude < 1 << 62)
-                let stated = pts.flatMap { timeline.position(of: $0, in: base, rate: sound) }
+                let stated = pts.flatMap { timeline.position(of: $0, in: base, rate: audio) }
                 _ = placing.place(stated: stated)
                 placing.advance(to: stated ?? 0)
             }
@@ -60,7 +60,7 @@ struct HostileNumberTests {
         let given = SampleAspectRatio(across, down)
         for own in [given, SampleAspectRatio(down, across), .square] {
             let target = VideoFormat(width: 8192, height: 8192, frameRate: FrameRate(25), sampleAspectRatio: own)
-            let fit = PictureFit(width: 65_535, height: 65_535, aspect: given, target: target)
+            let fit = FrameFit(width: 65_535, height: 65_535, aspect: given, target: target)
             #expect((2...8192).contains(fit.width))
             #expect((2...8192).contains(fit.height))
         }

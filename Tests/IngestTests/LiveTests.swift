@@ -64,8 +64,8 @@ struct LiveTests {
         source.stop()
         #expect(sink.waitUntilDone())
         let taken = sink.taken
-        #expect(taken.pictures.count > 75)
-        #expect(taken.pictures.filter { $0.nanoseconds == 0 }.count == 1 + taken.restarts)
+        #expect(taken.frames.count > 75)
+        #expect(taken.frames.filter { $0.nanoseconds == 0 }.count == 1 + taken.restarts)
         #expect(taken.restarts == 1)
         #expect(source.status.state == .ended)
     }

@@ -8,66 +8,66 @@ import Testing
 
 @Suite("A loop")
 struct LoopTests {
-    @Test("Every round has every picture, without a hole", arguments: [".mp4", ".ts", ".mkv", ".flv"])
+    @Test("Every round has every frame, without a hole", arguments: [".mp4", ".ts", ".mkv", ".flv"])
     func rounds(suffix: String) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=1", "-f", "lavfi", "-i",
             "aevalsrc='if(gte(t,0.5)*lt(t,0.6),0.8*sin(2*PI*1000*t),0)':s=48000:d=1", "-c:v", "libx264", "-preset",
             "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: suffix)
-        let sink = CollectingSink(pictures: 100, sound: 150_000)
+        let sink = CollectingSink(frames: 100, audio: 150_000)
         try clip.play(into: sink, loop: true)
         let taken = sink.taken
-        for (index, picture) in taken.pictures.prefix(100).enumerated() {
+        for (index, frame) in taken.frames.prefix(100).enumerated() {
             let expected = Int64(index) * 1_000_000_000 / 30
-            #expect(abs(picture.nanoseconds - expected) <= 2_000_000, "\(suffix) picture \(index)")
+            #expect(abs(frame.nanoseconds - expected) <= 2_000_000, "\(suffix) frame \(index)")
         }
         for round in 0..<3 {
-            let part = Array(taken.sound[(round * 48_000)..<min(taken.sound.count, (round + 1) * 48_000)])
+            let part = Array(taken.audio[(round * 48_000)..<min(taken.audio.count, (round + 1) * 48_000)])
             let start = try #require(onset(part))
             #expect(abs(start - 24_000) < 200, "\(suffix) round \(round) at \(start)")
         }
     }
 
-    @Test("Short sound leaves the rest of a round to silence")
-    func shortSound() throws {
+    @Test("Short audio leaves the rest of a round to silence")
+    func shortAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", "sine=1000:d=0.4:r=48000",
             "-c:v", "libx264", "-preset", "ultrafast", "-c:a", "pcm_s16le", suffix: ".mov")
-        let sink = CollectingSink(pictures: 60, sound: 100_000)
+        let sink = CollectingSink(frames: 60, audio: 100_000)
         try clip.play(into: sink, loop: true)
         #expect(sink.taken.jumps.first == 48_000)
-        #expect(sink.taken.sound[19_200..<48_000].allSatisfy { $0 == 0 })
+        #expect(sink.taken.audio[19_200..<48_000].allSatisfy { $0 == 0 })
         #expect(sink.taken.starved.contains(.audio))
     }
 
-    @Test("Long sound is cut at the end of the pictures")
-    func longSound() throws {
+    @Test("Long audio is cut at the end of the frames")
+    func longAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", burst, "-c:v", "libx264",
             "-preset", "ultrafast", "-c:a", "pcm_s16le", suffix: ".mov")
-        let sink = CollectingSink(pictures: 60, sound: 100_000)
+        let sink = CollectingSink(frames: 60, audio: 100_000)
         try clip.play(into: sink, loop: true)
-        #expect(onset(Array(sink.taken.sound[48_000...]), threshold: 0.01) == 24_001)
-        #expect(sink.taken.pictures[25].nanoseconds == 1_000_000_000)
+        #expect(onset(Array(sink.taken.audio[48_000...]), threshold: 0.01) == 24_001)
+        #expect(sink.taken.frames[25].nanoseconds == 1_000_000_000)
     }
 
-    @Test("A single picture is repeated at its nominal rate")
+    @Test("A single frame is repeated at its nominal rate")
     func still() throws {
         let clip = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180", "-frames:v", "1", suffix: ".png")
-        let sink = CollectingSink(pictures: 5)
+        let sink = CollectingSink(frames: 5)
         try clip.play(into: sink, loop: true)
-        #expect(sink.taken.pictures.prefix(5).map(\.nanoseconds) == (0..<5).map { $0 * 40_000_000 })
+        #expect(sink.taken.frames.prefix(5).map(\.nanoseconds) == (0..<5).map { $0 * 40_000_000 })
     }
 
-    @Test("Sound alone is repeated to the sample")
-    func soundAlone() throws {
+    @Test("Audio alone is repeated to the sample")
+    func audioAlone() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "aevalsrc='if(gte(t,0.5)*lt(t,0.6),0.8*sin(2*PI*1000*t),0)':s=48000:d=1",
             suffix: ".wav")
-        let sink = CollectingSink(sound: 150_000)
+        let sink = CollectingSink(audio: 150_000)
         try clip.play(into: sink, loop: true)
         #expect(sink.taken.jumps.isEmpty)
-        #expect(onset(Array(sink.taken.sound[96_000..<144_000]), threshold: 0.01) == 24_001)
+        #expect(onset(Array(sink.taken.audio[96_000..<144_000]), threshold: 0.01) == 24_001)
     }
 
     @Test("A loop that cannot be read again from its start is opened again and goes on where it was")
@@ -86,12 +86,12 @@ struct LoopTests {
         defer { writer.terminate() }
         let source = try SourceOpener.open(
             InputLocation(pipe), options: IngestOptions(loop: true), logger: Logger(label: "test"))
-        let sink = CollectingSink(pictures: 50, sound: 96_000)
+        let sink = CollectingSink(frames: 50, audio: 96_000)
         source.start(into: sink, video: source.description.video, audio: .program)
         #expect(sink.waitUntilDone())
         let taken = sink.taken
         source.stop()
-        #expect(taken.pictures.prefix(50).map(\.nanoseconds) == (0..<50).map { $0 * 40_000_000 })
+        #expect(taken.frames.prefix(50).map(\.nanoseconds) == (0..<50).map { $0 * 40_000_000 })
         #expect(taken.starved == [.video, .audio])
         #expect(taken.restarts == 0)
         #expect(taken.ended.isEmpty)

@@ -27,13 +27,13 @@ struct OwnershipTests {
 
     @Test("Filters that cannot be set up throw, and free their graph once", arguments: ["no_such", "crop=99999"])
     func filters(description: String) throws {
-        let picture = try DecodedFrame(subject: "test")
-        picture.frame.pointee.width = 320
-        picture.frame.pointee.height = 180
-        picture.frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
+        let decoded = try DecodedFrame(subject: "test")
+        decoded.frame.pointee.width = 320
+        decoded.frame.pointee.height = 180
+        decoded.frame.pointee.format = AV_PIX_FMT_YUV420P.rawValue
         for _ in 0..<20 {
             #expect(throws: AVFailure.self) {
-                _ = try FilterGraph(filters: description, like: picture, timeBase: .milliseconds, subject: "test")
+                _ = try FilterGraph(filters: description, like: decoded, timeBase: .milliseconds, subject: "test")
             }
         }
     }

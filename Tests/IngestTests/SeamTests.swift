@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Seams")
 struct SeamTests {
-    @Test("Transport streams appended to each other lose no picture and no sound", arguments: ["0", "1000", "90000"])
+    @Test("Transport streams appended to each other lose no frame and no audio", arguments: ["0", "1000", "90000"])
     func appended(offset: String) throws {
         var clips: [Clip] = []
         for offset in ["0", offset] {
@@ -24,13 +24,13 @@ struct SeamTests {
         let sink = CollectingSink()
         try clips[0].play(into: sink)
         let taken = sink.taken
-        #expect(taken.pictures.count == 120)
-        for (index, picture) in taken.pictures.enumerated() {
+        #expect(taken.frames.count == 120)
+        for (index, frame) in taken.frames.enumerated() {
             let expected = Int64(index) * 1_000_000_000 / 30
-            #expect(abs(picture.nanoseconds - expected) <= 2_000_000, "picture \(index)")
+            #expect(abs(frame.nanoseconds - expected) <= 2_000_000, "frame \(index)")
         }
         // Both parts have up to one AAC frame of padding at either end.
-        #expect((188_000...196_100).contains(taken.sound.count))
+        #expect((188_000...196_100).contains(taken.audio.count))
         #expect(taken.jumps.count <= 1)
     }
 }

@@ -32,7 +32,7 @@ struct TestSignalTests {
         }
     }
 
-    @Test("A picture without code and a damaged code yield no number")
+    @Test("A frame without code and a damaged code yield no number")
     func noCode() {
         for grey: UInt8 in [16, 128, 235] {
             let luma = [UInt8](repeating: grey, count: 640 * 360)
@@ -67,32 +67,32 @@ struct TestSignalTests {
         }
     }
 
-    @Test("Sound is the same however it is cut")
+    @Test("Audio is the same however it is cut")
     func toneByPosition() {
         let tone = TestTone(format: .program, clock: TestClock(frameRate: FrameRate(30_000, 1001), sampleRate: 48_000))
-        var pieces = tone.sound(at: 0, count: 0)
+        var pieces = tone.audio(at: 0, count: 0)
         for position in stride(from: Int64(0), to: 100_000, by: 1000) {
-            pieces.append(tone.sound(at: position, count: 1000))
+            pieces.append(tone.audio(at: position, count: 1000))
         }
-        #expect(tone.sound(at: 0, count: 100_000).channels == pieces.channels)
+        #expect(tone.audio(at: 0, count: 100_000).channels == pieces.channels)
         #expect(pieces.channels[0].dropFirst(1).allSatisfy { abs($0) < 0.5 })
     }
 
-    @Test("The source counts every frame, at its time, with sound beside it")
+    @Test("The source counts every frame, at its time, with audio beside it")
     func source() throws {
-        let sink = CollectingSink(pictures: 90, sound: 96_000, readsCounter: true)
+        let sink = CollectingSink(frames: 90, audio: 96_000, readsCounter: true)
         let source = try SourceOpener.open(
-            InputLocation("test:"), options: IngestOptions(size: PictureSize(width: 640, height: 360)),
+            InputLocation("test:"), options: IngestOptions(size: FrameSize(width: 640, height: 360)),
             logger: Logger(label: "test"))
         #expect(!source.description.isLive)
         source.start(into: sink, video: source.description.video, audio: .program)
         #expect(sink.waitUntilDone())
         source.stop()
         let taken = sink.taken
-        #expect(taken.pictures.map(\.counter) == (0..<90).map { UInt32($0) })
-        #expect(taken.pictures[30].nanoseconds == 1_000_000_000)
+        #expect(taken.frames.map(\.counter) == (0..<90).map { UInt32($0) })
+        #expect(taken.frames[30].nanoseconds == 1_000_000_000)
         #expect(taken.jumps.isEmpty)
-        #expect(taken.sound.count >= 96_000)
+        #expect(taken.audio.count >= 96_000)
     }
 
     @Test("Timecode counts frames of the whole rate")
@@ -105,7 +105,7 @@ struct TestSignalTests {
     func refusedSize() {
         #expect(throws: IngestError.self) {
             try SourceOpener.open(
-                InputLocation("test:"), options: IngestOptions(size: PictureSize(width: 100, height: 99)),
+                InputLocation("test:"), options: IngestOptions(size: FrameSize(width: 100, height: 99)),
                 logger: Logger(label: "test"))
         }
     }

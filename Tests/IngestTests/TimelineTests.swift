@@ -7,9 +7,9 @@ import Testing
 
 @Suite("Timelines")
 struct TimelineTests {
-    @Test("Timestamps rounded to the millisecond do not move sound")
-    func roundedSound() {
-        var timeline = SoundTimeline(sampleRate: 48_000)
+    @Test("Timestamps rounded to the millisecond do not move audio")
+    func roundedAudio() {
+        var timeline = AudioTimeline(sampleRate: 48_000)
         var moved = 0
         for index in 0..<1000 {
             let exact = Int64(index) * 1024
@@ -21,9 +21,9 @@ struct TimelineTests {
         #expect(moved == 1)
     }
 
-    @Test("Sound beyond the tolerance jumps to its timestamp, either way")
+    @Test("Audio beyond the tolerance jumps to its timestamp, either way")
     func jumps() {
-        var timeline = SoundTimeline(sampleRate: 48_000)
+        var timeline = AudioTimeline(sampleRate: 48_000)
         #expect(timeline.place(stated: 100) == .starts(at: 100))
         timeline.advance(to: 1124)
         #expect(timeline.place(stated: 1124 + 384) == .continues)
@@ -32,7 +32,7 @@ struct TimelineTests {
         #expect(timeline.place(stated: nil) == .continues)
     }
 
-    @Test("The first picture is 0, whatever its timestamp")
+    @Test("The first frame is 0, whatever its timestamp")
     func origin() {
         var timeline = SourceTimeline(timeBase: .mpegTS, frameDuration: 3600)
         #expect(timeline.position(of: 0, in: .mpegTS, rate: TimeBase(1, 48_000)) == nil)
@@ -41,7 +41,7 @@ struct TimelineTests {
         #expect(timeline.position(of: 126_000 + 90_000, in: .mpegTS, rate: TimeBase(1, 48_000)) == 48_000)
     }
 
-    @Test("A picture without timestamp follows at the nominal rate, and none shares a moment")
+    @Test("A frame without timestamp follows at the nominal rate, and none shares a moment")
     func reconstruction() {
         var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
         expect(timeline.place(nil), 0)
@@ -49,7 +49,7 @@ struct TimelineTests {
         expect(timeline.place(30), 41)
     }
 
-    @Test("Rounds of a loop join at the end of the last picture")
+    @Test("Rounds of a loop join at the end of the last frame")
     func rounds() {
         var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
         _ = timeline.place(1000)
@@ -102,7 +102,7 @@ struct TimelineTests {
         let shift = 1_080_000 - second
         for index in Int64(0)..<5 {
             expect(filter.shift(dts: second + index * 3600, stream: 0, base: .mpegTS), shift)
-            // What sound had before the seam and comes behind it stays where it was.
+            // What audio had before the seam and comes behind it stays where it was.
             expect(filter.shift(dts: 1_062_000 + index * 3600, stream: 1, base: .mpegTS), 0)
         }
         for index in Int64(5)..<10 {

@@ -62,7 +62,7 @@ struct TimeBaseTests {
     }
 }
 
-@Suite("Sound buffer")
+@Suite("Audio buffer")
 struct AudioBufferTests {
     @Test("A slice keeps positions and samples together")
     func slice() {

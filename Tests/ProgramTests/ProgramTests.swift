@@ -27,13 +27,13 @@ private final class AirCheck: ProgramSink {
             $0.times.append(clock.now)
         }
     }
-    func encode(_ sound: AudioBuffer) throws { state.withLock { $0.samples += sound.channels[0] } }
+    func encode(_ audio: AudioBuffer) throws { state.withLock { $0.samples += audio.channels[0] } }
     func finish() throws { state.withLock { $0.isFinished = true } }
 }
 
 @Suite("Program")
 struct ProgramTests {
-    private static let storage = PictureBuffer(width: 2, height: 2) {
+    private static let storage = FrameBuffer(width: 2, height: 2) {
         $0.initializeMemory(as: UInt8.self, repeating: 0)
     }
     private let rate = FrameRate(30000, 1001)
@@ -62,7 +62,7 @@ struct ProgramTests {
         let source = SourceFeed(pacing: .waits, frameRate: rate, audio: .program, clock: clock)
         let air = AirCheck(clock: clock)
         let program = Program(
-            frameRate: rate, audio: .program, pacing: pacing, frameLimit: limit, picture: source, sound: source,
+            frameRate: rate, audio: .program, pacing: pacing, frameLimit: limit, videoFeed: source, audioFeed: source,
             sink: air, clock: clock, logger: Logger(label: "test"))
         DispatchQueue(label: "source").async { feed(source, frames: frames, samples: samples) }
         let ending = try program.run()
@@ -83,8 +83,8 @@ struct ProgramTests {
         }
     }
 
-    @Test("Sound that ends early is continued with silence up to the last frame")
-    func shortSound() throws {
+    @Test("Audio that ends early is continued with silence up to the last frame")
+    func shortAudio() throws {
         let (air, _) = try run(frames: 60, samples: 48_000)
         air.state.withLock { state in
             #expect(state.frames.count == 60)
@@ -101,7 +101,7 @@ struct ProgramTests {
         #expect(air.state.withLock { $0.frames.count } == 100)
     }
 
-    @Test("A source without a picture is an empty program")
+    @Test("A source without a frame is an empty program")
     func empty() throws {
         let (air, ending) = try run(frames: 0)
         #expect(ending == .empty)
@@ -132,13 +132,14 @@ struct ProgramTests {
         #expect(paced == 1_001_001_000)
     }
 
-    @Test("Sound that outlasts the picture holds the last picture, but for a container's padding")
-    func longSound() throws {
+    @Test("Audio that outlasts the video holds the last frame, but for a container's padding")
+    func longAudio() throws {
         for (extra, frames) in [(Int64(4000), 30), (48_048, 60)] {
             let source = SourceFeed(pacing: .waits, frameRate: rate, audio: .program, clock: ManualClock())
             let air = AirCheck(clock: ManualClock())
             let program = Program(
-                frameRate: rate, audio: .program, pacing: .unpaced, frameLimit: nil, picture: source, sound: source,
+                frameRate: rate, audio: .program, pacing: .unpaced, frameLimit: nil, videoFeed: source,
+                audioFeed: source,
                 sink: air, clock: ManualClock(), logger: Logger(label: "test"))
             DispatchQueue(label: "source").async {
                 for index in Int64(0)..<30 {
@@ -162,7 +163,7 @@ struct SourceMappingTests {
     private let latency = Duration.milliseconds(200)
     private let ms: Int64 = 1_000_000
 
-    @Test("The first picture becomes the program's frame 0, and steady time is mapped once")
+    @Test("The first frame becomes the program's frame 0, and steady time is mapped once")
     func steady() {
         var mapping = SourceMapping()
         let resync1 = mapping.note(5000 * ms, arrival: -200 * ms, latency: latency)
@@ -189,8 +190,8 @@ struct SourceMappingTests {
         #expect(mapping.offset == 10_200 * ms)
     }
 
-    @Test("A source of sound alone is mapped to now, not to the program's start")
-    func soundAlone() {
+    @Test("A source of audio alone is mapped to now, not to the program's start")
+    func audioAlone() {
         var mapping = SourceMapping()
         let resync = mapping.note(7000 * ms, arrival: 50 * ms, latency: latency, opensProgram: false)
         #expect(!resync)
@@ -198,13 +199,13 @@ struct SourceMappingTests {
     }
 }
 
-@Suite("Live sound")
-struct LiveSoundTests {
-    private static let storage = PictureBuffer(width: 2, height: 2) {
+@Suite("Live audio")
+struct LiveAudioTests {
+    private static let storage = FrameBuffer(width: 2, height: 2) {
         $0.initializeMemory(as: UInt8.self, repeating: 0)
     }
 
-    @Test("Sound whose time jumps away is put where the program is, and does not pile up")
+    @Test("Audio whose time jumps away is put where the program is, and does not pile up")
     func jump() {
         let clock = ManualClock()
         let feed = SourceFeed(
@@ -212,11 +213,11 @@ struct LiveSoundTests {
         feed.deliver(VideoFrame(pts: 0, timeBase: TimeBase(1, 50), width: 2, height: 2, storage: Self.storage))
         feed.begin(at: 200_000_000)
         for second in Int64(0)..<4 {
-            // An hour is added to the sound's time from the third second on.
+            // An hour is added to the audio's time from the third second on.
             let jump: Int64 = second < 2 ? 0 : 3600 * 48_000
             let ones = [Float](repeating: 1, count: 48_000)
             feed.deliver(AudioBuffer(position: second * 48_000 + jump, format: .program, channels: [ones, ones]))
-            let taken = feed.sound(upTo: (second + 1) * 48_000)
+            let taken = feed.audio(upTo: (second + 1) * 48_000)
             #expect(taken.channels[0].allSatisfy { $0 == 1 })
         }
         #expect(feed.status.resyncs == 1)

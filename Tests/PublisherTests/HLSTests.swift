@@ -150,14 +150,14 @@ import Testing
 @Suite struct HLSCutterTests {
     private static let frame: Int64 = 40_000_000
 
-    /// Cuts a program of `seconds` with keyframes at these pictures, and returns the segments' lengths in pictures.
+    /// Cuts a program of `seconds` with keyframes at these frames, and returns the segments' lengths in frames.
     private func cuts(
         _ target: Duration, seconds: Int64, keyframes: (Int64) -> Bool, missing: Range<Int64> = 0..<0
     ) -> (lengths: [Int64], asked: Int, discontinuous: Int) {
         var cutter = HLSCutter(target: target, frame: Self.frame)
         var result: (lengths: [Int64], asked: Int, discontinuous: Int) = ([], 0, 0)
         for index in 0..<seconds * 25 where !missing.contains(index) {
-            switch cutter.picture(pts: index * Self.frame, isKeyframe: keyframes(index)) {
+            switch cutter.video(pts: index * Self.frame, isKeyframe: keyframes(index)) {
             case .cut(let duration, let isDiscontinuous):
                 result.lengths.append(duration / Self.frame)
                 if isDiscontinuous { result.discontinuous += 1 }
@@ -195,7 +195,7 @@ import Testing
         #expect(result.lengths.isEmpty && result.asked == 10)
     }
 
-    @Test("Where pictures are missing before a keyframe a segment ends with what it has")
+    @Test("Where frames are missing before a keyframe a segment ends with what it has")
     func hole() {
         let result = cuts(.seconds(4), seconds: 13, keyframes: { $0 % 50 == 0 }, missing: 130..<150)
         #expect(result.lengths == [100, 30, 100])
@@ -221,7 +221,7 @@ import Testing
         #expect(try directory.names().filter { !$0.hasPrefix(".") } == ["foreign.m4s"])
     }
 
-    @Test("What players may still want of an earlier run is spared for a while, with its header")
+    @Test("What players may still want of an earlier run is kept for a while, with its header")
     func leftovers() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -235,13 +235,13 @@ import Testing
         for name in [old, oldMap, newMap] {
             try FileManager.default.setAttributes([.modificationDate: past], ofItemAtPath: "\(path)/\(name)")
         }
-        let spared = try HLSLeftovers(in: directory).clear(except: [named], HLSOptions())
-        #expect(spared == [new, newMap])
+        let kept = try HLSLeftovers(in: directory).clear(except: [named], HLSOptions())
+        #expect(kept == [new, newMap])
         let left = Set(try directory.names().filter { !$0.hasPrefix(".") })
         #expect(left == [new, newMap, named, "foreign.m4s"])
     }
 
-    @Test("Pictures without a keyframe are written before they are many megabytes")
+    @Test("Frames without a keyframe are written before they are many megabytes")
     func bounded() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }

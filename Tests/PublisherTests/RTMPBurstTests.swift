@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Chunks that connections share")
 struct RTMPBurstTests {
-    /// What a connection keeps between pictures.
+    /// What a connection keeps between frames.
     private struct Connection {
         var timeline = RTMPTimeline()
         var chunks: RTMPChunkWriter
@@ -64,7 +64,7 @@ struct RTMPBurstTests {
         }
     }
 
-    @Test("A connection that missed a picture does not send the others' step in time")
+    @Test("A connection that missed a frame does not send the others' step in time")
     func ownStep() throws {
         var shared = RTMPWriter.Shared()
         var (steady, late, alone) = (Connection(stream: 1), Connection(stream: 1), Connection(stream: 1))
@@ -80,7 +80,7 @@ struct RTMPBurstTests {
         #expect(lateBytes != steadyBytes)
     }
 
-    @Test("The first messages of a connection, and all but a picture with the sound before it, are its own")
+    @Test("The first messages of a connection, and all but a frame with the audio before it, are its own")
     func own() {
         var shared = RTMPWriter.Shared()
         var connection = Connection(stream: 1)
@@ -91,7 +91,7 @@ struct RTMPBurstTests {
         #expect(connection.shares([], &shared) == nil)
     }
 
-    @Test("Programs that take turns keep what they share, and old pictures are forgotten")
+    @Test("Programs that take turns keep what they share, and old frames are forgotten")
     func bounds() throws {
         var shared = RTMPWriter.Shared()
         var (first, second) = (Connection(stream: 1), Connection(stream: 1))

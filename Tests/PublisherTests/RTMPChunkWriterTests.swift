@@ -11,7 +11,7 @@ import Testing
         RTMPMessage(
             kind: .video, timestamp: timestamp,
             prefix: .video(isKeyframe: true, packetType: 1, compositionTime: -2),
-            payload: SharedBytes([UInt8](repeating: 0xAB, count: bytes)), endsPicture: true)
+            payload: SharedBytes([UInt8](repeating: 0xAB, count: bytes)), endsFrame: true)
     }
 
     @Test("The first message of a chunk stream has a full header, the next a difference")
@@ -91,18 +91,18 @@ import Testing
                     message(Int64(index) * 33, bytes: .random(in: 1...150_000, using: &generator)), to: &buffer)
             }
             let reference = buffer.bytes
-            var (arrived, pictures): ([UInt8], Int) = ([], 0)
+            var (arrived, frames): ([UInt8], Int) = ([], 0)
             while !buffer.isEmpty {
                 let head = buffer.withVectors(limit: 3) { vectors in
                     vectors.flatMap { Array(UnsafeRawBufferPointer(start: $0.iov_base, count: $0.iov_len)) }
                 }
                 let taken = Int.random(in: 1...head.count, using: &generator)
                 arrived += head.prefix(taken)
-                pictures += buffer.consume(taken)
+                frames += buffer.consume(taken)
                 #expect(buffer.pendingBytes == reference.count - arrived.count)
             }
             #expect(arrived == reference)
-            #expect(pictures == 6)
+            #expect(frames == 6)
         }
     }
 

@@ -53,9 +53,9 @@ import Testing
         let answer = channel.take(Self.conversation)
         #expect(answer.replies.map(\.kind) == [.userControl])
         #expect(answer.replies.first?.payload.array == [0, 7, 1, 2, 3, 4])
-        #expect(answer.notes.map(\.code) == ["NetStream.Publish.BadName"])
-        #expect(answer.notes.first?.isError == true)
-        #expect(answer.notes.first?.failureKind == .rejected)
+        #expect(answer.messages.map(\.code) == ["NetStream.Publish.BadName"])
+        #expect(answer.messages.first?.isError == true)
+        #expect(answer.messages.first?.failureKind == .rejected)
     }
 
     @Test("Received bytes are acknowledged once per window")
@@ -123,8 +123,8 @@ import Testing
             ("level", .string("status")), ("code", .string("C")),
             ("description", .string(String(repeating: "x", count: 190) + "secretkey-123")),
         ])
-        let note = try #require(RTMPServerNote(command: writer.bytes))
-        let words = note.words(masking: try RTMPURL("rtmp://host/live/secretkey-123"))
+        let message = try #require(RTMPStatusMessage(command: writer.bytes))
+        let words = message.words(masking: try RTMPURL("rtmp://host/live/secretkey-123"))
         #expect(!words.contains("secret") && words.count <= 200)
     }
 }

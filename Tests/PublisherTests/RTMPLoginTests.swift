@@ -8,7 +8,7 @@ import Testing
 @Suite struct RTMPLoginTests {
     private let name = "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ] : "
 
-    private func note(_ text: String) throws -> RTMPServerNote {
+    private func note(_ text: String) throws -> RTMPStatusMessage {
         var writer = AMF0Writer()
         writer.write("_error")
         writer.write(1)
@@ -17,7 +17,7 @@ import Testing
             ("level", .string("error")), ("code", .string("NetConnection.Connect.Rejected")),
             ("description", .string(text)),
         ])
-        return try #require(RTMPServerNote(command: writer.bytes))
+        return try #require(RTMPStatusMessage(command: writer.bytes))
     }
 
     private func login(_ url: String = "rtmp://bob:hunter22@h/live/key") throws -> RTMPLogin {

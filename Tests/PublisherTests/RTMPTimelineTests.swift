@@ -35,7 +35,7 @@ import Testing
         #expect(wrong == 0)
     }
 
-    @Test("The first packet is at 0, also if it is sound before the picture")
+    @Test("The first packet is at 0, also if it is audio before the frame")
     func priming() {
         var timeline = RTMPTimeline()
         #expect(timeline.message(for: Samples.audio(pts: -1024)).timestamp == 0)

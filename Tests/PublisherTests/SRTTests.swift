@@ -192,7 +192,7 @@ struct SRTTests {
 
     // MARK: Pacing
 
-    @Test("The messages of a picture are spread evenly, and never beyond the part of the frame that is meant")
+    @Test("The messages of a frame are spread evenly, and never beyond the part of the frame that is meant")
     func spread() {
         var pace = SRTPace()
         pace.begin(at: 1000, spread: 26_000)
@@ -229,12 +229,12 @@ struct SRTTests {
 
     @Test("What is counted does not sink when a caller leaves, and nothing else of it stays")
     func departedNumbers() {
-        let first = ["rtt_ms": 10.0, "packets_sent_total": 5, "send_rate_mbps": 2, "dropped_pictures_total": 3]
-        let second = ["rtt_ms": 80.0, "packets_sent_total": 6, "send_rate_mbps": 1, "dropped_pictures_total": 0]
+        let first = ["rtt_ms": 10.0, "packets_sent_total": 5, "send_rate_mbps": 2, "dropped_frames_total": 3]
+        let second = ["rtt_ms": 80.0, "packets_sent_total": 6, "send_rate_mbps": 1, "dropped_frames_total": 0]
         let past = SRTStatistics.totals(of: [[:], first])
         #expect(
             SRTStatistics.merged([second], past: past)
-                == ["rtt_ms": 80, "packets_sent_total": 11, "send_rate_mbps": 1, "dropped_pictures_total": 3])
-        #expect(SRTStatistics.merged([], past: past) == ["packets_sent_total": 5, "dropped_pictures_total": 3])
+                == ["rtt_ms": 80, "packets_sent_total": 11, "send_rate_mbps": 1, "dropped_frames_total": 3])
+        #expect(SRTStatistics.merged([], past: past) == ["packets_sent_total": 5, "dropped_frames_total": 3])
     }
 }

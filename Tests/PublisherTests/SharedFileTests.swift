@@ -36,13 +36,13 @@ struct SharedFileTests {
             let isInMemory = index % 3 == 2
             let place = isInMemory ? nil : file.append(bytes)
             #expect((place == nil) == isInMemory)
-            buffer.append(bytes, endsPicture: true, place: place)
+            buffer.append(bytes, endsFrame: true, place: place)
             expected += bytes.array
         }
-        var (received, pictures, waits) = ([UInt8](), 0, 0)
+        var (received, frames, waits) = ([UInt8](), 0, 0)
         while !buffer.isEmpty {
             switch socket.send(buffer) {
-            case .bytes(let count): pictures += buffer.consume(count)
+            case .bytes(let count): frames += buffer.consume(count)
             case .wouldBlock:
                 waits += 1
                 received += read(peer, upTo: 50_000)
@@ -52,7 +52,7 @@ struct SharedFileTests {
         }
         while case let rest = read(peer, upTo: 50_000), !rest.isEmpty { received += rest }
         #expect(received == expected)
-        #expect(pictures == 12)
+        #expect(frames == 12)
         #expect(waits > 0)
     }
 

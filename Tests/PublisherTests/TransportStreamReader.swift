@@ -57,7 +57,7 @@ struct TransportStreamReader {
         return zip(clocks, clocks.dropFirst()).map { Double($1 - $0) / 27_000 }
     }
 
-    /// For each random access point of the picture, the NAL unit types (ITU-T H.264, table 7-1) that it begins with, and
+    /// For each random access point of the video, the NAL unit types (ITU-T H.264, table 7-1) that it begins with, and
     /// whether PAT and PMT stand before it.
     var randomAccessPoints: [(types: [UInt8], hasTables: Bool)] {
         packets.indices.filter { packets[$0].pid == 0x100 && packets[$0].isRandomAccess }.map { index in

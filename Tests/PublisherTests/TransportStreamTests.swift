@@ -22,7 +22,7 @@ struct TransportStreamTests {
     }
 
     /// A slice of this many bytes, with its length in front.
-    private static func picture(_ index: Int64, _ rate: FrameRate, bytes: Int, isKeyframe: Bool) -> EncodedPacket {
+    private static func frame(_ index: Int64, _ rate: FrameRate, bytes: Int, isKeyframe: Bool) -> EncodedPacket {
         let slice = [isKeyframe ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: bytes - 1)
         let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: slice.count >> $0) }
         return EncodedPacket(
@@ -31,19 +31,19 @@ struct TransportStreamTests {
     }
 
     /// An AAC packet; libavformat refuses one of less than two bytes.
-    private static func sound(_ index: Int64) -> EncodedPacket {
+    private static func audio(_ index: Int64) -> EncodedPacket {
         EncodedPacket(
             track: .audio, pts: index * 1024, dts: index * 1024, duration: 1024, timeBase: AudioFormat.program.timeBase,
             isKeyframe: true, payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
     }
 
-    /// Three seconds of both tracks, an IDR picture each second; pictures whose number `omits` names are missing.
+    /// Three seconds of both tracks, an IDR frame each second; frames whose number `omits` names are missing.
     private static func messages(_ rate: FrameRate, omits: (Int64) -> Bool = { _ in false }) throws -> [[UInt8]] {
         let stream = try TransportStream(description: description(rate), messageBytes: 1316)
         let perSecond = Int64(rate.value.rounded())
-        var packets = (0..<141).map { sound($0) }
+        var packets = (0..<141).map { audio($0) }
         packets += (0..<3 * perSecond).filter { !omits($0) }
-            .map { picture($0, rate, bytes: 9000, isKeyframe: $0 % perSecond == 0) }
+            .map { frame($0, rate, bytes: 9000, isKeyframe: $0 % perSecond == 0) }
         var result: [[UInt8]] = []
         for packet in packets.sorted(by: { $0.dtsNanoseconds < $1.dtsNanoseconds }) {
             try stream.write(packet)
@@ -67,18 +67,18 @@ struct TransportStreamTests {
         #expect(stream.continuityErrors == 0)
     }
 
-    @Test("A PCR comes within 40 ms while pictures are missing and sound goes on", arguments: [30, 25])
-    func clocksWithoutPictures(rate: Int32) throws {
+    @Test("A PCR comes within 40 ms while frames are missing and audio goes on", arguments: [30, 25])
+    func clocksWithoutFrames(rate: Int32) throws {
         let messages = try Self.messages(FrameRate(rate)) { (35..<Int64(2 * rate)).contains($0) }
         let stream = TransportStreamReader(messages.flatMap(\.self))
         #expect(stream.clockDistances.count > 70)
-        // The first sound behind a missing picture may come a little late: nobody knows before that it is missing.
+        // The first audio behind a missing frame may come a little late: nobody knows before that it is missing.
         #expect(stream.clockDistances.allSatisfy { $0 > 0 && $0 <= 62 }, "\(stream.clockDistances.max() ?? 0)")
         #expect(stream.clockDistances.count { $0 > 40 } <= 1)
         #expect(stream.continuityErrors == 0)
     }
 
-    @Test("An IDR picture has PAT and PMT before it, and begins with delimiter, SPS and PPS")
+    @Test("An IDR frame has PAT and PMT before it, and begins with delimiter, SPS and PPS")
     func keyframes() throws {
         let stream = TransportStreamReader(try Self.messages(FrameRate(25)).flatMap(\.self))
         #expect(stream.randomAccessPoints.count == 3)

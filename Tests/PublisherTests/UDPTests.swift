@@ -68,7 +68,7 @@ import Testing
 }
 
 @Suite struct UDPPacingTests {
-    @Test("A picture's datagrams are spread over its time, and none is late", arguments: [1, 5, 19, 114, 1000])
+    @Test("A frame's datagrams are spread over its time, and none is late", arguments: [1, 5, 19, 114, 1000])
     func spreads(count: Int) {
         var pacing = UDPPacing(frameNanoseconds: 33_333_333)
         let start: Int64 = 7_000_000_000
@@ -91,7 +91,7 @@ import Testing
         #expect(UDPPacing(frameNanoseconds: 40_000_000).tick == 4_500_000)
     }
 
-    @Test("After a stall all of a picture is due at once")
+    @Test("After a stall all of a frame is due at once")
     func stall() {
         var pacing = UDPPacing(frameNanoseconds: 40_000_000)
         pacing.begin(count: 50, at: 0)

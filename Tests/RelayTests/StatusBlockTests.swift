@@ -25,7 +25,7 @@ struct StatusBlockTests {
         OutputStatus(
             name: "rtmp-1", kind: "rtmp", address: "rtmp://host/live/ke***", state: state, detail: detail,
             liveSeconds: 0, bytes: 0, frames: 0, reconnects: 0, attempts: 1, queue: QueueStatus(), details: [:],
-            wasLive: true, site: .primary)
+            wasLive: true, endpoint: .primary)
     }
 
     private func lines(_ now: ChannelStatus, before: ChannelStatus? = nil, interval: Double = 0) -> [String] {

@@ -48,7 +48,7 @@ import Testing
     }
 
     /// Program times in seconds at which files begin, of a program that follows each request for a keyframe, and whose
-    /// wall clock is `clock` milliseconds ahead of program time at each picture.
+    /// wall clock is `clock` milliseconds ahead of program time at each frame.
     private func starts(_ seconds: Int64, period: Duration, clock: (Int64) -> Int64) throws -> [Double] {
         let rate = FrameRate(25)
         let grid: WallClockGrid = try #require(WallClockGrid(period: period))
@@ -60,8 +60,8 @@ import Testing
             wanted.subtract(due)
             let isKeyframe = !due.isEmpty || frame % 250 == 249
             cutter.setProgramStart(clock(frame / 25))
-            let sound = soundPacket(frame * 1920 / 1024)
-            for action in cutter.push(videoPacket(frame, rate: rate, isKeyframe: isKeyframe)) + cutter.push(sound) {
+            let audio = audioPacket(frame * 1920 / 1024)
+            for action in cutter.push(videoPacket(frame, rate: rate, isKeyframe: isKeyframe)) + cutter.push(audio) {
                 if case .open(let start) = action { starts.append(Double(start.keyframe.pts) / 25) }
                 if case .request(let time?) = action {
                     wanted.insert(TimeBase.nanoseconds.rescale(time - 1000, to: rate.timeBase, rounding: .up))

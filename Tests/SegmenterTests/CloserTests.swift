@@ -28,11 +28,11 @@ import Testing
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: directory)
         recording.feed(program(9).filter { $0.dtsNanoseconds < 3_000_000_000 })
-        recording.recorder.settle()
+        recording.recorder.waitUntilIdle()
         let blockers = try occupy(try #require(recording.recorder.status.fileName), in: directory)
         recording.recorder.suspend("a test")
-        recording.recorder.settle()
-        recording.recorder.settleCloser()
+        recording.recorder.waitUntilIdle()
+        recording.recorder.waitForCloser()
         #expect(recording.recorder.status.segmentsFinished == 0)
         #expect(recording.recorder.status.lastError != nil)
         #expect(directory.files.contains { $0.hasSuffix(".part") })
@@ -43,8 +43,8 @@ import Testing
         let (recording, blockers) = try recording()
         for name in blockers { try FileManager.default.removeItem(atPath: name) }
         recording.recorder.resume()
-        recording.recorder.settle()
-        recording.recorder.settleCloser()
+        recording.recorder.waitUntilIdle()
+        recording.recorder.waitForCloser()
         #expect(recording.recorder.status.segmentsFinished == 1)
         recording.feed(program(9).filter { $0.dtsNanoseconds >= 5_000_000_000 })
         recording.finish()
@@ -79,8 +79,8 @@ import Testing
         try descriptor.write([SharedBytes(MovieBox.openHead)], at: 0)
         try descriptor.truncate(to: try descriptor.attributes().size * 6 / 10)
         recording.recorder.resume()
-        recording.recorder.settle()
-        recording.recorder.settleCloser()
+        recording.recorder.waitUntilIdle()
+        recording.recorder.waitForCloser()
         let status = recording.recorder.status
         #expect(status.segmentsFinished == 1)
         let gap = try #require(status.gaps.first)
@@ -95,8 +95,8 @@ import Testing
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
         for name in blockers + [recording.directory.path(open)] { try FileManager.default.removeItem(atPath: name) }
         recording.recorder.resume()
-        recording.recorder.settle()
-        recording.recorder.settleCloser()
+        recording.recorder.waitUntilIdle()
+        recording.recorder.waitForCloser()
         #expect(recording.recorder.status.gaps.first?.from == 0)
         #expect(recording.recorder.status.gaps.first?.frames == recording.recorder.status.framesWritten)
         recording.finish()
@@ -145,20 +145,20 @@ import Testing
         func close(_ number: Int) throws -> String {
             let file = try file(number, in: directory)
             synchroniser.synchronise(file.descriptor)
-            synchroniser.settle()
+            synchroniser.waitUntilIdle()
             #expect((synchroniser.failure(of: file.descriptor.path) != nil) == (number == 1))
             closer.close(file)
             return file.name.open
         }
         let bad = try close(1)
-        closer.settle()
+        closer.waitUntilIdle()
         #expect(closer.backlog.isUnfinished && status.value.withLock { $0.segmentsFinished } == 0)
         #expect(status.value.withLock { $0.lastError }?.contains("synchronise") == true)
         #expect(directory.files == [bad] && synchroniser.failure(of: directory.path(bad)) == nil)
         // The next one is well, and what is left of the other is completed by what completes a crash's file.
         _ = try close(2)
-        closer.settle()
-        closer.settle()
+        closer.waitUntilIdle()
+        closer.waitUntilIdle()
         #expect(status.value.withLock { $0.segmentsFinished } == 2)
         #expect(directory.files.allSatisfy { $0.hasSuffix(".mp4") })
     }
@@ -178,7 +178,7 @@ import Testing
         synchroniser.synchronise(file.descriptor)
         closer.close(file)
         gate.signal()
-        closer.settle()
+        closer.waitUntilIdle()
         #expect(status.value.withLock { $0.segmentsFinished } == 0 && closer.backlog.isUnfinished)
     }
 

@@ -8,12 +8,12 @@ import Testing
 /// What the cutter put into one file.
 private struct CutFile {
     var start: SegmentStart
-    var pictures: [Int64] = []
-    var sounds: [Int64] = []
+    var frames: [Int64] = []
+    var audio: [Int64] = []
     var bytes = 0
 
-    /// First and last visible sample of sound.
-    var visible: Range<Int64> { (start.firstSound?.pts ?? 0)..<((sounds.last ?? 0) + 1024) }
+    /// First and last visible sample of audio.
+    var visible: Range<Int64> { (start.firstAudio?.pts ?? 0)..<((audio.last ?? 0) + 1024) }
 }
 
 private func cut(_ packets: [EncodedPacket], _ length: SegmentLength, rate: FrameRate) -> (
@@ -27,9 +27,9 @@ private func cut(_ packets: [EncodedPacket], _ length: SegmentLength, rate: Fram
         case .open(let start): files.append(CutFile(start: start))
         case .write(let packet):
             if packet.track == .video {
-                files[files.count - 1].pictures.append(packet.pts)
+                files[files.count - 1].frames.append(packet.pts)
             } else {
-                files[files.count - 1].sounds.append(packet.pts)
+                files[files.count - 1].audio.append(packet.pts)
             }
             files[files.count - 1].bytes += packet.payload.count
         case .request(let time): requests.append(time)
@@ -49,13 +49,13 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         }
         let (files, requests) = cut(packets, .duration(.seconds(10)), rate: rate)
         #expect(files.map { $0.start.keyframe.pts } == boundaries)
-        #expect(files.flatMap(\.pictures) == Array(0..<boundaries[100] + 50))
+        #expect(files.flatMap(\.frames) == Array(0..<boundaries[100] + 50))
         #expect(requests.count == 101, "one request for each boundary")
         let times = boundaries.dropFirst().map { rate.timeBase.rescale($0, to: .nanoseconds, rounding: .down) }
         #expect(Array(requests.compactMap { $0 }.prefix(100)) == times)
     }
 
-    @Test(arguments: rates) func `Every sample of sound is visible in exactly one file, for 100 cuts`(rate: FrameRate) {
+    @Test(arguments: rates) func `Every sample of audio is visible in exactly one file, for 100 cuts`(rate: FrameRate) {
         let packets = syntheticProgram(rate: rate, frames: rate.frames(atLeast: .seconds(205))) { frame in
             (0..<103).contains { rate.frames(atLeast: .seconds(2 * $0)) == frame }
         }
@@ -64,10 +64,10 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         var end: Int64 = 0
         for file in files {
             #expect(file.visible.lowerBound == end)
-            #expect(file.sounds.first == end - 1024, "one hidden packet in front")
+            #expect(file.audio.first == end - 1024, "one hidden packet in front")
             let begin = rate.timeBase.rescale(file.start.keyframe.pts, to: TimeBase(1, 48_000), rounding: .up)
             #expect((begin..<begin + 1024).contains(end))
-            #expect(zip(file.sounds, file.sounds.dropFirst()).allSatisfy { $1 - $0 == 1024 })
+            #expect(zip(file.audio, file.audio.dropFirst()).allSatisfy { $1 - $0 == 1024 })
             end = file.visible.upperBound
         }
         #expect(end == packets.last { $0.track == .audio }.map { $0.pts + 1024 })
@@ -78,7 +78,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         let packets = syntheticProgram(rate: rate, frames: 1000) { $0 % 100 == 0 && $0 != 500 || $0 == 530 }
         let (files, _) = cut(packets, .duration(.seconds(10)), rate: rate)
         #expect(files.map { $0.start.keyframe.pts } == [0, 300, 530, 800])
-        #expect(files.flatMap(\.pictures) == Array(0..<1000))
+        #expect(files.flatMap(\.frames) == Array(0..<1000))
     }
 
     @Test func `A limit in bytes is not passed, and a keyframe is asked for in time`() {
@@ -89,7 +89,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.allSatisfy { $0.bytes <= 2_000_000 })
         #expect(files.dropLast().allSatisfy { $0.bytes > 1_200_000 })
         #expect(requests.contains { $0 == nil })
-        #expect(files.flatMap(\.pictures) == Array(0..<6000))
+        #expect(files.flatMap(\.frames) == Array(0..<6000))
     }
 
     @Test func `A file ends on demand at the next keyframe, and the files behind it where they would have`() {
@@ -126,14 +126,14 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(requests == (1...4).map { $0 * 1_000_000_000 })
     }
 
-    @Test func `Sound that never comes does not hold the picture for ever`() {
+    @Test func `Audio that never comes does not hold the frame for ever`() {
         let rate = FrameRate(30)
         let packets = (0..<300).map { videoPacket($0, rate: rate, isKeyframe: $0 % 30 == 0) }
         let (files, _) = cut(packets, .duration(.seconds(5)), rate: rate)
-        #expect(files.flatMap(\.pictures) == Array(0..<300))
+        #expect(files.flatMap(\.frames) == Array(0..<300))
     }
 
-    @Test func `After an interruption recording goes on at a keyframe with its hidden sound packet`() {
+    @Test func `After an interruption recording goes on at a keyframe with its hidden audio packet`() {
         let rate = FrameRate(25)
         var cutter = SegmentCutter(length: .duration(.seconds(100)), frameRate: rate)
         let packets = syntheticProgram(rate: rate, frames: 200) { $0 % 50 == 0 }
@@ -145,6 +145,6 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
             for case .open(let start) in cutter.push(packet) { starts.append(start) }
         }
         #expect(starts.map(\.keyframe.pts) == [0, 150])
-        #expect(starts.last?.preRoll?.pts == starts.last?.firstSound.map { $0.pts - 1024 })
+        #expect(starts.last?.preRoll?.pts == starts.last?.firstAudio.map { $0.pts - 1024 })
     }
 }

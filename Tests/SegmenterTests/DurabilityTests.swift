@@ -28,8 +28,8 @@ import Testing
                 recorder.accept([packet])
                 guard packet.track == .video else { continue }
                 recorder.wake()
-                recorder.settle()
-                recorder.settleSynchroniser()
+                recorder.waitUntilIdle()
+                recorder.waitForSynchroniser()
                 clock.advance(by: .milliseconds(40))
             }
             let count = recorder.status.syncLatency.count
@@ -59,7 +59,7 @@ import Testing
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: directory)
         recording.feed(syntheticProgram(rate: Self.rate, frames: 100, isKeyframe: { $0 % 25 == 0 }))
-        recording.recorder.settle()
+        recording.recorder.waitUntilIdle()
         let open = directory.path(try #require(directory.files.first))
         let size = try #require(try FileManager.default.attributesOfItem(atPath: open)[.size] as? Int)
         #expect(size < 100_000)

@@ -4,7 +4,7 @@ import Foundation
 import Media
 
 /// A program out of an FLV file (Adobe Flash Video File Format Specification 10.1, annex E), as `ffmpeg -c copy` writes
-/// one: first picture and first sample at the same time, sound with one packet of priming.
+/// one: first frame and first sample at the same time, audio with one packet of priming.
 struct FLVFile {
     let packets: [EncodedPacket]
     let description: StreamDescription
@@ -13,8 +13,8 @@ struct FLVFile {
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
         var (avcC, asc): ([UInt8], [UInt8]) = ([], [])
         var packets: [EncodedPacket] = []
-        var firstPicture: Int64?
-        var sounds: Int64 = -1
+        var firstFrame: Int64?
+        var audioCount: Int64 = -1
         var position = 13
         while position + 11 <= bytes.count {
             func number(_ offset: Int, _ count: Int) -> Int {
@@ -27,8 +27,8 @@ struct FLVFile {
                 avcC = Array(body[5...])
             } else if bytes[position] == 9, body[1] == 1 {
                 let offset = Int64(body[2]) << 16 | Int64(body[3]) << 8 | Int64(body[4])
-                let first = firstPicture ?? dts + offset
-                firstPicture = first
+                let first = firstFrame ?? dts + offset
+                firstFrame = first
                 func frame(_ time: Int64) -> Int64 { TimeBase.milliseconds.rescale(time - first, to: rate.timeBase) }
                 packets.append(
                     EncodedPacket(
@@ -39,9 +39,9 @@ struct FLVFile {
             } else if bytes[position] == 8 {
                 packets.append(
                     EncodedPacket(
-                        track: .audio, pts: sounds * 1024, dts: sounds * 1024, duration: 1024,
+                        track: .audio, pts: audioCount * 1024, dts: audioCount * 1024, duration: 1024,
                         timeBase: TimeBase(1, 48_000), isKeyframe: true, payload: SharedBytes(body[2...])))
-                sounds += 1
+                audioCount += 1
             }
             position += 11 + size + 4
         }
@@ -51,7 +51,7 @@ struct FLVFile {
         self.description = SegmenterTests.description(rate: rate, avcC: avcC, asc: asc)
     }
 
-    /// A test picture and sound of `seconds` with an IDR every two seconds.
+    /// A test video and audio of `seconds` with an IDR every two seconds.
     static func generate(in directory: TemporaryDirectory, rate: FrameRate, seconds: Int) throws -> FLVFile {
         let path = directory.path("source-\(rate.numerator).flv")
         let gop = "expr:gte(t,n_forced*2)"

@@ -28,8 +28,8 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         return directory.files.map(directory.path)
     }
 
-    /// The samples of sound that are not in front of the first picture.
-    private func sounds(_ source: FLVFile) -> [EncodedPacket] {
+    /// The samples of audio that are not in front of the first frame.
+    private func audioPackets(_ source: FLVFile) -> [EncodedPacket] {
         source.packets.filter { $0.track == .audio && $0.pts >= 0 }
     }
 
@@ -38,7 +38,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         let source = try FLVFile.generate(in: work, rate: FrameRate(30000, 1001), seconds: 10)
         let files = try record(source, .ts, in: directory, seconds: 4)
         #expect(files.count == 3)
-        let pictures = source.packets.filter { $0.track == .video }
+        let videoPackets = source.packets.filter { $0.track == .video }
         var times: [Int64] = []
         for file in files {
             let data = try Data(contentsOf: URL(fileURLWithPath: file))
@@ -49,14 +49,14 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
             times += try packets(file, "v", "pts").compactMap { Int64($0) }
         }
         let zero = try #require(times.first)
-        let expected = pictures.map { $0.timeBase.rescale($0.pts - pictures[0].pts, to: .mpegTS) }
+        let expected = videoPackets.map { $0.timeBase.rescale($0.pts - videoPackets[0].pts, to: .mpegTS) }
         #expect(times.count == expected.count)
         #expect(zip(times, expected).allSatisfy { abs($0 - zero - $1) <= 1 })
         let heard = try files.reduce(0) { try $0 + packets($1, "a").count }
-        #expect(heard == sounds(source).count)
+        #expect(heard == audioPackets(source).count)
         let joined = work.path("joined.ts")
         _ = try run("sh", "-c", "cat \(files.joined(separator: " ")) > \(joined)")
-        #expect(try packets(joined, "v").count == pictures.count)
+        #expect(try packets(joined, "v").count == videoPackets.count)
     }
 
     @Test func `A transport stream that a crash tore is cut to whole packets`() throws {
@@ -113,7 +113,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
             #expect(seek.status == 0 && seek.output.isEmpty, "\(seek.output)")
         }
         #expect(sizes == source.packets.filter { $0.track == .video }.map(\.payload.count))
-        #expect(heard == sounds(source).map(\.payload.count))
+        #expect(heard == audioPackets(source).map(\.payload.count))
     }
 
     /// The fragments of a program, some seconds of 29.97 fps with B-frames, lie on both sides of 4 GiB in a file that
@@ -121,10 +121,10 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
     @Test func `A file over 4 GiB says of every packet what ffprobe then finds`() throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: FrameRate(30000, 1001), seconds: 8)
-        let pictures = source.packets.filter { $0.track == .video }
-        let sounds = sounds(source)
-        #expect(pictures.contains { $0.pts != $0.dts })
-        let start = SegmentStart(keyframe: pictures[0], firstSound: sounds[0])
+        let videoPackets = source.packets.filter { $0.track == .video }
+        let audioPackets = audioPackets(source)
+        #expect(videoPackets.contains { $0.pts != $0.dts })
+        let start = SegmentStart(keyframe: videoPackets[0], firstAudio: audioPackets[0])
         let settings = SegmentFileSettings(
             directory: directory.path, name: SegmentName(channel: "c", start: UTCTime(milliseconds: 0), sequence: 1),
             description: source.description,
@@ -135,15 +135,16 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         try file.write([SharedBytes(container.head())], at: 0)
         var end = Int64(container.head().count)
         var places: [Int64] = []
-        for (index, first) in stride(from: 0, to: pictures.count, by: 15).enumerated() {
+        for (index, first) in stride(from: 0, to: videoPackets.count, by: 15).enumerated() {
             // A gigabyte of nothing in front of each: the fifth lies beyond 4 GiB.
             if index > 0 { end += 1 << 30 }
-            let part = Array(pictures[first..<min(first + 15, pictures.count)])
-            let next = first + 15 < pictures.count ? pictures[first + 15] : nil
+            let part = Array(videoPackets[first..<min(first + 15, videoPackets.count)])
+            let next = first + 15 < videoPackets.count ? videoPackets[first + 15] : nil
             let share = Array(
-                sounds[
-                    first * sounds.count / pictures.count..<min(first + 15, pictures.count) * sounds.count
-                        / pictures.count])
+                audioPackets[
+                    first * audioPackets.count / videoPackets.count..<min(first + 15, videoPackets.count)
+                        * audioPackets.count
+                        / videoPackets.count])
             let pieces = container.fragment(part, share, next: next, at: end)
             try file.write(pieces, at: end)
             container.wrote()
@@ -156,14 +157,14 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         }
         let size = try container.finish(file, mediaEnd: end, ending: .stop, isDurable: false)
         #expect(size > 15 << 30)
-        let shift = TrackClock(timescale: 30000).ticks(pictures[0].pts, pictures[0])
-        let expected = zip(pictures, places).map { packet, place in
+        let shift = TrackClock(timescale: 30000).ticks(videoPackets[0].pts, videoPackets[0])
+        let expected = zip(videoPackets, places).map { packet, place in
             let clock = TrackClock(timescale: 30000)
             return "\(clock.ticks(packet.pts, packet) - shift),\(clock.ticks(packet.dts, packet) - shift),"
                 + "\(packet.payload.count),\(place),\(packet.isKeyframe ? "K_" : "__")"
         }
         #expect(try packets(directory.path("large.mp4"), "v", "pts,dts,size,pos,flags") == expected)
-        #expect(try packets(directory.path("large.mp4"), "a").count == sounds.count)
+        #expect(try packets(directory.path("large.mp4"), "a").count == audioPackets.count)
     }
 
     @Test func `Packets of another coding begin another file, and nothing is lost`() throws {

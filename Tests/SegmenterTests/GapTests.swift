@@ -11,34 +11,34 @@ import Testing
 @Suite struct GapTests {
     private static let rate = FrameRate(25)
 
-    /// Groups of 25 pictures in the decoding order 0 4 2 1 3 8 6 5 7 …, without sound that matters.
+    /// Groups of 25 frames in the decoding order 0 4 2 1 3 8 6 5 7 …, without audio that matters.
     private func reordered(groups: Int64) -> [EncodedPacket] {
         let order: [Int64] = [0] + (Int64(0)..<6).flatMap { mini -> [Int64] in [4, 2, 1, 3].map { mini * 4 + $0 } }
-        let pictures = (0..<groups).flatMap { group -> [EncodedPacket] in
+        let videoPackets = (0..<groups).flatMap { group -> [EncodedPacket] in
             order.enumerated().map { index, frame in
                 videoPacket(
                     group * 25 + frame, decodedAt: group * 25 + Int64(index) - 3, rate: Self.rate,
                     isKeyframe: frame == 0)
             }
         }
-        let sound = (-1..<(groups * 48_000 / 1024)).map { soundPacket($0) }
-        return (pictures + sound).sorted {
+        let audio = (-1..<(groups * 48_000 / 1024)).map { audioPacket($0) }
+        return (videoPackets + audio).sorted {
             ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue)
         }
     }
 
-    @Test func `A suspension between reordered pictures leaves one gap and no hole`() throws {
+    @Test func `A suspension between reordered frames leaves one gap and no hole`() throws {
         let packets = reordered(groups: 6)
-        let pictures = packets.filter { $0.track == .video }
+        let videoPackets = packets.filter { $0.track == .video }
         for count in 60..<70 {
             let recording = try Recording(
                 description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
-            let index = try #require(packets.firstIndex { $0.dts == pictures[count].dts && $0.track == .video })
+            let index = try #require(packets.firstIndex { $0.dts == videoPackets[count].dts && $0.track == .video })
             recording.feed(packets[..<index])
-            recording.recorder.settle()
+            recording.recorder.waitUntilIdle()
             recording.recorder.suspend("a test")
             recording.feed(packets[index...].prefix(60))
-            recording.recorder.settle()
+            recording.recorder.waitUntilIdle()
             recording.recorder.resume()
             recording.feed(packets[index...].dropFirst(60))
             recording.finish()
@@ -46,11 +46,11 @@ import Testing
             let gap = try #require(status.gaps.first)
             #expect(status.framesWritten + gap.frames == 150)
             let to = try #require(gap.to)
-            #expect(to - gap.from == Int64(gap.frames) * 40_000_000, "after \(count) pictures")
+            #expect(to - gap.from == Int64(gap.frames) * 40_000_000, "after \(count) videoPackets")
         }
     }
 
-    @Test func `A failed fragment counts from its earliest picture`() throws {
+    @Test func `A failed fragment counts from its earliest frame`() throws {
         let (directory, clock) = (try TemporaryDirectory(), ManualClock())
         let configuration = RecorderConfiguration(
             directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)))
@@ -60,11 +60,11 @@ import Testing
         let packets = reordered(groups: 4)
         for packet in packets where packet.dtsNanoseconds < 2_000_000_000 { recorder.accept([packet]) }
         recorder.wake()
-        recorder.settle()
+        recorder.waitUntilIdle()
         for name in directory.files { try FileManager.default.removeItem(atPath: directory.path(name)) }
         for packet in packets where packet.dtsNanoseconds >= 2_000_000_000 { recorder.accept([packet]) }
         recorder.wake()
-        recorder.settle()
+        recorder.waitUntilIdle()
         let done = DispatchSemaphore(value: 0)
         recorder.finish(deadline: .max) { done.signal() }
         done.wait()
@@ -76,7 +76,7 @@ import Testing
         #expect(gap.from >= 4_000_000_000 - missing - 160_000_000)
     }
 
-    @Test func `A file whose pictures cannot be brought in order is not shortened for ever`() {
+    @Test func `A file whose frames cannot be brought in order is not shortened for ever`() {
         var order = PresentationOrder()
         for (index, frame) in ([0] + Array(10..<60)).enumerated() {
             order.append(videoPacket(Int64(frame), rate: Self.rate, isKeyframe: false), count: index + 1)
@@ -122,7 +122,7 @@ import Testing
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 2000)
         recording.recorder.suspend("a test")
-        recording.recorder.settle()
+        recording.recorder.waitUntilIdle()
         recording.recorder.accept((0..<15).map { videoPacket($0, rate: Self.rate, isKeyframe: true) })
         recording.recorder.waitForRoom()
         #expect(recording.recorder.status.state == .suspended)
@@ -149,7 +149,7 @@ import Testing
         recording.recorder.wake()
         recording.recorder.suspend("a test")
         isOpen.withLock { $0 = true }
-        recording.recorder.settle()
+        recording.recorder.waitUntilIdle()
         let status = recording.recorder.status
         #expect(status.state == .suspended && (1...256).contains(status.framesWritten), "\(status.framesWritten)")
         recording.recorder.resume()
@@ -163,7 +163,7 @@ import Testing
             description(rate: rate), length: .duration(.seconds(600)), directory: try TemporaryDirectory())
         recording.recorder.accept(syntheticProgram(rate: rate, frames: 1000, isKeyframe: { $0 % 25 == 0 }))
         recording.recorder.wake()
-        recording.recorder.settle()
+        recording.recorder.waitUntilIdle()
         #expect(recording.recorder.status.queueBytes == 0)
         recording.finish()
         #expect(recording.recorder.status.framesWritten == 1000)

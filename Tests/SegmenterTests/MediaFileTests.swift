@@ -14,9 +14,9 @@ private func hashes(_ path: String, _ stream: String) throws -> [String] {
         .compactMap { $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) } }
 }
 
-/// Decoded sound: the samples a player would put out, as 16-bit stereo.
-private func sound(_ path: String, _ directory: TemporaryDirectory) throws -> Data {
-    let output = directory.path("sound.raw")
+/// Decoded audio: the samples a player would put out, as 16-bit stereo.
+private func audio(_ path: String, _ directory: TemporaryDirectory) throws -> Data {
+    let output = directory.path("audio.raw")
     let result = try run(
         "ffmpeg", "-v", "error", "-y", "-i", path, "-map", "0:a", "-f", "s16le", "-bitexact", "-c:a", "pcm_s16le",
         output)
@@ -49,18 +49,18 @@ private func probe(_ path: String, _ entries: String, _ stream: String = "v") th
         let original = try #require(whole.finished.first)
 
         #expect(try files.flatMap { try hashes($0, "v") } == hashes(original, "v"))
-        let pictures = source.packets.count { $0.track == .video }
-        #expect(try files.reduce(0) { try $0 + (Int(probe($1, "stream=nb_read_packets")[0]) ?? 0) } == pictures)
-        #expect(parts.recorder.status.framesWritten == pictures)
+        let frames = source.packets.count { $0.track == .video }
+        #expect(try files.reduce(0) { try $0 + (Int(probe($1, "stream=nb_read_packets")[0]) ?? 0) } == frames)
+        #expect(parts.recorder.status.framesWritten == frames)
         for file in files {
             #expect(try probe(file, "format=start_time") == ["0.000000"])
             #expect(try probe(file, "stream=start_pts")[0] == "0")
             let decoded = try run("ffmpeg", "-v", "error", "-i", file, "-f", "null", "-")
             #expect(decoded.status == 0 && decoded.output.isEmpty, "\(decoded.output)")
         }
-        let joined = try files.map { try sound($0, work) }
+        let joined = try files.map { try audio($0, work) }
         let samples = joined.reduce(0) { $0 + $1.count } / 4
-        #expect(try samples == sound(original, work).count / 4)
+        #expect(try samples == audio(original, work).count / 4)
         #expect(samples == source.packets.count { $0.track == .audio } * 1024 - 1024)
     }
 

@@ -39,7 +39,7 @@ private final class Witness: RecordingObserver {
             for packet in packets {
                 now.withLock { $0 = max($0, start + packet.dtsNanoseconds / 1_000_000) }
                 recording.feed([packet])
-                recording.recorder.settle()
+                recording.recorder.waitUntilIdle()
             }
         }
         let packets = syntheticProgram(rate: Self.rate, frames: 225, isKeyframe: { $0 % 25 == 0 })
@@ -47,9 +47,9 @@ private final class Witness: RecordingObserver {
         let back = try #require(packets.firstIndex { $0.track == .video && $0.ptsNanoseconds >= 6_000_000_000 })
         feed(packets[..<cut])
         recording.recorder.suspend("no room")
-        recording.recorder.settle()
+        recording.recorder.waitUntilIdle()
         feed(packets[cut..<back])
-        recording.recorder.settle()
+        recording.recorder.waitUntilIdle()
         recording.recorder.resume()
         feed(packets[back...])
         recording.finish()
@@ -68,7 +68,7 @@ private final class Witness: RecordingObserver {
         }
         let whole = try #require(records.first)
         #expect(whole.programEnd - whole.programStart == Int64(whole.frames) * 40_000_000)
-        // Two seconds of sound, to the packet.
+        // Two seconds of audio, to the packet.
         #expect(abs(whole.audioSamples - Int64(whole.frames) * 1920) <= 1024)
     }
 }

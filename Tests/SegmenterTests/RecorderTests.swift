@@ -20,10 +20,10 @@ import Testing
         let packets = program(9)
         let third = packets.count / 3
         recording.feed(packets[..<third])
-        recording.recorder.settle()
+        recording.recorder.waitUntilIdle()
         recording.recorder.suspend("the disk is full")
         recording.feed(packets[third..<2 * third])
-        recording.recorder.settle()
+        recording.recorder.waitUntilIdle()
         recording.recorder.resume()
         recording.feed(packets[(2 * third)...])
         recording.finish()
@@ -45,7 +45,7 @@ import Testing
         // Nobody serves the queue while the first seven seconds come.
         for packet in packets where packet.dtsNanoseconds < 7_000_000_000 { recording.recorder.accept([packet]) }
         recording.recorder.wake()
-        recording.recorder.settle()
+        recording.recorder.waitUntilIdle()
         recording.feed(packets.filter { $0.dtsNanoseconds >= 7_000_000_000 })
         recording.finish()
         let status = recording.recorder.status
@@ -70,7 +70,7 @@ import Testing
                 recorder.accept([packet])
                 recorder.wake()
             }
-            recorder.settle()
+            recorder.waitUntilIdle()
         }
         feed(-1..<4)
         try FileManager.default.removeItem(atPath: path)

@@ -47,8 +47,8 @@ import Testing
         let open = try read(MovieBox.openHead + bytes[48..<32 + size])
         #expect(closed.isClosed && !open.isClosed)
         #expect(closed.problems.isEmpty && open.problems.isEmpty, "\(closed.problems) \(open.problems)")
-        #expect(closed.picture == open.picture && closed.sound == open.sound && closed.start == open.start)
-        #expect(closed.picture.samples == 100 && closed.channel == "test")
+        #expect(closed.video == open.video && closed.audio == open.audio && closed.start == open.start)
+        #expect(closed.video.samples == 100 && closed.channel == "test")
         #expect(closed.duration == 3_336_666_667)
         #expect(closed.position?.ending == .stop && open.position?.ending == .recovered)
         #expect(closed.position?.programStart == 0 && closed.position?.run == open.position?.run)
@@ -59,7 +59,7 @@ import Testing
         let size = bytes[40..<48].reduce(0) { $0 << 8 | Int($1) }
         let index = 32 + size
         for (type, offset, value, text) in [
-            // The duration of the first run of pictures; the first chunk's place; the first keyframe; the edit's length.
+            // The duration of the first run of frames; the first chunk's place; the first keyframe; the edit's length.
             ("stts", 20, UInt32(2002), "missing"), ("stts", 20, 0, "stand still"),
             ("co64", 20, 0, "outside of the file"),
             ("stss", 16, 2, "begin with a keyframe"), ("elst", 16, 7, "where the samples end"),
@@ -121,7 +121,7 @@ import Testing
     @Test func `A track that begins years late is refused, for times are added to it`() throws {
         var bytes = try Self.closed()
         let movie = 32 + bytes[40..<48].reduce(0) { $0 << 8 | Int($1) }
-        // The movie's ticks are seconds, and the picture's only edit becomes an empty one.
+        // The movie's ticks are seconds, and the frame's only edit becomes an empty one.
         bytes = try patch(bytes, "mvhd", 20, 1, from: movie)
         bytes = try patch(bytes, "elst", 20, .max, from: movie)
         for (seconds, text) in [(UInt32.max, "begins absurdly late"), (100_000_000, "its times are absurd")] {

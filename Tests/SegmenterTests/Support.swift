@@ -61,19 +61,19 @@ func videoPacket(
         payload: SharedBytes([UInt8](repeating: UInt8(truncatingIfNeeded: frame), count: size)))
 }
 
-func soundPacket(_ number: Int64, size: Int = 20) -> EncodedPacket {
+func audioPacket(_ number: Int64, size: Int = 20) -> EncodedPacket {
     EncodedPacket(
         track: .audio, pts: number * 1024, dts: number * 1024, duration: 1024, timeBase: TimeBase(1, 48_000),
         isKeyframe: true, payload: SharedBytes([UInt8](repeating: 7, count: size)))
 }
 
-/// A program of `frames` pictures with a GOP and sound with one frame of priming, in decoding order.
+/// A program of `frames` frames with a GOP and audio with one frame of priming, in decoding order.
 func syntheticProgram(rate: FrameRate, frames: Int64, isKeyframe: (Int64) -> Bool, size: Int = 100) -> [EncodedPacket] {
     var packets = (0..<frames).map {
         videoPacket($0, decodedAt: $0 - 2, rate: rate, isKeyframe: isKeyframe($0), size: size)
     }
     let end = rate.timeBase.rescale(frames, to: TimeBase(1, 48_000), rounding: .down)
-    packets += (-1..<(end / 1024)).map { soundPacket($0) }
+    packets += (-1..<(end / 1024)).map { audioPacket($0) }
     return packets.sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
 }
 

@@ -101,10 +101,10 @@ import Testing
             configuration: configuration, description: description(rate: FrameRate(25)), keyframes: KeyframeSpy(),
             wallClock: { UTCTime(milliseconds: 1_795_269_790_000) }, logger: quiet)
         let recording = Recording(directory: directory, recorder: recorder)
-        // One at a time: dates are reckoned with what waits in the queue.
+        // One at a time: dates are computed with what waits in the queue.
         for packet in syntheticProgram(rate: FrameRate(25), frames: 250, isKeyframe: { $0 % 25 == 0 }) {
             recording.feed([packet])
-            recorder.settle()
+            recorder.waitUntilIdle()
         }
         recording.finish()
         #expect(directory.files.count == 10)

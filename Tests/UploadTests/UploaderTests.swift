@@ -41,7 +41,7 @@ struct UploaderTests {
     }
 
     private func states() throws -> [String: UploadState?] {
-        catalogue.settle()
+        catalogue.waitUntilIdle()
         let segments = try CatalogueStore(reading: directory.path).segments()
         return Dictionary(uniqueKeysWithValues: segments.map { ($0.name, $0.upload) })
     }

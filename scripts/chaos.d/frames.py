@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coded pictures, told apart by the bytes of their slices, in whatever container they come."""
+"""Coded frames, told apart by the bytes of their slices, in whatever container they come."""
 from __future__ import annotations
 
 import hashlib
@@ -12,7 +12,7 @@ AAC = 10
 
 @dataclass(frozen=True)
 class Frame:
-    """One coded picture as it was received. Times in seconds."""
+    """One coded frame as it was received. Times in seconds."""
 
     arrived: float
     connection: int
@@ -31,7 +31,7 @@ class Frame:
 
 
 def from_units(units: Iterator[bytes], arrived: float, connection: int, decode_time: float) -> Frame | None:
-    """The picture that these NAL units are; nothing if there is no slice among them.
+    """The frame that these NAL units are; nothing if there is no slice among them.
 
     What containers add and leave out (parameter sets, delimiters, SEI) is no part of the identity.
     """
@@ -50,7 +50,7 @@ def from_units(units: Iterator[bytes], arrived: float, connection: int, decode_t
 
 
 def length_prefixed(data: bytes) -> Iterator[bytes]:
-    """The NAL units of a picture in MP4's and FLV's form."""
+    """The NAL units of a frame in MP4's and FLV's form."""
     at = 0
     while at + 4 <= len(data):
         size = int.from_bytes(data[at:at + 4], "big")
@@ -59,20 +59,20 @@ def length_prefixed(data: bytes) -> Iterator[bytes]:
 
 
 def start_coded(data: bytes) -> Iterator[bytes]:
-    """The NAL units of a picture in Annex B form."""
+    """The NAL units of a frame in Annex B form."""
     for part in data.split(b"\0\0\1")[1:]:
         yield part.rstrip(b"\0")
 
 
 def from_video_tag(body: bytes, arrived: float, connection: int, decode_time: float) -> Frame | None:
-    """The picture in an FLV video tag, which is what an RTMP video message holds."""
+    """The frame in an FLV video tag, which is what an RTMP video message holds."""
     if len(body) < 6 or body[0] & 15 != 7 or body[1] != 1:
         return None
     return from_units(length_prefixed(body[5:]), arrived, connection, decode_time)
 
 
-def is_sound(body: bytes) -> bool:
-    """Whether an FLV audio tag holds sound, and not AAC's configuration."""
+def is_audio(body: bytes) -> bool:
+    """Whether an FLV audio tag holds audio, and not AAC's configuration."""
     return len(body) > 2 and body[0] >> 4 == AAC and body[1] == 1
 
 
@@ -97,13 +97,13 @@ def flv_tags(data: bytes) -> Iterator[tuple[int, float, bytes]]:
         at += 15 + size
 
 
-def sound_of_flv(data: bytes) -> list[float]:
-    """The times of an FLV file's packets of sound."""
-    return [time for kind, time, body in flv_tags(data) if kind == 8 and is_sound(body)]
+def audio_of_flv(data: bytes) -> list[float]:
+    """The times of an FLV file's packets of audio."""
+    return [time for kind, time, body in flv_tags(data) if kind == 8 and is_audio(body)]
 
 
 def from_flv(data: bytes) -> Iterator[Frame]:
-    """The pictures of an FLV file."""
+    """The frames of an FLV file."""
     for kind, time, body in flv_tags(data):
         frame = from_video_tag(body, 0.0, 0, time) if kind == 9 else None
         if frame:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 FRAME = 1 / contestants.RATE
 FRESH = 1.5
 KEY_WINDOW = 2.0
-SOUND = contestants.SAMPLES / contestants.SAMPLE_RATE
+AUDIO = contestants.SAMPLES / contestants.SAMPLE_RATE
 EDGE = 0.5
-"""Seconds by which sound may begin after the first picture, or end before the last."""
+"""Seconds by which audio may begin after the first frame, or end before the last."""
 WINDOW = 5.0
 
 
@@ -42,9 +42,9 @@ class Timeline:
 
 
 def recorded(directory: Path) -> tuple[list[Frame], dict[int, list[float]]]:
-    """The pictures and sound of the recording, segment after segment, each as a connection of its own."""
+    """The frames and audio of the recording, segment after segment, each as a connection of its own."""
     found: list[Frame] = []
-    sound: dict[int, list[float]] = {}
+    audio: dict[int, list[float]] = {}
     paths = sorted(directory.glob("*.mp4")) + sorted(directory.glob("*.part"))
     for number, path in enumerate(paths):
         result = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-map", "0:v", "-map", "0:a?", "-c", "copy",
@@ -52,29 +52,29 @@ def recorded(directory: Path) -> tuple[list[Frame], dict[int, list[float]]]:
                                 stdin=subprocess.DEVNULL, capture_output=True, check=False)
         found += [Frame(frame.arrived, number, frame.decode_time, frame.is_key, frame.is_reference, frame.identity)
                   for frame in frames.from_flv(result.stdout)]
-        sound[number] = frames.sound_of_flv(result.stdout)
-    return found, sound
+        audio[number] = frames.audio_of_flv(result.stdout)
+    return found, audio
 
 
-def sound_missing(pictures: list[Frame], sound: dict[int, list[float]]) -> int:
-    """Packets of sound that an output lacks: holes in their times, and what is not there beside its pictures."""
+def audio_missing(frames: list[Frame], audio: dict[int, list[float]]) -> int:
+    """Packets of audio that an output lacks: holes in their times, and what is not there beside its frames."""
     by_connection: dict[int, list[float]] = {}
-    for frame in pictures:
+    for frame in frames:
         by_connection.setdefault(frame.connection, []).append(frame.decode_time)
     count = 0
     for connection, shown in by_connection.items():
-        times = sorted(sound.get(connection, []))
+        times = sorted(audio.get(connection, []))
         if not times:
-            count += round((shown[-1] - shown[0]) / SOUND)
+            count += round((shown[-1] - shown[0]) / AUDIO)
             continue
-        count += sum(max(0, round((later - earlier) / SOUND) - 1) for earlier, later in zip(times, times[1:]))
+        count += sum(max(0, round((later - earlier) / AUDIO) - 1) for earlier, later in zip(times, times[1:]))
         for edge in (times[0] - shown[0], shown[-1] - times[-1]):
-            count += round(edge / SOUND) if edge > EDGE else 0
+            count += round(edge / AUDIO) if edge > EDGE else 0
     return count
 
 
 class Program:
-    """The program as all outputs together show it: each picture's place on one timeline."""
+    """The program as all outputs together show it: each frame's place on one timeline."""
 
     def __init__(self, outputs: list[list[Frame]]) -> None:
         self.place: dict[str, float] = {}
@@ -100,7 +100,7 @@ class Program:
                 self.reference[frame.identity] = frame.is_reference
 
     def missing(self, output: list[Frame]) -> dict[str, int]:
-        """How many pictures are missing after the output's first, and how many came before it."""
+        """How many frames are missing after the output's first, and how many came before it."""
         have = {frame.identity for frame in output}
         first = next((index for index, identity in enumerate(self.order) if identity in have), len(self.order))
         absent = sum(identity not in have for identity in self.order[first:])
@@ -108,7 +108,7 @@ class Program:
                 "repeated": len(output) - len(have)}
 
     def unreadable(self, output: list[Frame]) -> int:
-        """Pictures received without one that they may refer to, and those that are none of the program's."""
+        """Frames received without one that they may refer to, and those that are none of the program's."""
         index = {identity: number for number, identity in enumerate(self.order)}
         count, last, connection = 0, None, -1
         final = {frame.connection: at for at, frame in enumerate(output)}
@@ -129,13 +129,13 @@ class Program:
 
 
 def largest_gap(output: list[Frame], after: float, until: float) -> tuple[float, float]:
-    """The longest time without a picture, and when it ended."""
+    """The longest time without a frame, and when it ended."""
     times = [after, *(frame.arrived for frame in output if after <= frame.arrived <= until), until]
     return max((later - earlier, later) for earlier, later in zip(times, times[1:]))
 
 
 def slip(output: list[Frame]) -> float:
-    """How far the output fell behind real time from its first picture to its last, in seconds."""
+    """How far the output fell behind real time from its first frame to its last, in seconds."""
     if not output:
         return 0.0
     return output[-1].arrived - output[0].arrived - (output[-1].decode_time - output[0].decode_time)
@@ -176,7 +176,7 @@ def victim(run: Run, timeline: Timeline, program: Program) -> dict:
 
 
 def fewest(output: list[Frame], began: float, ended: float) -> int:
-    """The fewest pictures that came in any of the fault's windows of 5 s."""
+    """The fewest frames that came in any of the fault's windows of 5 s."""
     starts = [began + number * WINDOW for number in range(int((ended - began) / WINDOW))]
     return min((sum(start <= frame.arrived < start + WINDOW for frame in output) for start in starts), default=0)
 
@@ -223,23 +223,23 @@ def at(time: float, samples: list[tuple[float, int, int, int]]) -> tuple[float, 
 
 def measure(run: Run, timeline: Timeline) -> dict:
     """Everything the scorecard shows of this run."""
-    recording, sound = recorded(run.work / "recording")
-    sounds = {"rtmp": run.healthy.log.sound(), "srt": run.srt.log.sound(), "recording": sound}
+    recording, audio = recorded(run.work / "recording")
+    audio = {"rtmp": run.healthy.log.audio(), "srt": run.srt.log.audio(), "recording": audio}
     healthy = {"rtmp": run.healthy.log.frames, "srt": run.srt.log.frames, "recording": recording}
     if run.nginx:
         healthy["nginx"] = run.nginx.frames
-        sounds["nginx"] = run.nginx.sound
+        audio["nginx"] = run.nginx.audio
     program = Program([*healthy.values()])
     busy = EventLog(run.metronome).update().others
     result: dict = {"outputs": {name: program.missing(output) for name, output in healthy.items()}}
     for name, output in healthy.items():
-        result["outputs"][name]["sound"] = sound_missing(output, sounds[name])
+        result["outputs"][name]["audio"] = audio_missing(output, audio[name])
     result["unreadable"] = sum(program.unreadable(output) for name, output in healthy.items() if name != "recording")
     result["continuity"] = sum(int(fields[2]) for fields in run.srt.log.others if fields[0] == "continuity")
     result["gaps"] = {}
     for name in ("rtmp", "srt"):
         output = healthy[name]
-        # From the first second on; the program's last pictures may come after the interruption.
+        # From the first second on; the program's last frames may come after the interruption.
         after = max(output[0].arrived if output else 0, timeline.started) + 1
         gap, at = largest_gap(output, after, max(timeline.interrupted, after))
         machine = sum(float(fields[2]) for fields in busy if at - gap - 0.02 < float(fields[1]) < at + 0.03)

@@ -156,7 +156,7 @@ class Matrix:
 
 
 def make_inputs(work: Path, seconds: float) -> None:
-    """The program: a moving pattern with noise, no two pictures alike, and a tone. And a certificate."""
+    """The program: a moving pattern with noise, no two frames alike, and a tone. And a certificate."""
     subprocess.run(
         ["ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi", "-i",
          f"testsrc2=s=640x360:r={contestants.RATE}:d={seconds},noise=alls=10:allf=t", "-f", "lavfi", "-i",

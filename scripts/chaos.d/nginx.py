@@ -44,7 +44,7 @@ class NginxTarget:
         self.home, self.port = work / "nginx", free_port()
         self.process: subprocess.Popen | None = None
         self.frames: list[frames.Frame] = []
-        self.sound: dict[int, list[float]] = {}
+        self.audio: dict[int, list[float]] = {}
 
     def start(self) -> None:
         found = find()
@@ -67,4 +67,4 @@ class NginxTarget:
         for number, path in enumerate(sorted(self.home.glob("*.flv"))):
             data = path.read_bytes()
             self.frames += frames.from_flv(data)
-            self.sound[number] = frames.sound_of_flv(data)
+            self.audio[number] = frames.audio_of_flv(data)

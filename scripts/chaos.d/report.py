@@ -15,20 +15,20 @@ import rows
 import verdict
 
 HEADER = [
-    "fault", "tool", "RTMP", "SRT", "recording", "nginx", "sound", "longest gap RTMP, SRT, ms", "slowed by, s",
+    "fault", "tool", "RTMP", "SRT", "recording", "nginx", "audio", "longest gap RTMP, SRT, ms", "slowed by, s",
     "detected, s", "back, s",
     "key first", "behind, s", "unreadable", "forced keys in 2 s", "memory, MiB", "threads", "descriptors", "end"]
 LEGEND = """\
-What the columns say. **RTMP, SRT, recording, nginx**: pictures missing at the healthy outputs and in the recording;
-each picture is told by a hash of its slices, and all outputs are compared with each other and with a gapless
-timeline. What a tool leaves undelivered at its end is missing, too. **Sound**: packets of sound missing there, all
-outputs together, told by holes in their times and by half a second without sound beside pictures. nginx is a real
-server beside our own measuring one. **Longest gap**: between two pictures as they arrived there, a frame being
+What the columns say. **RTMP, SRT, recording, nginx**: frames missing at the healthy outputs and in the recording;
+each frame is told by a hash of its slices, and all outputs are compared with each other and with a gapless
+timeline. What a tool leaves undelivered at its end is missing, too. **Audio**: packets of audio missing there, all
+outputs together, told by holes in their times and by half a second without audio beside frames. nginx is a real
+server beside our own measuring one. **Longest gap**: between two frames as they arrived there, a frame being
 {frame:.1f} ms and the bound {bound:.1f} ms; in brackets for how long of that somebody on this machine waited for a
 core. **Slowed by**: how far the healthy RTMP output fell behind real time. **Detected**: until relay said that the
-target was lost. **Back**: from the end of the fault until the victim gets pictures that are at most 1.5 s behind the
+target was lost. **Back**: from the end of the fault until the victim gets frames that are at most 1.5 s behind the
 healthy outputs. **Key first**: whether each of its connections began with a keyframe. **Behind**: how late the
-victim's latest picture was, beside the healthy output. **Unreadable**: pictures at the victim whose reference it did
+victim's latest frame was, beside the healthy output. **Unreadable**: frames at the victim whose reference it did
 not get, or that are none of the program's. **Forced keys in 2 s**: most keyframes in any 2 s of the program that
 neither the length of a group nor the cut of a segment explains; at most one is allowed. **Memory, threads,
 descriptors**: of the tool, before the fault, at its end and, in brackets, the most. A row in which nothing shows that
@@ -88,7 +88,7 @@ class Entry:
         outputs = self.result["outputs"]
         for name in ("rtmp", "srt", "recording", "nginx"):
             cells.append(missing(outputs[name]) if name in outputs else "–")
-        cells.append(str(sum(output["sound"] for output in outputs.values())))
+        cells.append(str(sum(output["audio"] for output in outputs.values())))
         cells.append(", ".join(gap_text(gap) for gap in self.result["gaps"].values()))
         cells.append(f"{max(0.0, self.result['slip']):.1f}")
         victim = self.result.get("victim")

@@ -49,7 +49,7 @@ class Row:
     behind: float | None = None
     """How far the victim may get behind the healthy outputs."""
     flows: bool = False
-    """The victim must get some pictures in each 5 s of the fault."""
+    """The victim must get some frames in each 5 s of the fault."""
     returns: bool = False
     """The fault bites connections that come back: there must be a second one."""
     whole: bool = False
@@ -136,7 +136,7 @@ def bandwidth(run: Run) -> None:
 
 
 def loss(run: Run) -> None:
-    # From here on, the receiver having got pictures: what is lost of the handshake is another matter.
+    # From here on, the receiver having got frames: what is lost of the handshake is another matter.
     run.bit(bool(run.victim.log.update().frames))
     run.begin()
     for side in ("--dport", "--sport"):

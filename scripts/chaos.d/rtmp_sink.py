@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An RTMP server that notes when each picture arrived, and misbehaves when told to.
+"""An RTMP server that notes when each frame arrived, and misbehaves when told to.
 
 Told on standard input, a line each: a MODE for the connections to come, or `rst`, `fin`, `cut` for those there are (a
 reset, a FIN after which it reads on, a reset in mid-message). What happened goes to the events file.
@@ -63,8 +63,8 @@ class Connection:
             self.server.note(frame.line())
 
     def on_audio(self, time: float, body: bytes) -> None:
-        if frames.is_sound(body):
-            self.server.note(f"sound {self.arrived:.6f} {self.number} {time:.6f}\n")
+        if frames.is_audio(body):
+            self.server.note(f"audio {self.arrived:.6f} {self.number} {time:.6f}\n")
 
     def readable(self) -> bool:
         """Takes what came; False when the publisher is gone."""

@@ -23,7 +23,7 @@ WARM_UP = 4.0
 TAIL = 4.0
 PRIORITY = -10
 FRESH = 1.5
-"""How far a picture may be behind the healthy output to count as on air again."""
+"""How far a frame may be behind the healthy output to count as on air again."""
 
 
 class Run:

@@ -21,7 +21,7 @@ KEY, REFERENCE, OTHER = b"\x65", b"\x41", b"\x01"
 
 
 def program(count: int, group: int = 60) -> list[Frame]:
-    """Pictures of a gapless program; every third is one that no other refers to."""
+    """Frames of a gapless program; every third is one that no other refers to."""
     return [Frame(100.01 + index * judge.FRAME, 1, index * judge.FRAME, index % group == 0, index % 3 != 2, f"{index}")
             for index in range(count)]
 
@@ -32,8 +32,8 @@ def tag(unit: bytes, text: bytes) -> bytes:
 
 
 class FramesTests(unittest.TestCase):
-    def test_same_picture_in_both_forms(self) -> None:
-        nal = KEY + b"picture"
+    def test_same_frame_in_both_forms(self) -> None:
+        nal = KEY + b"frame"
         one = frames.from_video_tag(b"\x17\x01\0\0\0" + len(nal).to_bytes(4, "big") + nal, 0, 0, 0)
         two = frames.from_units(frames.start_coded(b"\0\0\0\1\x09\xf0\0\0\0\1\x67sps\0\0\1" + nal), 0, 0, 0)
         other = frames.from_video_tag(tag(KEY, b"another"), 0, 0, 0)
@@ -78,7 +78,7 @@ class ProgramTests(unittest.TestCase):
         self.assertEqual(found.unreadable(whole[:20] + whole[60:]), 0)
         self.assertEqual(found.unreadable(whole[1:]), 1)
 
-    def test_a_picture_that_is_not_of_the_program(self) -> None:
+    def test_a_frame_that_is_not_of_the_program(self) -> None:
         whole = program(90)
         found = judge.Program([whole])
         strange = replace(whole[5], identity="strange")
@@ -87,15 +87,15 @@ class ProgramTests(unittest.TestCase):
         again = [replace(frame, connection=2) for frame in whole[60:]]
         self.assertEqual(found.unreadable(whole[:5] + [strange] + again), 0)
 
-    def test_sound(self) -> None:
-        pictures = program(90)
-        sound = [number * judge.SOUND for number in range(140)]
-        self.assertEqual(judge.sound_missing(pictures, {1: sound}), 0)
-        self.assertEqual(judge.sound_missing(pictures, {1: [round(time, 3) for time in sound]}), 0)
-        self.assertEqual(judge.sound_missing(pictures, {1: sound[:50] + sound[53:]}), 3)
-        self.assertEqual(judge.sound_missing(pictures, {1: sound[:-40]}), 40)
-        self.assertEqual(judge.sound_missing(pictures, {1: sound[40:]}), 40)
-        self.assertEqual(judge.sound_missing(pictures, {}), 139)
+    def test_audio(self) -> None:
+        frames = program(90)
+        audio = [number * judge.AUDIO for number in range(140)]
+        self.assertEqual(judge.audio_missing(frames, {1: audio}), 0)
+        self.assertEqual(judge.audio_missing(frames, {1: [round(time, 3) for time in audio]}), 0)
+        self.assertEqual(judge.audio_missing(frames, {1: audio[:50] + audio[53:]}), 3)
+        self.assertEqual(judge.audio_missing(frames, {1: audio[:-40]}), 40)
+        self.assertEqual(judge.audio_missing(frames, {1: audio[40:]}), 40)
+        self.assertEqual(judge.audio_missing(frames, {}), 139)
 
     def test_each_window_of_the_fault(self) -> None:
         whole = program(450)
@@ -140,8 +140,8 @@ class WireTests(unittest.TestCase):
         stream.feed(b"\x46\0\0\x21" + len(second).to_bytes(3, "big") + b"\x09" + second)
         stream.feed(b"\x06\xff\xff\xff" + len(second).to_bytes(3, "big") + b"\x09\x01\0\0\0\x01\0\0\0" + second)
         self.assertEqual(seen, [(0.0, first), (0.033, second), (16777.216, second)])
-        stream.feed(amf.message(4, 8, 1, b"\xaf\x01sound"))
-        self.assertEqual(heard, [(0.0, b"\xaf\x01sound")])
+        stream.feed(amf.message(4, 8, 1, b"\xaf\x01audio"))
+        self.assertEqual(heard, [(0.0, b"\xaf\x01audio")])
         self.assertFalse(stream.in_message())
 
     def test_continuity(self) -> None:
@@ -151,18 +151,18 @@ class WireTests(unittest.TestCase):
             list(demuxer.packet(packet + bytes([0x10 | counter]) + bytes(184), 0))
         self.assertEqual(demuxer.errors, 1)
 
-    def test_sound_of_a_transport_stream(self) -> None:
+    def test_audio_of_a_transport_stream(self) -> None:
         packet = bytes.fromhex("fff14c80") + bytes([(7 + 3) >> 3, ((7 + 3) & 7) << 5 | 31, 0xFC]) + b"aac"
         demuxer = Demuxer()
-        demuxer.sound_pes += b"\0\0\1\xc0\0\0\x80\x80\5" + bytes([0x21, 0, 5, 0xBF, 0x21]) + packet * 3
-        demuxer.finish_sound()
-        self.assertEqual(len(demuxer.sound), 3)
-        self.assertAlmostEqual(demuxer.sound[2] - demuxer.sound[0], 2 * 1024 / 48000)
+        demuxer.audio_pes += b"\0\0\1\xc0\0\0\x80\x80\5" + bytes([0x21, 0, 5, 0xBF, 0x21]) + packet * 3
+        demuxer.finish_audio()
+        self.assertEqual(len(demuxer.audio), 3)
+        self.assertAlmostEqual(demuxer.audio[2] - demuxer.audio[0], 2 * 1024 / 48000)
 
 
 class VerdictTests(unittest.TestCase):
     def result(self, **changes) -> dict:
-        output = {"frames": 90, "missing": 0, "late": 0, "repeated": 0, "sound": 0}
+        output = {"frames": 90, "missing": 0, "late": 0, "repeated": 0, "audio": 0}
         result = {
             "outputs": {"rtmp": output, "recording": output}, "unreadable": 0, "continuity": 0, "forced": 1,
             "slip": 0.0, "bit": True,
@@ -182,7 +182,7 @@ class VerdictTests(unittest.TestCase):
                         {"victim": {**worse.victim, "key": False}}, {"victim": {**worse.victim, "unreadable": 1}},
                         {"resources": {**worse.resources, "descriptors": [9, 13, 13]}},
                         {"resources": {**worse.resources, "threads": [9, 9, 30]}}, {"resources": {}}, {"bit": False},
-                        {"outputs": {"rtmp": {**worse.outputs["rtmp"], "sound": 1}}},
+                        {"outputs": {"rtmp": {**worse.outputs["rtmp"], "audio": 1}}},
                         {"end": {**worse.end, "on_air": False}}):
             self.assertEqual(len(verdict.counts(row, self.result(**changes))), 1, changes)
         for changes in ({"gaps": {"rtmp": {"gap": 0.06, "machine": 0.0}}}, {"slip": 0.3},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a transport stream from standard input, notes when each picture arrived, and counts continuity errors."""
+"""Reads a transport stream from standard input, notes when each frame arrived, and counts continuity errors."""
 from __future__ import annotations
 
 import sys
@@ -17,14 +17,14 @@ PERIOD = contestants.SAMPLES / contestants.SAMPLE_RATE
 
 
 class Demuxer:
-    """Takes packets; yields a picture when the next one begins, and the last one at the end; notes when sound is due."""
+    """Takes packets; yields a frame when the next one begins, and the last one at the end; notes when audio is due."""
 
     def __init__(self) -> None:
         self.counters: dict[int, int] = {}
         self.errors = 0
         self.map_pid = self.video_pid = self.audio_pid = -1
-        self.pes, self.sound_pes = bytearray(), bytearray()
-        self.sound: list[float] = []
+        self.pes, self.audio_pes = bytearray(), bytearray()
+        self.audio: list[float] = []
         self.arrived = 0.0
 
     def packet(self, data: bytes, now: float) -> Iterator[frames.Frame]:
@@ -50,8 +50,8 @@ class Demuxer:
             self.arrived = now
         elif pid == self.audio_pid:
             if starts:
-                self.finish_sound()
-            self.sound_pes += body
+                self.finish_audio()
+            self.audio_pes += body
 
     def _count(self, pid: int, counter: int, discontinuity: bool) -> None:
         last = self.counters.get(pid)
@@ -85,11 +85,11 @@ class Demuxer:
         if frame:
             yield frame
 
-    def finish_sound(self) -> None:
-        pes, self.sound_pes = bytes(self.sound_pes), bytearray()
+    def finish_audio(self) -> None:
+        pes, self.audio_pes = bytes(self.audio_pes), bytearray()
         if len(pes) >= 14 and pes[:3] == b"\0\0\1":
             first = self._time(pes[9:14])
-            self.sound += [first + number * PERIOD for number in range(frames.adts(pes[9 + pes[8]:]))]
+            self.audio += [first + number * PERIOD for number in range(frames.adts(pes[9 + pes[8]:]))]
 
     @staticmethod
     def _time(stamp: bytes) -> float:
@@ -97,10 +97,10 @@ class Demuxer:
         return (high | low) / 90000
 
 
-def note_sound(events: TextIO, demuxer: Demuxer, now: float) -> None:
-    for at in demuxer.sound:
-        events.write(f"sound {now:.6f} 0 {at:.6f}\n")
-    demuxer.sound.clear()
+def note_audio(events: TextIO, demuxer: Demuxer, now: float) -> None:
+    for at in demuxer.audio:
+        events.write(f"audio {now:.6f} 0 {at:.6f}\n")
+    demuxer.audio.clear()
 
 
 def main() -> None:
@@ -117,11 +117,11 @@ def main() -> None:
             rest = rest[end:]
             if demuxer.errors > errors:
                 events.write(f"continuity {now:.6f} {demuxer.errors - errors}\n")
-            note_sound(events, demuxer, now)
+            note_audio(events, demuxer, now)
         for frame in demuxer.finish():
             events.write(frame.line())
-        demuxer.finish_sound()
-        note_sound(events, demuxer, time.time())
+        demuxer.finish_audio()
+        note_audio(events, demuxer, time.time())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ FORCED_KEYFRAMES = 1
 FLAT_MIB = 8
 STUTTER = 0.5
 FROZEN = 2.0
-"""Seconds without a picture that no other work on the machine excuses."""
+"""Seconds without a frame that no other work on the machine excuses."""
 DESCRIPTORS = 3
 # Dispatch starts workers as they are needed and keeps them for a while, so their number at the end is as good as the most.
 PEAK = 8
@@ -30,8 +30,8 @@ def counts(row: rows.Row, result: dict) -> list[str]:
         for what in ("missing", "late", "repeated"):
             if output[what]:
                 broken.append(f"{name}: {output[what]} frames {what}")
-        if output["sound"]:
-            broken.append(f"{name}: {output['sound']} packets of sound missing")
+        if output["audio"]:
+            broken.append(f"{name}: {output['audio']} packets of audio missing")
     for what in ("unreadable", "continuity"):
         if result[what]:
             broken.append(f"healthy outputs: {result[what]} {what}")

@@ -43,11 +43,11 @@ class EventLog:
                     self.others.append(fields)
         return self
 
-    def sound(self) -> dict[int, list[float]]:
-        """The times of the packets of sound, by connection."""
+    def audio(self) -> dict[int, list[float]]:
+        """The times of the packets of audio, by connection."""
         found: dict[int, list[float]] = {}
         for fields in self.others:
-            if fields[0] == "sound":
+            if fields[0] == "audio":
                 found.setdefault(int(fields[2]), []).append(float(fields[3]))
         return found
 

@@ -3,14 +3,14 @@
 import Foundation
 import Ingest
 
-/// The pictures of a received or recorded file, as the ffmpeg program decodes them.
+/// The frames of a received or recorded file, as the ffmpeg program decodes them.
 struct DecodedFrames {
-    /// The machine-readable number in each picture; nil where there is none.
+    /// The machine-readable number in each frame; nil where there is none.
     let counters: [UInt32?]
-    /// Whether the test signal's flash is on, for each picture.
+    /// Whether the test signal's flash is on, for each frame.
     let flashes: [Bool]
 
-    /// Decodes `path`, whose pictures are of this size.
+    /// Decodes `path`, whose frames are of this size.
     init(_ path: String, width: Int = 320, height: Int = 180) async throws {
         let directory = try TemporaryDirectory()
         let raw = directory.file("frames")
@@ -28,9 +28,9 @@ struct DecodedFrames {
         var flashes: [Bool] = []
         data.withUnsafeBytes { bytes in
             for start in stride(from: 0, to: data.count, by: size) {
-                let picture = UnsafeRawBufferPointer(rebasing: bytes[start..<start + size])
-                counters.append(FrameCounterCode.decode(luma: picture, width: width, height: height, stride: width))
-                flashes.append(picture[flash.y * width + flash.x] > 215)
+                let frame = UnsafeRawBufferPointer(rebasing: bytes[start..<start + size])
+                counters.append(FrameCounterCode.decode(luma: frame, width: width, height: height, stride: width))
+                flashes.append(frame[flash.y * width + flash.x] > 215)
             }
         }
         self.counters = counters
@@ -43,18 +43,18 @@ struct DecodedFrames {
         return (width * 7 / 8, (top + usableHeight) / 2)
     }
 
-    /// Where the numbers do not go up by one, in words; empty if every picture is there once and in order.
+    /// Where the numbers do not go up by one, in words; empty if every frame is there once and in order.
     var breaks: [String] { Self.breaks(in: counters) }
 
-    /// As ``breaks``, but for the last three pictures. A file that was interrupted ends in decoding order: of two
-    /// B-frames and the picture behind them, the latter comes first.
+    /// As ``breaks``, but for the last three frames. A file that was interrupted ends in decoding order: of two
+    /// B-frames and the frame behind them, the latter comes first.
     var breaksBeforeEnd: [String] { Self.breaks(in: counters.dropLast(3)) }
 
     /// As ``breaks``, of any numbers.
     static func breaks(in counters: [UInt32?]) -> [String] {
         zip(counters, counters.dropFirst()).enumerated().compactMap { index, pair in
-            guard let before = pair.0, let after = pair.1 else { return "no number at picture \(index) or behind it" }
-            return after == before + 1 ? nil : "\(after) follows \(before) at picture \(index + 1)"
+            guard let before = pair.0, let after = pair.1 else { return "no number at frame \(index) or behind it" }
+            return after == before + 1 ? nil : "\(after) follows \(before) at frame \(index + 1)"
         }
     }
 
@@ -67,7 +67,7 @@ struct DecodedFrames {
 
 /// What the ffprobe program says of a file.
 enum Probe {
-    /// The presentation times in seconds of the pictures (`v:0`) or pieces of sound (`a:0`).
+    /// The presentation times in seconds of the frames (`v:0`) or pieces of audio (`a:0`).
     static func times(_ path: String, _ stream: String) async throws -> [Double] {
         let text = try await run(
             "ffprobe",

@@ -5,7 +5,7 @@ import Foundation
 /// A gap of a recording as the log tells it.
 struct GapLine: Equatable {
     let frames: Int
-    /// Program time of the first picture that is missing, and of the first behind the gap, in nanoseconds.
+    /// Program time of the first frame that is missing, and of the first behind the gap, in nanoseconds.
     let from: Int64
     let to: Int64
 

@@ -21,7 +21,7 @@ final class LoginServer: Sendable {
         }
     }
 
-    /// One line for each connection that ended: what was answered, or how many pictures were published.
+    /// One line for each connection that ended: what was answered, or how many frames were published.
     var lines: [String] { child.output.split(separator: "\n").map(String.init) }
 
     private static let script = #"""
@@ -57,7 +57,7 @@ final class LoginServer: Sendable {
 
         class Peer:
             def __init__(self, connection):
-                self.connection, self.size, self.streams, self.pictures = connection, 128, {}, 0
+                self.connection, self.size, self.streams, self.frames = connection, 128, {}, 0
             def read(self, count):
                 data = b""
                 while len(data) < count:
@@ -101,7 +101,7 @@ final class LoginServer: Sendable {
             peer.shake()
             while True:
                 kind, body = peer.message()
-                if kind == 9: peer.pictures += 1
+                if kind == 9: peer.frames += 1
                 if kind != 20: continue
                 name, transaction = command(body)
                 if name == "connect":
@@ -123,7 +123,7 @@ final class LoginServer: Sendable {
             connection, _ = server.accept()
             peer = Peer(connection)
             try: print(serve(peer))
-            except (EOFError, ConnectionError): print("pictures", peer.pictures)
+            except (EOFError, ConnectionError): print("frames", peer.frames)
             connection.close()
         """#
 }

@@ -72,7 +72,7 @@ final class RTMPServer: Sendable {
     /// Undoes ``freeze()``.
     func thaw() { process.withLock { $0?.signal(SIGCONT) } }
 
-    /// Ends the server without a farewell.
+    /// Ends the server without a teardown.
     func kill() async throws {
         let child = process.withLock { $0 }
         child?.signal(SIGKILL)

@@ -13,13 +13,13 @@ struct RecordingSet {
         fileNames(in: directory).filter { $0.hasSuffix(suffix) }.map { "\(directory)/\($0)" }
     }
 
-    /// The pictures of all closed files, one after the other.
+    /// The frames of all closed files, one after the other.
     func frames() async throws -> [DecodedFrames] {
         var result: [DecodedFrames] = []
         for path in finished { result.append(try await DecodedFrames(path)) }
         return result
     }
 
-    /// The numbers of all pictures in all closed files.
+    /// The numbers of all frames in all closed files.
     func counters() async throws -> [UInt32?] { try await frames().flatMap(\.counters) }
 }

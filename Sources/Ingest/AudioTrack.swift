@@ -3,16 +3,16 @@
 internal import LibAV
 internal import Media
 
-/// Decodes, resamples and places a source's sound. Used by one thread.
-final class SoundTrack {
+/// Decodes, resamples and places a source's audio. Used by one thread.
+final class AudioTrack {
     let decoder: TrackDecoder
     private let resampler: Resampler
     private let format: AudioFormat
     private let sink: any SourceSink
     private let monitor: SourceMonitor
-    /// Whether the source has no picture, so that its sound makes the timeline.
+    /// Whether the source has no frame, so that its audio makes the timeline.
     private let leads: Bool
-    private var placing: SoundTimeline
+    private var placing: AudioTimeline
 
     /// Whether the round's last sample was delivered.
     private(set) var isFinished = false
@@ -29,10 +29,10 @@ final class SoundTrack {
         self.sink = sink
         self.monitor = monitor
         resampler = Resampler(target: format, subject: subject)
-        placing = SoundTimeline(sampleRate: format.sampleRate)
+        placing = AudioTimeline(sampleRate: format.sampleRate)
     }
 
-    /// Decodes one run of sound and delivers what of it lies between the start of the round and `limit`.
+    /// Decodes one run of audio and delivers what of it lies between the start of the round and `limit`.
     func step(inputEnded: Bool, limit: Int64?, timeline: inout SourceTimeline) -> TrackDecoder.Progress {
         if let limit, let end = placing.end, end >= limit {
             isFinished = true
@@ -62,7 +62,7 @@ final class SoundTrack {
     }
 
     /// Makes ready for the next round, which begins at `start`. What this round delivered beyond it is silenced; the
-    /// next round's sound replaces the silence from where it begins.
+    /// next round's audio replaces the silence from where it begins.
     func beginRound(at start: Int64) {
         flush()
         guard deliveredEnd > start else { return }
@@ -79,7 +79,7 @@ final class SoundTrack {
         forgetPlace()
     }
 
-    /// Places the next sound by its timestamp, on a timeline that began anew.
+    /// Places the next audio by its timestamp, on a timeline that began anew.
     func restart() {
         forgetPlace()
         deliveredEnd = 0
@@ -99,15 +99,15 @@ final class SoundTrack {
             deliver(try resampler.flush(), limit, &timeline)
             resampler.start(at: position)
         }
-        let sound = try resampler.convert(frame)
+        let audio = try resampler.convert(frame)
         placing.advance(to: resampler.position + resampler.pending)
-        deliver(sound, limit, &timeline)
+        deliver(audio, limit, &timeline)
     }
 
-    private func deliver(_ sound: AudioBuffer, _ limit: Int64?, _ timeline: inout SourceTimeline) {
+    private func deliver(_ audio: AudioBuffer, _ limit: Int64?, _ timeline: inout SourceTimeline) {
         let start = timeline.start(in: format.timeBase)
         let end = max(start, limit ?? .max)
-        let wanted = sound.position >= start && sound.end <= end ? sound : sound.slice(start..<end)
+        let wanted = audio.position >= start && audio.end <= end ? audio : audio.slice(start..<end)
         guard wanted.count > 0 else { return }
         sink.deliver(wanted)
         deliveredEnd = max(deliveredEnd, wanted.end)

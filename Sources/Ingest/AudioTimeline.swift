@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where each run of decoded sound belongs, to the sample: pure arithmetic.
+/// Where each run of decoded audio belongs, to the sample: pure arithmetic.
 ///
 /// Containers round timestamps (FLV and Matroska to the millisecond), so a timestamp places only the first run; the
 /// following ones continue it sample by sample, as long as their timestamps agree within a tolerance. Beyond it the
-/// sound really jumps, and the timestamp counts again.
-public struct SoundTimeline: Sendable, Hashable {
+/// audio really jumps, and the timestamp counts again.
+public struct AudioTimeline: Sendable, Hashable {
     /// Where a run belongs.
     public enum Placement: Sendable, Hashable {
         /// Right behind the run before.
@@ -19,7 +19,7 @@ public struct SoundTimeline: Sendable, Hashable {
     /// The position behind the last run; nil before the first.
     public private(set) var end: Int64?
 
-    /// A timeline for sound of `sampleRate`, with a tolerance of 8 ms.
+    /// A timeline for audio of `sampleRate`, with a tolerance of 8 ms.
     public init(sampleRate: Int32) { tolerance = Int64(sampleRate) / 125 }
 
     /// Decides about a run whose timestamp says `stated`, nil if it has none.

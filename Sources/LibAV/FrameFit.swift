@@ -2,23 +2,23 @@
 
 internal import Media
 
-/// How a picture of one shape is put into a frame of another: pure arithmetic.
-struct PictureFit: Hashable {
-    /// What the picture is scaled to, in pixels of the frame; even.
+/// How a frame of one shape is put into a frame of another: pure arithmetic.
+struct FrameFit: Hashable {
+    /// What the frame is scaled to, in pixels of the frame; even.
     let width: Int
-    /// What the picture is scaled to, in pixels of the frame; even.
+    /// What the frame is scaled to, in pixels of the frame; even.
     let height: Int
-    /// Columns left of the picture; even.
+    /// Columns left of the frame; even.
     let left: Int
-    /// Rows above the picture; even.
+    /// Rows above the frame; even.
     let top: Int
-    /// Whether the picture need not be scaled, at most be cut by the odd last column and row.
+    /// Whether the frame need not be scaled, at most be cut by the odd last column and row.
     let isExact: Bool
 
-    /// Fits an upright picture of `width` by `height` pixels of shape `aspect` into `target`, keeping the shape that
+    /// Fits an upright frame of `width` by `height` pixels of shape `aspect` into `target`, keeping the shape that
     /// a viewer sees. Bars thinner than two pixels are not drawn: they come of rounding, not of another shape.
     init(width: Int, height: Int, aspect: SampleAspectRatio, target: VideoFormat) {
-        // Width to height of the picture, in pixels of the target.
+        // Width to height of the frame, in pixels of the target.
         let across = Int128(width) * Int128(aspect.horizontal) * Int128(target.sampleAspectRatio.vertical)
         let down = Int128(height) * Int128(aspect.vertical) * Int128(target.sampleAspectRatio.horizontal)
         let (full, tall) = (Int64(target.width), Int64(target.height))
@@ -36,7 +36,7 @@ struct PictureFit: Hashable {
         isExact = width & ~1 == self.width && height & ~1 == self.height
     }
 
-    /// Whether the picture fills `target` without bars.
+    /// Whether the frame fills `target` without bars.
     func fills(_ target: VideoFormat) -> Bool { width == target.width && height == target.height }
 
     private static func even(_ length: Int64, within limit: Int64) -> Int {

@@ -3,14 +3,14 @@
 internal import FanOut
 
 /// What a server says of the stream in an `onStatus` or `_error` command (Adobe RTMP 1.0, 7.2.2 and 7.2.1).
-struct RTMPServerNote: Equatable, CustomStringConvertible {
+struct RTMPStatusMessage: Equatable, CustomStringConvertible {
     let isError: Bool
     let code: String
     let text: String
-    /// The `tcUrl` that comes with a wish to move, if one does.
+    /// The `tcUrl` that comes with a reconnect request, if one does.
     let address: String?
 
-    /// The note in the AMF0 command `command`, if it is one.
+    /// The message in the AMF0 command `command`, if it is one.
     init?(command: [UInt8]) {
         let values = AMF0Reader.values(command)
         guard let name = values.first?.text, ["onStatus", "_error", "close"].contains(name) else { return nil }
@@ -50,7 +50,7 @@ struct RTMPServerNote: Equatable, CustomStringConvertible {
 
     var description: String { text.isEmpty ? code : "\(code): \(text)" }
 
-    /// The note without the secrets of `url`. A server's words are data: one line, of a length that fits a log. They are cut
+    /// The message without the secrets of `url`. A server's words are data: one line, of a length that fits a log. They are cut
     /// after the secrets are gone, because half of one would not be known again.
     func words(masking url: RTMPURL) -> String {
         let line = url.masking(String(description.prefix(4096)))

@@ -3,18 +3,18 @@
 internal import CFFmpeg
 public import Media
 
-/// Makes every decoded picture of a stream into one of a given format: upright, progressive, of that size and shape
+/// Makes every decoded frame of a stream into one of a given format: upright, progressive, of that size and shape
 /// with bars where shapes differ, 8-bit 4:2:0, in that range and matrix.
 ///
-/// A picture that is so already passes without a copy. Used by one thread at a time.
-public final class PictureConverter {
+/// A frame that is so already passes without a copy. Used by one thread at a time.
+public final class FrameConverter {
     /// What decides which filters are needed.
     private struct Shape: Hashable {
         var width: Int
         var height: Int
         var pixelFormat: Int32
         var aspect: SampleAspectRatio
-        var colour: ColourDescription
+        var color: ColorDescription
         var isInterlaced: Bool
         /// False for what decoders yield from bottom-up bitmaps, whose rows run backwards.
         var rowsRunDown: Bool
@@ -27,31 +27,31 @@ public final class PictureConverter {
     private var shape: Shape?
     private var graph: FilterGraph?
 
-    /// A converter of the pictures of `stream` into `target`; a stream without picture throws.
+    /// A converter of the frames of `stream` into `target`; a stream without frame throws.
     public init(_ stream: StreamInfo, target: VideoFormat, subject: String) throws(AVFailure) {
         self.target = target
-        self.stream = try AVFailure.unwrap(stream.video, "find the pictures of", subject)
+        self.stream = try AVFailure.unwrap(stream.video, "find the frames of", subject)
         self.subject = subject
         timeBase = stream.timeBase
     }
 
-    /// Converts a picture with its pts, in ticks of the stream's time base, and delivers what is ready: mostly this
-    /// picture; when deinterlacing, the one before.
+    /// Converts a frame with its pts, in ticks of the stream's time base, and delivers what is ready: mostly this
+    /// frame; when deinterlacing, the one before.
     public func convert(
-        _ picture: DecodedFrame, pts: Int64, deliver: (VideoFrame) -> Void
+        _ decoded: DecodedFrame, pts: Int64, deliver: (VideoFrame) -> Void
     ) throws(AVFailure) {
-        let current = traits(of: picture)
+        let current = traits(of: decoded)
         if shape != current {
             try finish(deliver: deliver)
-            graph = try makeGraph(for: picture, current)
+            graph = try makeGraph(for: decoded, current)
             shape = current
         }
         guard let graph else {
-            deliver(frame(picture, pts: pts))
+            deliver(frame(decoded, pts: pts))
             return
         }
-        picture.frame.pointee.pts = pts
-        try graph.push(picture)
+        decoded.frame.pointee.pts = pts
+        try graph.push(decoded)
         try drain(graph, deliver)
     }
 
@@ -72,54 +72,54 @@ public final class PictureConverter {
 
     private func drain(_ graph: FilterGraph, _ deliver: (VideoFrame) -> Void) throws(AVFailure) {
         let base = graph.timeBase ?? timeBase
-        while let picture = try graph.pull() {
-            deliver(frame(picture, pts: base.rescale(picture.frame.pointee.pts, to: timeBase)))
+        while let decoded = try graph.pull() {
+            deliver(frame(decoded, pts: base.rescale(decoded.frame.pointee.pts, to: timeBase)))
         }
     }
 
-    private func frame(_ picture: DecodedFrame, pts: Int64) -> VideoFrame {
-        VideoFrame(pts: pts, timeBase: timeBase, width: target.width, height: target.height, storage: picture)
+    private func frame(_ decoded: DecodedFrame, pts: Int64) -> VideoFrame {
+        VideoFrame(pts: pts, timeBase: timeBase, width: target.width, height: target.height, storage: decoded)
     }
 }
 
-extension PictureConverter {
-    private func traits(of picture: DecodedFrame) -> Shape {
-        let values = picture.frame.pointee
-        let sameSize = picture.width == stream.width && picture.height == stream.height
+extension FrameConverter {
+    private func traits(of decoded: DecodedFrame) -> Shape {
+        let values = decoded.frame.pointee
+        let sameSize = decoded.width == stream.width && decoded.height == stream.height
         let stated = values.sample_aspect_ratio.asAspectRatio
         return Shape(
-            width: picture.width, height: picture.height, pixelFormat: values.format,
-            aspect: (sameSize ? stream.sampleAspectRatio ?? stated : stated) ?? .square, colour: colour(of: picture),
-            // Once interlaced, always: bwdif itself leaves pictures alone that are not.
-            isInterlaced: stream.isInterlaced || relay_frame_is_interlaced(picture.frame) != 0
+            width: decoded.width, height: decoded.height, pixelFormat: values.format,
+            aspect: (sameSize ? stream.sampleAspectRatio ?? stated : stated) ?? .square, color: color(of: decoded),
+            // Once interlaced, always: bwdif itself leaves frames alone that are not.
+            isInterlaced: stream.isInterlaced || relay_frame_is_interlaced(decoded.frame) != 0
                 || (shape?.isInterlaced == true && sameSize),
             rowsRunDown: values.linesize.0 > 0)
     }
 
     /// The frame's tags, or the container's where the frame has none.
-    private func colour(of picture: DecodedFrame) -> ColourDescription {
-        let values = picture.frame.pointee
-        var found = ColourDescription(
-            format: picture.pixelFormat, primaries: values.color_primaries, transfer: values.color_trc,
+    private func color(of decoded: DecodedFrame) -> ColorDescription {
+        let values = decoded.frame.pointee
+        var found = ColorDescription(
+            format: decoded.pixelFormat, primaries: values.color_primaries, transfer: values.color_trc,
             matrix: values.colorspace, range: values.color_range)
-        if found.matrix == 2 { found.matrix = stream.colour.matrix }
-        if values.color_range == AVCOL_RANGE_UNSPECIFIED, !picture.pixelFormat.isRGB,
-            !picture.pixelFormat.isFullRangeByNature
+        if found.matrix == 2 { found.matrix = stream.color.matrix }
+        if values.color_range == AVCOL_RANGE_UNSPECIFIED, !decoded.pixelFormat.isRGB,
+            !decoded.pixelFormat.isFullRangeByNature
         {
-            found.isFullRange = stream.colour.isFullRange
+            found.isFullRange = stream.color.isFullRange
         }
         return found
     }
 
-    private func makeGraph(for picture: DecodedFrame, _ shape: Shape) throws(AVFailure) -> FilterGraph? {
+    private func makeGraph(for decoded: DecodedFrame, _ shape: Shape) throws(AVFailure) -> FilterGraph? {
         var (width, height, aspect) = (shape.width, shape.height, shape.aspect)
         if stream.orientation.swapsAxes {
             swap(&width, &height)
             aspect = SampleAspectRatio(aspect.vertical, aspect.horizontal)
         }
-        let fit = PictureFit(width: width, height: height, aspect: aspect, target: target)
-        let conversion = colourConversion(shape.colour, isRGB: picture.pixelFormat.isRGB)
-        let keepsPixels = picture.isPlanar420 && conversion == nil && fit.isExact
+        let fit = FrameFit(width: width, height: height, aspect: aspect, target: target)
+        let conversion = colorConversion(shape.color, isRGB: decoded.pixelFormat.isRGB)
+        let keepsPixels = decoded.isPlanar420 && conversion == nil && fit.isExact
         if keepsPixels, fit.fills(target), !shape.isInterlaced, stream.orientation == .upright { return nil }
 
         var filters: [String] = []
@@ -132,27 +132,27 @@ extension PictureConverter {
             filters.append("scale=\(fit.width):\(fit.height):flags=bicubic+accurate_rnd\(conversion ?? "")")
         }
         // The "J" name is what makes libavfilter paint the bars in full-range black.
-        filters.append("format=pix_fmts=\(target.colour.isFullRange ? "yuvj420p" : "yuv420p")")
+        filters.append("format=pix_fmts=\(target.color.isFullRange ? "yuvj420p" : "yuv420p")")
         if !fit.fills(target) {
             filters.append("pad=\(target.width):\(target.height):\(fit.left):\(fit.top):black")
         }
         return try FilterGraph(
-            filters: filters.joined(separator: ","), like: picture, timeBase: timeBase, subject: subject)
+            filters: filters.joined(separator: ","), like: decoded, timeBase: timeBase, subject: subject)
     }
 
     /// The options of `scale` that convert range and matrix; nil when nothing differs. What is not tagged is taken to
     /// be what the target is.
-    private func colourConversion(_ source: ColourDescription, isRGB: Bool) -> String? {
-        let wanted = Self.matrixName(target.colour.matrix)
+    private func colorConversion(_ source: ColorDescription, isRGB: Bool) -> String? {
+        let wanted = Self.matrixName(target.color.matrix)
         let given = Self.matrixName(source.matrix)
         let ranges =
             ":in_range=\(source.isFullRange || isRGB ? "full" : "limited")"
-            + ":out_range=\(target.colour.isFullRange ? "full" : "limited")"
+            + ":out_range=\(target.color.isFullRange ? "full" : "limited")"
         if isRGB { return "\(ranges):out_color_matrix=\(wanted ?? "bt709")" }
         if let wanted, let given, wanted != given {
             return "\(ranges):in_color_matrix=\(given):out_color_matrix=\(wanted)"
         }
-        if source.isFullRange == target.colour.isFullRange { return nil }
+        if source.isFullRange == target.color.isFullRange { return nil }
         let matrix = given ?? wanted ?? "bt709"
         return "\(ranges):in_color_matrix=\(matrix):out_color_matrix=\(matrix)"
     }

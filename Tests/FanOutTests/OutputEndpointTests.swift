@@ -6,7 +6,7 @@ import Testing
 @testable import FanOut
 
 @Suite("Backup, redirection, pause")
-struct OutputSiteTests {
+struct OutputEndpointTests {
     private let second: Int64 = 1_000_000_000
     private let lost = OutputFailure(.lost, step: "send", reason: "connection reset")
     private let away = OutputFailure(.unreachable, step: "connect", reason: "connection refused")
@@ -39,8 +39,10 @@ struct OutputSiteTests {
             _ = machine.handle(.failed(attempt: attempt, away, at: 0))
             begins += machine.handle(.retryDue(attempt: attempt + 1))
         }
-        let sites = begins.map { if case .begin(_, let site) = $0 { site } else { OutputSite.redirected } }
-        #expect(sites == [.primary, .primary, .primary, .backup, .primary, .backup, .primary])
+        let endpoints = begins.map {
+            if case .begin(_, let endpoint) = $0 { endpoint } else { OutputEndpoint.redirected }
+        }
+        #expect(endpoints == [.primary, .primary, .primary, .backup, .primary, .backup, .primary])
     }
 
     @Test("A refusal by the primary leads to the backup at once; a refusal by both is spared")
@@ -55,12 +57,12 @@ struct OutputSiteTests {
     @Test("On the backup the primary is looked at, and takes over at a keyframe when it answers")
     func returns() {
         var machine = machineAtBackup()
-        #expect(machine.site == .backup)
+        #expect(machine.endpoint == .backup)
         #expect(machine.handle(.primaryDue(look: 1)) == [.begin(attempt: 5, at: .primary)])
         #expect(machine.handle(.accepted(attempt: 5, at: 30 * second)) == [.handOver(to: 5)])
-        #expect(machine.site == .backup)
+        #expect(machine.endpoint == .backup)
         #expect(machine.handle(.handedOver(attempt: 5, at: 31 * second)).isEmpty)
-        #expect(machine.site == .primary)
+        #expect(machine.endpoint == .primary)
         #expect(machine.state == .live(since: 31 * second))
         #expect(machine.handle(.failed(attempt: 4, lost, at: 32 * second)).isEmpty)
     }
@@ -77,7 +79,7 @@ struct OutputSiteTests {
     }
 
     @Test("A primary that is lost soon after the return leads back to the backup, which is left more rarely")
-    func relapse() {
+    func lossAfterFailback() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(look: 1))
         _ = machine.handle(.accepted(attempt: 5, at: 30 * second))
@@ -117,7 +119,7 @@ struct OutputSiteTests {
         #expect(machine.state == .live(since: 20 * second))
     }
 
-    @Test("A server's wish to move is met by a second attempt; if that fails the first goes on")
+    @Test("A reconnect request is met by a second attempt; if that fails the first goes on")
     func redirection() {
         var machine = liveMachine()
         #expect(machine.handle(.reconnectRequested(attempt: 1, at: 0)) == [.begin(attempt: 2, at: .redirected)])
@@ -127,7 +129,7 @@ struct OutputSiteTests {
         _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))
         _ = machine.handle(.accepted(attempt: 3, at: second))
         _ = machine.handle(.handedOver(attempt: 3, at: 2 * second))
-        #expect(machine.site == .redirected)
+        #expect(machine.endpoint == .redirected)
         _ = machine.handle(.failed(attempt: 3, lost, at: 90 * second))
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }

@@ -2,14 +2,14 @@
 
 import Foundation
 
-/// The sound of a received or recorded file, left channel, as the ffmpeg program decodes it.
-struct DecodedSound {
+/// The audio of a received or recorded file, left channel, as the ffmpeg program decodes it.
+struct DecodedAudio {
     static let rate = 48_000
     let samples: [Float]
 
     init(_ path: String) async throws {
         let directory = try TemporaryDirectory()
-        let raw = directory.file("sound")
+        let raw = directory.file("audio")
         try await run(
             "ffmpeg",
             ["-v", "error", "-nostdin", "-i", path, "-vn", "-af", "pan=mono|c0=c0", "-f", "f32le", raw])
@@ -51,15 +51,15 @@ struct AVOffset {
     let milliseconds: [Double]
 
     init(_ path: String, frames: DecodedFrames) async throws {
-        let pictures = try await Probe.times(path, "v:0")
-        guard let soundStart = try await Probe.times(path, "a:0").first, pictures.count == frames.flashes.count else {
-            throw HarnessFailure("\(path) has \(pictures.count) times for \(frames.flashes.count) pictures.")
+        let frameTimes = try await Probe.times(path, "v:0")
+        guard let audioStart = try await Probe.times(path, "a:0").first, frameTimes.count == frames.flashes.count else {
+            throw HarnessFailure("\(path) has \(frameTimes.count) times for \(frames.flashes.count) frameTimes.")
         }
-        let sound = try await DecodedSound(path)
-        let beeps = sound.beeps.map { soundStart + Double($0) / Double(DecodedSound.rate) }
-        milliseconds = pictures.indices.compactMap { index in
+        let audio = try await DecodedAudio(path)
+        let beeps = audio.beeps.map { audioStart + Double($0) / Double(DecodedAudio.rate) }
+        milliseconds = frameTimes.indices.compactMap { index in
             guard frames.flashes[index], index == 0 || !frames.flashes[index - 1] else { return nil }
-            let flash = pictures[index]
+            let flash = frameTimes[index]
             guard let beep = beeps.min(by: { abs($0 - flash) < abs($1 - flash) }), abs(beep - flash) < 0.4 else {
                 return nil
             }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A 4:2:0 picture in memory of our own, packed plane behind plane.
+/// A 4:2:0 frame in memory of our own, packed plane behind plane.
 ///
 /// A buffer is drawn into by the closure that makes it and is immutable from then on.
-public final class PictureBuffer: PictureStorage {
+public final class FrameBuffer: FrameStorage {
     private let bytes: SharedBytes
     private let width: Int
     private let height: Int
 
-    /// A picture of `width` by `height` (both even) that `draw` fills: luma first, then the two chroma planes, without
+    /// A frame of `width` by `height` (both even) that `draw` fills: luma first, then the two chroma planes, without
     /// padding between rows.
     public init(width: Int, height: Int, draw: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
         precondition(width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
@@ -19,7 +19,7 @@ public final class PictureBuffer: PictureStorage {
 
     public func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
         try bytes.withUnsafeBytes { (buffer) throws -> R in
-            guard let base = buffer.baseAddress else { preconditionFailure("a picture has pixels") }
+            guard let base = buffer.baseAddress else { preconditionFailure("a frame has pixels") }
             let luma = width * height
             let chroma = luma / 4
             return try body(

@@ -5,16 +5,16 @@ import Testing
 
 @testable import Publisher
 
-@Suite struct RTMPServerNoteTests {
+@Suite struct RTMPStatusMessageTests {
     private func note(
         _ name: String, _ transaction: Double, _ fields: [(String, String)]
-    ) throws -> RTMPServerNote {
+    ) throws -> RTMPStatusMessage {
         var writer = AMF0Writer()
         writer.write(name)
         writer.write(transaction)
         writer.writeNull()
         writer.writeObject(fields.map { ($0.0, AMF0Value.string($0.1)) })
-        return try #require(RTMPServerNote(command: writer.bytes))
+        return try #require(RTMPStatusMessage(command: writer.bytes))
     }
 
     /// Texts of nginx-rtmp, Node-Media-Server, SRS, Wowza and Kaltura, Adobe's AccessManager, and what MediaMTX was asked
@@ -40,9 +40,9 @@ import Testing
             ("NetConnection.Connect.Rejected", "publisher is not allowed to publish this stream", .refused),
         ])
     func refusals(code: String, text: String, kind: OutputFailure.Kind) throws {
-        let note = try note("_error", 1, [("level", "error"), ("code", code), ("description", text)])
-        #expect(note.isError)
-        #expect(note.failureKind == kind)
+        let message = try note("_error", 1, [("level", "error"), ("code", code), ("description", text)])
+        #expect(message.isError)
+        #expect(message.failureKind == kind)
     }
 
     @Test("A courtesy that the server does not know is no error, a connection that it closes is")
@@ -53,13 +53,13 @@ import Testing
         #expect(try note("onStatus", 0, [("level", "status"), ("code", "NetStream.Publish.Start")]).isError == false)
     }
 
-    @Test("A wish to move is read, with and without an address", arguments: ["rtmp://b/live", nil])
+    @Test("A reconnect request is read, with and without an address", arguments: ["rtmp://b/live", nil])
     func reconnectRequest(address: String?) throws {
         var fields = [("level", "status"), ("code", "NetConnection.Connect.ReconnectRequest")]
         if let address { fields.append(("tcUrl", address)) }
-        let note = try note("onStatus", 0, fields)
-        #expect(note.isReconnectRequest && !note.isError)
-        #expect(note.address == address)
+        let message = try note("onStatus", 0, fields)
+        #expect(message.isReconnectRequest && !message.isError)
+        #expect(message.address == address)
     }
 
     @Test("A talkative server has twenty messages a minute, and one line about the rest")
@@ -73,7 +73,7 @@ import Testing
         #expect(limit.admit(at: 60_000_000_005) == .passed)
     }
 
-    @Test("connect says that a wish to move is understood, within the command object")
+    @Test("connect says that a reconnect request is understood, within the command object")
     func connectCommand() throws {
         let command = RTMPConnectCommand(app: "live?x=1", target: "rtmps://h/live?x=1")
         let values = AMF0Reader.values(command.bytes)

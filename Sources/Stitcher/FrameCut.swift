@@ -2,9 +2,9 @@
 
 internal import Segmenter
 
-/// Where the pictures of one file can be cut without coding any again. Pictures lie in the order of decoding; a cut is
-/// clean where all pictures before it are also shown before all those behind it.
-struct PictureCut {
+/// Where the frames of one file can be cut without coding any again. Frames lie in the order of decoding; a cut is
+/// clean where all frames before it are also shown before all those behind it.
+struct FrameCut {
     private let samples: [IndexedSample]
     /// The latest time in front of each index, and the earliest from it on.
     private let latestBefore: [Int64]
@@ -27,7 +27,7 @@ struct PictureCut {
         index == samples.count || samples[index].isSync && isClean(index) && samples[index].pts == earliestFrom[index]
     }
 
-    /// The last place at or before the picture shown at `time` where a copy can begin.
+    /// The last place at or before the frame shown at `time` where a copy can begin.
     func entry(before time: Int64) -> Int {
         samples.indices.last { isEntry($0) && samples[$0].pts <= time } ?? 0
     }
@@ -52,18 +52,18 @@ struct PictureCut {
     /// The latest time that is shown of `range`, if any is.
     func latest(_ range: Range<Int>) -> Int64? { samples[range].map(\.pts).max() }
 
-    /// The pictures shown within `times`, in the order in which they are shown.
+    /// The frames shown within `times`, in the order in which they are shown.
     func shown(within times: Range<Int64>) -> [Int] {
         samples.indices.filter { times.contains(samples[$0].pts) }.sorted { samples[$0].pts < samples[$1].pts }
     }
 
-    /// The picture that is shown before the one at `index`; nil if that is the first.
-    func picture(before index: Int) -> Int? {
+    /// The frame that is shown before the one at `index`; nil if that is the first.
+    func frame(before index: Int) -> Int? {
         samples.indices.filter { samples[$0].pts < samples[index].pts }.max { samples[$0].pts < samples[$1].pts }
     }
 
-    /// The time of the picture that is on the screen at `time`; the first one's if that is later.
-    func time(ofPictureAt time: Int64) -> Int64 {
+    /// The time of the frame that is on the screen at `time`; the first one's if that is later.
+    func time(ofFrameAt time: Int64) -> Int64 {
         samples.map(\.pts).filter { $0 <= time }.max() ?? earliestFrom[0]
     }
 }

@@ -4,8 +4,8 @@ import Ingest
 import Media
 import Testing
 
-@Suite("Pictures")
-struct PictureTests {
+@Suite("Frames")
+struct FrameTests {
     /// White in the left half, black in the right.
     private let halves = "color=white:s=160x180:r=25:d=0.4[a];color=black:s=160x180:r=25:d=0.4[b];[a][b]hstack"
 
@@ -17,12 +17,12 @@ struct PictureTests {
         let sink = CollectingSink()
         let source = try clip.play(into: sink)
         let quarter = degrees != 180
-        let picture = try #require(sink.taken.pictures.first)
-        #expect(sink.taken.pictures.count == 10)
+        let frame = try #require(sink.taken.frames.first)
+        #expect(sink.taken.frames.count == 10)
         #expect(source.description.video?.width == (quarter ? 180 : 320))
-        #expect((picture.width, picture.height) == (quarter ? (180, 320) : (320, 180)))
+        #expect((frame.width, frame.height) == (quarter ? (180, 320) : (320, 180)))
         // Where the white half, left before the turn, is afterwards; luma is of the four quarters.
-        let isWhite = picture.luma.prefix(4).map { $0 > 128 }
+        let isWhite = frame.luma.prefix(4).map { $0 > 128 }
         switch degrees {
         case 90: #expect(isWhite == [true, true, false, false] || isWhite == [false, false, true, true])
         case 180: #expect(isWhite == [false, true, false, true])
@@ -39,7 +39,7 @@ struct PictureTests {
         let source = try clip.play(into: sink)
         #expect(source.description.video?.width == 320)
         #expect(source.description.video?.height == 180)
-        #expect(sink.taken.pictures.count == 10)
+        #expect(sink.taken.frames.count == 10)
     }
 
     @Test("An anamorphic film keeps its shape: in its own format, and with bars in another")
@@ -50,16 +50,16 @@ struct PictureTests {
         let own = CollectingSink()
         let source = try clip.play(into: own)
         #expect(source.description.video?.sampleAspectRatio == SampleAspectRatio(16, 15))
-        #expect(own.taken.pictures.first?.luma[5] ?? 0 > 200)
+        #expect(own.taken.frames.first?.luma[5] ?? 0 > 200)
         let wide = CollectingSink()
         try clip.play(
-            into: wide, video: VideoFormat(width: 1280, height: 720, frameRate: FrameRate(25), colour: .unspecified))
-        let picture = try #require(wide.taken.pictures.first)
-        #expect((picture.width, picture.height) == (1280, 720))
+            into: wide, video: VideoFormat(width: 1280, height: 720, frameRate: FrameRate(25), color: .unspecified))
+        let frame = try #require(wide.taken.frames.first)
+        #expect((frame.width, frame.height) == (1280, 720))
         // 4:3 in 16:9: bars of 160 columns left and right, none above.
-        #expect(picture.luma[5] == 16)
-        #expect(picture.luma[6] > 200)
-        #expect(picture.luma[4] > 200)
+        #expect(frame.luma[5] == 16)
+        #expect(frame.luma[6] > 200)
+        #expect(frame.luma[4] > 200)
     }
 
     @Test("RGB becomes BT.709 in limited range")
@@ -68,10 +68,10 @@ struct PictureTests {
             "-f", "lavfi", "-i", "color=red:s=320x180:r=25:d=0.4", "-c:v", "png", "-pix_fmt", "rgb24", suffix: ".mov")
         let sink = CollectingSink()
         let source = try clip.play(into: sink)
-        #expect(source.description.video?.colour == .bt709)
-        let picture = try #require(sink.taken.pictures.first)
-        #expect(abs(Int(picture.luma[4]) - 63) <= 1)
-        #expect(abs(Int(picture.middleV) - 240) <= 1)
+        #expect(source.description.video?.color == .bt709)
+        let frame = try #require(sink.taken.frames.first)
+        #expect(abs(Int(frame.luma[4]) - 63) <= 1)
+        #expect(abs(Int(frame.middleV) - 240) <= 1)
     }
 
     @Test("Full range becomes limited where that is asked, and passes where it is not")
@@ -81,13 +81,13 @@ struct PictureTests {
             "-pix_fmt", "yuvj420p", suffix: ".mov")
         let own = CollectingSink()
         let source = try clip.play(into: own)
-        #expect(source.description.video?.colour.isFullRange == true)
-        #expect(own.taken.pictures.first?.luma[4] ?? 0 >= 254)
+        #expect(source.description.video?.color.isFullRange == true)
+        #expect(own.taken.frames.first?.luma[4] ?? 0 >= 254)
         var target = try #require(source.description.video)
-        target.colour.isFullRange = false
+        target.color.isFullRange = false
         let limited = CollectingSink()
         try clip.play(into: limited, video: target)
-        #expect(abs(Int(limited.taken.pictures.first?.luma[4] ?? 0) - 235) <= 1)
+        #expect(abs(Int(limited.taken.frames.first?.luma[4] ?? 0) - 235) <= 1)
     }
 
     @Test("BT.601 becomes BT.709 where that is asked")
@@ -98,25 +98,25 @@ struct PictureTests {
             "-qp", "1", "-pix_fmt", "yuv420p", suffix: ".mp4")
         let own = CollectingSink()
         let source = try clip.play(into: own)
-        #expect(source.description.video?.colour.matrix == 6)
-        #expect(abs(Int(own.taken.pictures.first?.luma[4] ?? 0) - 81) <= 2)
+        #expect(source.description.video?.color.matrix == 6)
+        #expect(abs(Int(own.taken.frames.first?.luma[4] ?? 0) - 81) <= 2)
         var target = try #require(source.description.video)
-        target.colour = .bt709
+        target.color = .bt709
         let converted = CollectingSink()
         try clip.play(into: converted, video: target)
-        #expect(abs(Int(converted.taken.pictures.first?.luma[4] ?? 0) - 63) <= 2)
+        #expect(abs(Int(converted.taken.frames.first?.luma[4] ?? 0) - 63) <= 2)
     }
 
-    @Test("An interlaced film loses no picture when it is deinterlaced")
+    @Test("An interlaced film loses no frame when it is deinterlaced")
     func interlaced() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=50:d=1", "-vf", "interlace", "-flags", "+ilme+ildct",
             "-c:v", "mpeg2video", "-q:v", "2", suffix: ".ts")
         let sink = CollectingSink()
         try clip.play(into: sink)
-        let pictures = sink.taken.pictures
-        #expect(pictures.count == 25)
-        #expect(pictures.last?.nanoseconds == 960_000_000)
+        let frames = sink.taken.frames
+        #expect(frames.count == 25)
+        #expect(frames.last?.nanoseconds == 960_000_000)
     }
 
     @Test("Ten bits become eight")
@@ -126,7 +126,7 @@ struct PictureTests {
             suffix: ".mkv")
         let sink = CollectingSink()
         try clip.play(into: sink)
-        #expect(sink.taken.pictures.count == 10)
-        #expect(abs(Int(sink.taken.pictures.first?.luma[4] ?? 0) - 235) <= 1)
+        #expect(sink.taken.frames.count == 10)
+        #expect(abs(Int(sink.taken.frames.first?.luma[4] ?? 0) - 235) <= 1)
     }
 }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Program
 
-@Suite("Choice of pictures for a constant frame rate")
-struct PictureStoreTests {
-    private static let storage = PictureBuffer(width: 2, height: 2) {
+@Suite("Choice of frames for a constant frame rate")
+struct FrameStoreTests {
+    private static let storage = FrameBuffer(width: 2, height: 2) {
         $0.initializeMemory(as: UInt8.self, repeating: 0)
     }
 
@@ -15,9 +15,9 @@ struct PictureStoreTests {
         VideoFrame(pts: pts, timeBase: .milliseconds, width: 2, height: 2, storage: Self.storage)
     }
 
-    /// Shows pictures with these times (ms) at a rate, and returns which were shown.
-    private func show(_ times: [Int64], at rate: FrameRate, frames: Int64) -> (shown: [Int64?], store: PictureStore) {
-        var store = PictureStore()
+    /// Shows frames with these times (ms) at a rate, and returns which were shown.
+    private func show(_ times: [Int64], at rate: FrameRate, frames: Int64) -> (shown: [Int64?], store: FrameStore) {
+        var store = FrameStore()
         for time in times {
             store.add(frame(time), at: TimeBase.milliseconds.rescale(time, to: rate.timeBase))
         }
@@ -26,7 +26,7 @@ struct PictureStoreTests {
     }
 
     @Test(
-        "A source of the program's own rate passes picture for picture, though its times are rounded to milliseconds",
+        "A source of the program's own rate passes frame for frame, though its times are rounded to milliseconds",
         arguments: [FrameRate(30), FrameRate(30000, 1001), FrameRate(25), FrameRate(60), FrameRate(24000, 1001)])
     func sameRate(rate: FrameRate) {
         let times = (0..<900).map { rate.timeBase.rescale(Int64($0), to: .milliseconds, rounding: .down) }
@@ -36,7 +36,7 @@ struct PictureStoreTests {
         #expect(store.repeated == 0)
     }
 
-    @Test("15 fps at 30 shows each picture twice")
+    @Test("15 fps at 30 shows each frame twice")
     func repeats() {
         let times = (0..<30).map { Int64($0) * 1000 / 15 }
         let (shown, store) = show(times, at: FrameRate(30), frames: 60)
@@ -45,16 +45,16 @@ struct PictureStoreTests {
         #expect(store.repeated == 30)
     }
 
-    @Test("The last picture is shown for as long as it lasts")
-    func lastPicture() {
-        var store = PictureStore()
+    @Test("The last frame is shown for as long as it lasts")
+    func lastFrame() {
+        var store = FrameStore()
         store.add(frame(0), at: 0, until: 6)
         _ = store.choose(for: 0)
-        #expect(store.hasPicture(from: 5))
-        #expect(!store.hasPicture(from: 6))
+        #expect(store.hasVideo(from: 5))
+        #expect(!store.hasVideo(from: 6))
     }
 
-    @Test("60 fps at 30 leaves out every other picture, and counts them")
+    @Test("60 fps at 30 leaves out every other frame, and counts them")
     func drops() {
         let times = (0..<120).map { Int64($0) * 1000 / 60 }
         let (shown, store) = show(times, at: FrameRate(30), frames: 59)
@@ -63,42 +63,42 @@ struct PictureStoreTests {
         #expect(store.repeated == 0)
     }
 
-    @Test("Two pictures on one frame and none on the next are both shown")
+    @Test("Two frames on one frame and none on the next are both shown")
     func jitter() {
         let (shown, store) = show([0, 34, 48, 100, 133], at: FrameRate(30), frames: 5)
         #expect(shown == [0, 34, 48, 100, 133])
         #expect(store.dropped == 0)
     }
 
-    @Test("A picture from the past is shown and does not bring the order down")
+    @Test("A frame from the past is shown and does not bring the order down")
     func backwards() {
         let (shown, _) = show([0, 33, 10, 100], at: FrameRate(30), frames: 4)
         #expect(shown == [0, 33, 10, 100])
     }
 }
 
-@Suite("Sound without a hole")
-struct SoundStoreTests {
+@Suite("Audio without a hole")
+struct AudioStoreTests {
     private let format = AudioFormat(sampleRate: 48_000, channels: 1)
 
-    private func sound(_ range: Range<Int>) -> AudioBuffer {
+    private func audio(_ range: Range<Int>) -> AudioBuffer {
         AudioBuffer(position: Int64(range.lowerBound), format: format, channels: [range.map { Float($0 + 1) }])
     }
 
     @Test("What was delivered comes out in whatever portions")
     func portions() {
-        var store = SoundStore(format: format)
-        for start in stride(from: 0, to: 4096, by: 1024) { _ = store.add(sound(start..<start + 1024)) }
+        var store = AudioStore(format: format)
+        for start in stride(from: 0, to: 4096, by: 1024) { _ = store.add(audio(start..<start + 1024)) }
         var all: [Float] = []
-        for end in stride(from: Int64(100), through: 4000, by: 300) { all += store.take(upTo: end).sound.channels[0] }
+        for end in stride(from: Int64(100), through: 4000, by: 300) { all += store.take(upTo: end).audio.channels[0] }
         #expect(all == (1...all.count).map(Float.init))
     }
 
     @Test("A hole becomes silence to the sample")
     func hole() {
-        var store = SoundStore(format: format)
-        _ = store.add(sound(0..<10))
-        _ = store.add(sound(15..<20))
+        var store = AudioStore(format: format)
+        _ = store.add(audio(0..<10))
+        _ = store.add(audio(15..<20))
         let (taken, silence) = store.take(upTo: 25)
         #expect(silence == 10)
         let expected = (0..<25).map { (index: Int) -> Float in
@@ -109,15 +109,15 @@ struct SoundStoreTests {
 
     @Test("An overlap is replaced by what came later, and what comes too late is cut")
     func overlap() {
-        var store = SoundStore(format: format)
-        _ = store.add(sound(0..<10))
-        let replaced = store.add(sound(6..<12))
+        var store = AudioStore(format: format)
+        _ = store.add(audio(0..<10))
+        let replaced = store.add(audio(6..<12))
         #expect(replaced == 4)
-        let first = store.take(upTo: 12).sound.channels[0]
+        let first = store.take(upTo: 12).audio.channels[0]
         #expect(first == (1...12).map(Float.init))
-        let late = store.add(sound(8..<14))
+        let late = store.add(audio(8..<14))
         #expect(late == 4)
-        let second = store.take(upTo: 14).sound.channels[0]
+        let second = store.take(upTo: 14).audio.channels[0]
         #expect(second == [13, 14])
     }
 }

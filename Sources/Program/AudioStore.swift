@@ -2,11 +2,11 @@
 
 internal import Media
 
-/// Sound by position, as it was delivered: runs in order, with holes between them where nothing came. Pure.
-struct SoundStore {
+/// Audio by position, as it was delivered: runs in order, with holes between them where nothing came. Pure.
+struct AudioStore {
     private let format: AudioFormat
     private var runs: [AudioBuffer] = []
-    /// Sound before this position was taken and cannot be added any more.
+    /// Audio before this position was taken and cannot be added any more.
     private(set) var consumed: Int64 = 0
 
     init(format: AudioFormat) { self.format = format }
@@ -14,12 +14,12 @@ struct SoundStore {
     /// The position behind the last sample that is held.
     var end: Int64 { max(consumed, runs.last?.end ?? consumed) }
 
-    /// Adds `sound`. It replaces what is held from its position on; what comes too late is cut.
+    /// Adds `audio`. It replaces what is held from its position on; what comes too late is cut.
     /// Returns how many samples came too late or were replaced.
-    mutating func add(_ sound: AudioBuffer) -> Int {
+    mutating func add(_ audio: AudioBuffer) -> Int {
         var lost = 0
-        let fresh = sound.slice(max(sound.position, consumed)..<max(sound.end, consumed))
-        lost += sound.count - fresh.count
+        let fresh = audio.slice(max(audio.position, consumed)..<max(audio.end, consumed))
+        lost += audio.count - fresh.count
         guard fresh.count > 0 else { return lost }
         while let last = runs.last, last.end > fresh.position {
             runs.removeLast()
@@ -35,8 +35,8 @@ struct SoundStore {
     }
 
     /// Takes the samples from ``consumed`` up to `end`, with silence where none are held.
-    /// Returns the sound and how many of its samples are such silence.
-    mutating func take(upTo end: Int64) -> (sound: AudioBuffer, silence: Int) {
+    /// Returns the audio and how many of its samples are such silence.
+    mutating func take(upTo end: Int64) -> (audio: AudioBuffer, silence: Int) {
         let range = consumed..<max(consumed, end)
         var channels = Array(repeating: [Float](), count: format.channels)
         for index in channels.indices { channels[index].reserveCapacity(range.count) }

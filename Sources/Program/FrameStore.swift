@@ -2,12 +2,12 @@
 
 internal import Media
 
-/// Pictures by the program frame that they belong to, and the choice of the one to show. Pure.
+/// Frames by the program frame that they belong to, and the choice of the one to show. Pure.
 ///
-/// A picture belongs to the program frame nearest to its own time. Variable and other frame rates become the
-/// program's by showing a picture again or leaving one out, both counted. Where two pictures fall on one frame and none on
+/// A frame belongs to the program frame nearest to its own time. Variable and other frame rates become the
+/// program's by showing a frame again or leaving one out, both counted. Where two frames fall on one frame and none on
 /// the next, as rounded time stamps make them do, the second moves to the next frame and nothing is lost.
-struct PictureStore {
+struct FrameStore {
     private struct Entry {
         let index: Int64
         let frame: VideoFrame
@@ -16,45 +16,45 @@ struct PictureStore {
     private var waiting: [Entry] = []
     private var current: Entry?
     private var isCurrentShown = true
-    /// The program frame that follows the last picture's time.
+    /// The program frame that follows the last frame's time.
     private var end: Int64 = 0
-    /// Pictures that were never shown.
+    /// Frames that were never shown.
     private(set) var dropped = 0
-    /// Frames for which the picture before was shown again.
+    /// Frames for which the frame before was shown again.
     private(set) var repeated = 0
 
-    /// How many pictures wait.
+    /// How many frames wait.
     var count: Int { waiting.count }
     /// Whether there is anything to show.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
 
-    /// Adds a picture that belongs to program frame `index` and lasts until `end`. One that goes back in time is shown as
+    /// Adds a frame that belongs to program frame `index` and lasts until `end`. One that goes back in time is shown as
     /// soon as possible.
     mutating func add(_ frame: VideoFrame, at index: Int64, until end: Int64 = 0) {
         self.end = end
         waiting.append(Entry(index: max(index, waiting.last?.index ?? index), frame: frame))
     }
 
-    /// Drops the oldest pictures until `limit` remain.
+    /// Drops the oldest frames until `limit` remain.
     mutating func trim(to limit: Int) {
         guard waiting.count > limit else { return }
         dropped += waiting.count - limit
         waiting.removeFirst(waiting.count - limit)
     }
 
-    /// Whether the choice for program frame `index` can be made without knowing more pictures: three decide whether two
+    /// Whether the choice for program frame `index` can be made without knowing more frames: three decide whether two
     /// that fall together can be spread.
     func canChoose(for index: Int64) -> Bool {
         guard let last = waiting.last else { return false }
         return last.index > index || waiting.count >= 3
     }
 
-    /// Whether a picture for `index` or later, or one never shown, is still to come out, or the last one lasts.
-    func hasPicture(from index: Int64) -> Bool {
+    /// Whether a frame for `index` or later, or one never shown, is still to come out, or the last one lasts.
+    func hasVideo(from index: Int64) -> Bool {
         !waiting.isEmpty || (current != nil && (!isCurrentShown || index < end))
     }
 
-    /// The picture to show as program frame `index`; nil before the first.
+    /// The frame to show as program frame `index`; nil before the first.
     mutating func choose(for index: Int64) -> VideoFrame? {
         if let first = waiting.first, first.index <= index {
             replaceCurrent()
@@ -62,7 +62,7 @@ struct PictureStore {
                 replaceCurrent()
             }
         } else if current == nil, !waiting.isEmpty {
-            // Nothing is due yet, but the program has begun: the first picture is shown early rather than nothing.
+            // Nothing is due yet, but the program has begun: the first frame is shown early rather than nothing.
             replaceCurrent()
         } else if current != nil {
             repeated += 1
