@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import ArgumentParser
 internal import Catalogue
 internal import Glibc
 internal import Publisher
-internal import Segmenter
 internal import Stitcher
 
 /// `relay recordings export`.

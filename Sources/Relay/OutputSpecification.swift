@@ -3,7 +3,6 @@
 internal import FanOut
 internal import Media
 internal import Publisher
-internal import Segmenter
 
 /// Why an output's text cannot be used: one sentence, without what may be secret.
 struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {
