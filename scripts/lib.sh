@@ -223,7 +223,8 @@ listens_tcp() { [[ -n "$(ss -Hltn "sport = :$1")" ]]; }
 listens_udp_alone() { [[ "$(ss -Hlun "sport = :$1" | wc -l)" -eq 1 ]]; }
 
 # `start_rtmp_server DIR`: nginx with its RTMP module, application `live`, that records what it gets to DIR as FLV.
-# Sets `rtmp_port` and `rtmp_pid`. One process, no daemon, no file outside DIR: the same as root and as anyone else.
+# Sets `rtmp_port`, `rtmp_pid` and `rtmp_command`. One process, no daemon, no file outside DIR: the same as root and as
+# anyone else.
 start_rtmp_server() {
     local home="$1" module nginx try
     nginx="$(PATH="$PATH:/usr/sbin" command -v nginx)" || die "there is no nginx here"
@@ -232,15 +233,15 @@ start_rtmp_server() {
         [[ -e $module ]] && break
     done
     [[ -e $module ]] || die "nginx has no RTMP module here: install libnginx-mod-rtmp"
-    local command=("$nginx" -p "$home/" -c "$home/nginx.conf")
+    rtmp_command=("$nginx" -p "$home/" -c "$home/nginx.conf")
     # Else it also opens the log that was compiled in. Before 1.19.5 it has no flag, and only complains if it may not.
-    [[ "$("$nginx" -h 2>&1)" == *'-e filename'* ]] && command+=(-e "$home/nginx.log")
+    [[ "$("$nginx" -h 2>&1)" == *'-e filename'* ]] && rtmp_command+=(-e "$home/nginx.log")
     for ((try = 1; try <= port_tries; try++)); do
         free_port
         rtmp_port=$port
         rm -f "$home/nginx.pid"
         rtmp_configuration "$home" "$module" >"$home/nginx.conf"
-        "${command[@]}" >"$home/nginx.out" 2>&1 &
+        "${rtmp_command[@]}" >"$home/nginx.out" 2>&1 &
         rtmp_pid=$!
         started "$rtmp_pid"
         wait_until 10 rtmp_server_is_decided "$home" || break
