@@ -28,8 +28,15 @@ public struct StorageBudget: Sendable, Hashable {
     /// Bytes that `duration` takes: bitrate and 2 % for the container, rounded up.
     public func bytes(in duration: Duration) -> Int64 { bytes(in: duration, times: 1) }
 
-    /// Bytes that must be free before recording starts: twice what the recording takes.
-    public var requiredBytes: Int64 { bytes(in: duration, times: 2) }
+    /// Bytes that must be free before recording starts: twice what the recording takes, and so much that it does not end
+    /// at the reserve before its time.
+    public var requiredBytes: Int64 { max(doubleBytes, Self.sum(bytes(in: duration), reserveBytes)) }
+
+    /// Whether the reserve is why ``requiredBytes`` are so many.
+    var needsReserve: Bool { requiredBytes > doubleBytes }
+
+    /// Twice what the recording takes.
+    private var doubleBytes: Int64 { bytes(in: duration, times: 2) }
 
     private func bytes(in duration: Duration, times factor: Int128) -> Int64 {
         let rate = Int128(bitrate) * 102 * factor

@@ -75,10 +75,13 @@ struct StoragePolicy {
     func isAdmissionDue(at now: Int64) -> Bool { state == .refused && now >= nextAdmission }
 
     private func sentence(free: Int64, deletable: Int64, required: Int64) -> String {
-        let megabits = Double(budget.bitrate / 10_000) / 100
-        let needs =
-            "recording needs \(ByteSize(bytes: required)) "
-            + "(2 × \(megabits) Mbit/s × \(DurationText(budget.duration)), with 2 % for the container)"
+        let recording = "\(Double(budget.bitrate / 10_000) / 100) Mbit/s × \(DurationText(budget.duration))"
+        let parts =
+            budget.needsReserve
+            ? "\(recording) and 2 % for the container, and \(ByteSize(bytes: budget.reserveBytes)) that --disk-reserve "
+                + "keeps free"
+            : "2 × \(recording), with 2 % for the container"
+        let needs = "recording needs \(ByteSize(bytes: required)) (\(parts))"
         let old = deletable > 0 ? " and old recordings of \(ByteSize(bytes: deletable)) that may be deleted" : ""
         let has = "\(directory) has \(ByteSize(bytes: free)) free\(old)"
         if required - free >= deletable {

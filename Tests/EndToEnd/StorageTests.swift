@@ -134,8 +134,8 @@ extension Serial {
                 (["--keep-free", "95%", "--keep-min", "0s"], "--keep-free 95% leaves no room for one file"),
                 (["--keep-free", "10%", "--segment", "1m"], "--keep-min 1h keeps about"),
                 (
-                    ["--keep-free", "10%", "--keep-min", "0s", "--disk-reserve", "900MB"],
-                    "--disk-reserve 900.0 MB leaves no room for one file"
+                    ["--keep-free", "10%", "--keep-min", "0s", "--segment", "1m", "--disk-reserve", "1GB"],
+                    "--disk-reserve 1.0 GB leaves no room for one file"
                 ),
             ])
         func cardNonsense(flags: [String], sentence: String) async throws {
@@ -171,6 +171,16 @@ extension Serial {
             for number in ["1.0 GB", "1.16 Mbit/s", "1h", "52.4 MB", "short"] {
                 #expect(result.log.contains(number), "\(number): \(result.log)")
             }
+        }
+
+        @Test("A recording that would end at the reserve before its time is refused, although twice its size is free")
+        func endsAtReserve() async throws {
+            let disk = try await SmallDisk(megabytes: 50)
+            // 10 s take 1.5 MB, and 52.4 MB are free; but only 400 kB more than the reserve.
+            let result = try await RelayProcess.run(
+                Shape.size + ["--record", "\(disk.path)/recordings", "--expect", "10s", "--disk-reserve", "52MB"])
+            #expect(result.ending == .exited(75), "\(result.log)")
+            #expect(result.log.contains("52.0 MB that --disk-reserve keeps free"), "\(result.log)")
         }
 
         @Test("A recording that cannot fit does not keep the program off the air")

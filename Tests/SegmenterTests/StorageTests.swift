@@ -36,9 +36,28 @@ private final class Counter: Sendable {
     @Test func `The budget is bitrate and 2 % times duration times two, in bytes`() {
         let budget = StorageBudget(videoBitrate: 4_000_000, audioBitrate: 160_000, duration: .seconds(3600))
         #expect(budget.requiredBytes == 4_160_000 * 102 / 100 * 3600 * 2 / 8)
-        #expect(StorageBudget(videoBitrate: 1, audioBitrate: 0, duration: .nanoseconds(1)).requiredBytes == 1)
-        #expect(StorageBudget(videoBitrate: 0, audioBitrate: 0, duration: .seconds(9)).requiredBytes == 0)
-        #expect(StorageBudget(videoBitrate: -5, audioBitrate: 8, duration: .seconds(-1)).requiredBytes == 0)
+        func required(_ video: Int, _ audio: Int, _ duration: Duration) -> Int64 {
+            StorageBudget(
+                videoBitrate: video, audioBitrate: audio, duration: duration, reserve: ByteSize(bytes: 0)
+            ).requiredBytes
+        }
+        #expect(required(1, 0, .nanoseconds(1)) == 1)
+        #expect(required(0, 0, .seconds(9)) == 0)
+        #expect(required(-5, 8, .seconds(-1)) == 0)
+    }
+
+    @Test func `A recording that would end at the reserve before its time is not admitted`() {
+        // 1 Mbit/s for an hour takes 459 MB, and 1 GiB stays free: 1.2 GB last for 17 minutes.
+        let budget = StorageBudget(videoBitrate: 1_000_000, audioBitrate: 0, duration: .seconds(3600))
+        #expect(budget.requiredBytes == 459_000_000 + 1 << 30)
+        var policy = StoragePolicy(directory: "d", budget: budget, warning: .seconds(1800))
+        let refused = policy.admit(.free(1_200_000_000), now: 0)
+        #expect(!refused.isAdmitted && refused.sentence.contains("332.7 MB short"), "\(refused.sentence)")
+        #expect(refused.sentence.contains("1.0 GB that --disk-reserve keeps free"), "\(refused.sentence)")
+        #expect(policy.admit(.free(459_000_001 + 1 << 30), now: 0).isAdmitted)
+        // Twice the recording is the most that is asked for where the reserve is smaller than the recording.
+        let long = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3600))
+        #expect(long.requiredBytes == 2 * 3_672_000_000)
     }
 
     @Test func `The budget does not overflow`() {
