@@ -48,7 +48,6 @@ struct OutputLanes {
     var isEnded = false
 
     private var past = AttemptProgress()
-    private var pastQueue = QueueStatus()
 
     init(machine: OutputStateMachine, packets: PacketQueue, isPlannedJoin: Bool) {
         self.machine = machine
@@ -62,9 +61,13 @@ struct OutputLanes {
     /// Frames sent over all attempts.
     var frames: UInt64 { lanes.reduce(past.frames) { $0 + $1.attempt.progress.frames } }
 
-    /// The queue that is fed, with the drops of all queues before it.
+    /// The queue that is fed, with the drops of all queues before it and of what attempts dropped behind them.
     var queueStatus: QueueStatus {
-        retired.reduce(into: packets.status) { $0.addDrops(of: $1.packets.status) }.adding(dropsOf: pastQueue)
+        var status = packets.status
+        for lane in retired { status.dropCounts.add(lane.packets.status.dropCounts) }
+        for lane in lanes { status.dropCounts.add(lane.attempt.progress.drops) }
+        status.dropCounts.add(past.drops)
+        return status
     }
 
     private var lanes: [Lane] { retired + [current, candidate].compactMap(\.self) }
@@ -93,7 +96,7 @@ struct OutputLanes {
 
     private mutating func forget(_ queue: PacketQueue) {
         queue.discard()
-        pastQueue.addDrops(of: queue.status)
+        past.drops.add(queue.status.dropCounts)
     }
 
     /// Forgets the attempt `number`, wherever it stands, and keeps its count.
@@ -114,6 +117,7 @@ struct OutputLanes {
         guard let removed else { return nil }
         past.bytes += removed.attempt.progress.bytes
         past.frames += removed.attempt.progress.frames
+        past.drops.add(removed.attempt.progress.drops)
         if removed.packets !== packets { forget(removed.packets) }
         return removed
     }

@@ -18,6 +18,8 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
 
     private struct Caller {
         let session: SRTSession
+        /// Whether its queue was fed, so that it may be read.
+        var isOnAir = false
         var hasAskedForKeyframe = false
     }
 
@@ -30,6 +32,9 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     }
 
     private static let listenMilliseconds = 50
+    /// What was held while nobody called is shown to the first caller if it is no longer than this: it plays what it
+    /// gets at the pace at which it comes, and a longer backlog would stay with it as delay.
+    private static let freshMilliseconds = 500
 
     private let url: SRTURL
     private let name: String
@@ -65,6 +70,9 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     func goLive() {
         queue.async {
             self.mayServe = true
+            if self.packets.status.milliseconds > Self.freshMilliseconds {
+                while self.packets.pop() != nil {}
+            }
             self.serve()
         }
     }
@@ -86,14 +94,16 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
         queue.async { self.close() }
     }
 
-    /// The sums of all callers' bytes and frames, those of callers that left included: a frame that three callers got
-    /// counts as three.
+    /// The sums of all callers' bytes, frames and drops, those of callers that left included: a frame that three callers
+    /// got, or missed, counts as three.
     var progress: AttemptProgress {
         let shared = shared.withLock { $0 }
         let all = shared.sessions.map(\.countedProgress)
         var progress = AttemptProgress()
         progress.bytes = all.reduce(shared.past.bytes) { $0 + $1.bytes }
         progress.frames = all.reduce(shared.past.frames) { $0 + $1.frames }
+        progress.drops = shared.past.drops
+        for one in all { progress.drops.add(one.drops) }
         progress.details = SRTStatistics.merged(all.map(\.details), past: shared.past.details)
         let queues = shared.sessions.map(\.packets.status)
         progress.details["callers"] = Double(all.count)
@@ -160,7 +170,8 @@ extension SRTListenAttempt {
         report.tell(.notice("a receiver was sent away with code \(last.rawValue), \(last) (\(count) so far)"))
     }
 
-    /// A new caller gets a queue of its own, which begins at a keyframe; that is asked for when the queue is fed.
+    /// A new caller gets a queue of its own, which begins at a keyframe. It is on air once that queue was fed, see
+    /// ``serve()``.
     private func join(_ socket: SRTSocket) {
         guard callers.count < url.maximumCallers else { return socket.close {} }
         let number = shared.withLock { shared in
@@ -168,7 +179,6 @@ extension SRTListenAttempt {
             return shared.callersSoFar
         }
         let own = PacketQueue(limits: packets.limits, isFromStart: false)
-        _ = own.connected()
         let queue = DispatchQueue(label: "relay.srt.\(name).\(number)", qos: .userInitiated)
         do throws(MuxerFailure) {
             let session = try SRTSession(
@@ -179,7 +189,6 @@ extension SRTListenAttempt {
                     self.queue.async { self.left(number, ending) }
                 })
             callers[number] = Caller(session: session)
-            queue.async { session.start() }
         } catch {
             return report.tell(.notice("a receiver could not be served: \(error)"))
         }
@@ -207,6 +216,7 @@ extension SRTListenAttempt {
             shared.sessions = sessions
             shared.past.bytes += past.bytes
             shared.past.frames += past.frames
+            shared.past.drops.add(past.drops)
             shared.past.details = SRTStatistics.totals(of: [shared.past.details, past.details])
         }
         admission.setCallers(callers.count)
@@ -222,6 +232,7 @@ extension SRTListenAttempt {
         while let packet = packets.pop() {
             for caller in callers.values { caller.session.packets.push(packet) }
         }
+        bringOnAir()
         var wantsKeyframe = false
         for (number, caller) in callers {
             let needs = caller.session.packets.needsKeyframe
@@ -230,6 +241,17 @@ extension SRTListenAttempt {
             caller.session.wake()
         }
         if wantsKeyframe { report.tell(.wantsKeyframe) }
+    }
+
+    /// Lets new callers' queues be read. Not before they are fed: what is in them by then is a backlog, which would be
+    /// taken for congestion if it were pushed into a queue that is on air.
+    private func bringOnAir() {
+        for (number, caller) in callers where !caller.isOnAir {
+            let session = caller.session
+            _ = session.packets.connected()
+            session.queue.async { session.start() }
+            callers[number]?.isOnAir = true
+        }
     }
 
     /// A listener that nobody called has nothing to send. One that was called a moment ago is told again once the queue may

@@ -126,6 +126,19 @@ struct OutputSetTests {
         #expect(after.first.map { $0 % 60 } == 0)
     }
 
+    @Test("What an attempt dropped on the way to one of its receivers stands in the output's status, and stays there")
+    func receiversDrops() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        target.attempts[0].drop(3, .congestion)
+        #expect(outputs.statuses[0].queue.drops == [.congestion: 3])
+        #expect(outputs.statuses[0].queue.droppedFrames == 3)
+        try outputs.pause("a")
+        #expect(await eventually { target.attempts[0].isAbandoned })
+        #expect(outputs.statuses[0].queue.droppedFrames == 3)
+    }
+
     @Test("A retry that an operator asks for does not wait for the timer")
     func retryNow() async throws {
         let target = ScriptedTarget()

@@ -36,6 +36,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         var isDraining = false
         var isAbandoned = false
         var sent: [Int64] = []
+        var drops = DropCounts()
     }
 
     private let queue: PacketQueue
@@ -55,7 +56,16 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
     var progress: AttemptProgress {
         var progress = AttemptProgress()
         progress.frames = UInt64(sent.count)
+        progress.drops = state.withLock { $0.drops }
         return progress
+    }
+
+    /// Says that so many frames did not reach one of its receivers.
+    func drop(_ frames: Int, _ cause: DropCause) {
+        state.withLock { state in
+            state.drops.causes[cause, default: 0] += frames
+            state.drops.frames += frames
+        }
     }
 
     func start() { report(.step("connect")) }
