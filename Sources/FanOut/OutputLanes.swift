@@ -31,16 +31,13 @@ struct OutputLanes {
     var isLive = false
     /// Whether the candidate takes over at the next keyframe.
     var isChanging = false
-    var hasAskedForKeyframe = false
-    /// Until when (monotonic nanoseconds) no keyframe is asked for; 0 for no such time.
-    var patience: Int64 = 0
+    /// When a keyframe is asked for that the output, or a receiver behind it, waits for.
+    var keyframes = KeyframePatience()
     var current: Lane?
     var candidate: Lane?
     var machine: OutputStateMachine
     var retired: [Lane] = []
     var redirection: (any OutputTarget)?
-    /// Whether the output joins at a keyframe that comes anyway, without asking for one at once.
-    var isPlannedJoin: Bool
     var lastLogged: OutputFailure?
     var repeats = 0
     var completions: [@Sendable () -> Void] = []
@@ -49,10 +46,9 @@ struct OutputLanes {
 
     private var past = AttemptProgress()
 
-    init(machine: OutputStateMachine, packets: PacketQueue, isPlannedJoin: Bool) {
+    init(machine: OutputStateMachine, packets: PacketQueue) {
         self.machine = machine
         self.packets = packets
-        self.isPlannedJoin = isPlannedJoin
     }
 
     /// Bytes sent over all attempts.

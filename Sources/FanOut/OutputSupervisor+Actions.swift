@@ -9,9 +9,6 @@ internal import Synchronization
 extension OutputSupervisor {
     /// How long an attempt that was replaced may take to send its rest.
     private static let retirement = Duration.seconds(2)
-    /// How long an output that joins waits for a keyframe before it asks for one: an asked-for keyframe costs every other
-    /// output frame quality, and the usual GOP is 2 s.
-    private static let joiningPatience = Duration.milliseconds(2500)
 
     func post(_ event: OutputStateMachine.Event) {
         queue.async { self.handle(event) }
@@ -68,22 +65,19 @@ extension OutputSupervisor {
     }
 
     private func goLive() {
-        let now = clock.now
-        let (attempt, asks) = state.withLock { lanes -> ((any OutputAttempt)?, Bool) in
-            let beginsWithKeyframe = lanes.packets.connected()
+        let attempt = state.withLock { lanes -> (any OutputAttempt)? in
+            if !lanes.packets.connected() { lanes.keyframes.wait(from: clock.now) }
             lanes.isLive = true
             lanes.current?.step = nil
-            lanes.patience = lanes.isPlannedJoin ? now + Self.joiningPatience.inNanoseconds : 0
-            defer { lanes.isPlannedJoin = false }
-            return (lanes.current?.attempt, !beginsWithKeyframe && !lanes.isPlannedJoin)
+            return lanes.current?.attempt
         }
-        if asks { keyframes.requestKeyframe(at: nil) }
         attempt?.goLive()
     }
 
     private func hold() {
         state.withLock { lanes in
             lanes.isLive = false
+            lanes.keyframes.stopWaiting()
             lanes.packets.disconnected()
         }
     }
@@ -92,24 +86,21 @@ extension OutputSupervisor {
         let packets = PacketQueue(limits: limits, isFromStart: false)
         state.withLock { lanes in
             lanes.isClosed = true
+            lanes.keyframes.stopWaiting()
             lanes.replaceQueue(by: packets)
         }
     }
 
     private func open() {
-        state.withLock { lanes in
-            lanes.isClosed = false
-            lanes.isPlannedJoin = true
-        }
+        state.withLock { $0.isClosed = false }
     }
 
     /// The next keyframe is waited for, and asked for when it is long in coming.
     private func handOver() {
-        state.withLock { $0.isChanging = $0.candidate != nil }
-        let wait = Self.joiningPatience.inNanoseconds
-        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait))) { [weak self] in
-            guard let self, state.withLock({ $0.isChanging }) else { return }
-            keyframes.requestKeyframe(at: nil)
+        state.withLock { lanes in
+            guard lanes.candidate != nil else { return }
+            lanes.isChanging = true
+            lanes.keyframes.wait(from: clock.now)
         }
     }
 
@@ -184,7 +175,14 @@ extension OutputSupervisor {
                 if lanes.current?.number == number { lanes.current?.step = step }
             }
         case .notice(let text): logger.info("\(text)")
-        case .wantsKeyframe: keyframes.requestKeyframe(at: nil)
+        case .wantsKeyframe: state.withLock { $0.keyframes.wait(from: clock.now) }
+        case .keyframeIsDue:
+            let number = state.withLock { lanes in
+                lanes.keyframes.countRequest()
+                return lanes.keyframes.requests
+            }
+            // Once for each segment, when the GOP is longer than a segment.
+            ask(number, level: .debug)
         case .reconnectRequested(let address): redirect(to: address, from: number)
         case .accepted: post(.accepted(attempt: number, at: clock.now))
         case .failed(let failure):

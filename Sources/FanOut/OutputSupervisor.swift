@@ -54,8 +54,7 @@ public final class OutputSupervisor: PacketConsumer {
         state = Mutex(
             OutputLanes(
                 machine: OutputStateMachine(policy: policy),
-                packets: PacketQueue(limits: limits, isFromStart: !joinsRunningProgram),
-                isPlannedJoin: joinsRunningProgram))
+                packets: PacketQueue(limits: limits, isFromStart: !joinsRunningProgram)))
     }
 
     /// Begins the first attempt. Packets may be queued before.
@@ -75,7 +74,10 @@ public final class OutputSupervisor: PacketConsumer {
         state.withLock { lanes in
             for packet in packets {
                 let isKeyframe = packet.track == .video && packet.isKeyframe
-                if isKeyframe, lanes.isChanging { change = lanes.change(at: clock.now) }
+                if isKeyframe {
+                    lanes.keyframes.stopWaiting()
+                    if lanes.isChanging { change = lanes.change(at: clock.now) }
+                }
                 guard !lanes.isClosed else { continue }
                 switch lanes.packets.push(packet) {
                 case .queued: hasKeyframe = hasKeyframe || isKeyframe
@@ -108,14 +110,19 @@ public final class OutputSupervisor: PacketConsumer {
     private var fedQueue: PacketQueue { state.withLock { $0.packets } }
 
     public var server: (any PacketServer)? {
-        let (server, asksForKeyframe) = state.withLock { lanes -> ((any PacketServer)?, Bool) in
-            guard lanes.isLive else { return (nil, false) }
-            let needs = lanes.packets.needsKeyframe && (lanes.patience == 0 || clock.now >= lanes.patience)
-            defer { lanes.hasAskedForKeyframe = needs }
-            return (lanes.current?.attempt.server, needs && !lanes.hasAskedForKeyframe)
+        let (server, request) = state.withLock { lanes -> ((any PacketServer)?, Int?) in
+            if lanes.isLive, lanes.packets.needsKeyframe { lanes.keyframes.wait(from: clock.now) }
+            let isDue = lanes.keyframes.isWaiting && lanes.keyframes.isRequestDue(at: clock.now)
+            return (lanes.isLive ? lanes.current?.attempt.server : nil, isDue ? lanes.keyframes.requests : nil)
         }
-        if asksForKeyframe { keyframes.requestKeyframe(at: nil) }
+        if let request { ask(request) }
         return server
+    }
+
+    /// Asks the encoder for a keyframe, the `number`-th time.
+    func ask(_ number: Int, level: Logger.Level = .info) {
+        keyframes.requestKeyframe(at: nil)
+        logger.log(level: level, "asks for a keyframe", metadata: ["keyframes_requested": "\(number)"])
     }
 
     public func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
@@ -136,7 +143,7 @@ public final class OutputSupervisor: PacketConsumer {
             liveSeconds: 0, bytes: lanes.bytes, frames: lanes.frames, reconnects: max(0, machine.connections - 1),
             attempts: machine.attempts, queue: lanes.queueStatus,
             details: lanes.current?.attempt.progress.details ?? [:], wasLive: machine.connections > 0,
-            endpoint: machine.endpoint)
+            endpoint: machine.endpoint, keyframesRequested: lanes.keyframes.requests)
         switch machine.state {
         case .connecting:
             status.detail = [lanes.current?.step, machine.lastFailure?.description].compactMap(\.self).first

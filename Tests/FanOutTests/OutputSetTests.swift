@@ -10,12 +10,13 @@ import Testing
 @Suite("Output set")
 struct OutputSetTests {
     private let hub = FanOut()
+    private let clock = ManualClock()
     private let keyframes = KeyframeCounter()
     private let outputs: OutputSet
 
     init() {
         outputs = OutputSet(
-            hub: hub, description: .sample, keyframes: keyframes, clock: ManualClock(),
+            hub: hub, description: .sample, keyframes: keyframes, clock: clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
@@ -23,6 +24,15 @@ struct OutputSetTests {
         for packet in Packets.video(range) {
             hub.publish(packet)
             hub.publish(Packets.audio(packet.pts * 1600 / 1024 + 2))
+        }
+    }
+
+    /// Publishes frames without a keyframe, at the pace of the program.
+    private func publishLongGOP(_ range: Range<Int64>) {
+        for index in range {
+            clock.advance(by: .nanoseconds(1_000_000_000 / 30))
+            hub.publish(Packets.video(index))
+            hub.publish(Packets.audio(index * 1600 / 1024 + 2))
         }
     }
 
@@ -124,6 +134,37 @@ struct OutputSetTests {
         let (before, after) = (backup.attempts[0].sent, primary.attempts[2].sent)
         #expect(before + after == Array(0..<frame + 10))
         #expect(after.first.map { $0 % 60 } == 0)
+    }
+
+    @Test("One sick output asked for a keyframe each time: it waits longer each time, and what it asked is counted")
+    func flappingReceiver() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        publish(0..<1)
+        // Within 2.5 s the keyframe that comes anyway may come.
+        target.attempts[0].report(.wantsKeyframe)
+        publishLongGOP(1..<75)
+        #expect(keyframes.count == 0)
+        publishLongGOP(75..<80)
+        #expect(keyframes.count == 1)
+        // A receiver that calls again and again: 5 s, 10 s and 20 s.
+        for index in Int64(80)..<1200 {
+            target.attempts[0].report(.wantsKeyframe)
+            publishLongGOP(index..<index + 1)
+        }
+        #expect(keyframes.count == 4)
+        #expect(outputs.statuses[0].keyframesRequested == 4)
+    }
+
+    @Test("A request that cannot wait is passed on at once, and counted")
+    func keyframeIsDue() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        target.attempts[0].report(.keyframeIsDue)
+        #expect(keyframes.count == 1)
+        #expect(outputs.statuses[0].keyframesRequested == 1)
     }
 
     @Test("What an attempt dropped on the way to one of its receivers stands in the output's status, and stays there")
