@@ -33,6 +33,10 @@ struct OutputLanes {
     var isChanging = false
     /// When a keyframe is asked for that the output, or a receiver behind it, waits for.
     var keyframes = KeyframePatience()
+    /// Whether the queue on air drops.
+    var episode = DropEpisode()
+    /// What was dropped when the output went off air.
+    var dropsAtLoss: DropCounts?
     var current: Lane?
     var candidate: Lane?
     var machine: OutputStateMachine
@@ -45,6 +49,7 @@ struct OutputLanes {
     var isEnded = false
 
     private var past = AttemptProgress()
+    private var pastQueues = DropCounts()
 
     init(machine: OutputStateMachine, packets: PacketQueue) {
         self.machine = machine
@@ -60,10 +65,18 @@ struct OutputLanes {
     /// The queue that is fed, with the drops of all queues before it and of what attempts dropped behind them.
     var queueStatus: QueueStatus {
         var status = packets.status
-        for lane in retired { status.dropCounts.add(lane.packets.status.dropCounts) }
+        status.dropCounts = queueDrops
         for lane in lanes { status.dropCounts.add(lane.attempt.progress.drops) }
         status.dropCounts.add(past.drops)
         return status
+    }
+
+    /// What the output's own queues dropped, now and before.
+    var queueDrops: DropCounts {
+        var drops = packets.drops
+        for lane in retired where lane.packets !== packets { drops.add(lane.packets.drops) }
+        drops.add(pastQueues)
+        return drops
     }
 
     private var lanes: [Lane] { retired + [current, candidate].compactMap(\.self) }
@@ -92,7 +105,7 @@ struct OutputLanes {
 
     private mutating func forget(_ queue: PacketQueue) {
         queue.discard()
-        past.drops.add(queue.status.dropCounts)
+        pastQueues.add(queue.drops)
     }
 
     /// Forgets the attempt `number`, wherever it stands, and keeps its count.

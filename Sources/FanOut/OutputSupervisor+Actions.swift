@@ -65,30 +65,41 @@ extension OutputSupervisor {
     }
 
     private func goLive() {
-        let attempt = state.withLock { lanes -> (any OutputAttempt)? in
+        let (attempt, missed) = state.withLock { lanes -> ((any OutputAttempt)?, DropCounts?) in
             if !lanes.packets.connected() { lanes.keyframes.wait(from: clock.now) }
             lanes.isLive = true
             lanes.current?.step = nil
-            return lanes.current?.attempt
+            let drops = lanes.queueDrops
+            lanes.episode.begin(from: drops)
+            defer { lanes.dropsAtLoss = nil }
+            return (lanes.current?.attempt, lanes.dropsAtLoss.map { drops.since($0) })
         }
+        if let missed, missed.packets > 0 { logger.notice("frames were missed off air", metadata: missed.metadata) }
         attempt?.goLive()
     }
 
     private func hold() {
-        state.withLock { lanes in
+        let episode = state.withLock { lanes in
             lanes.isLive = false
             lanes.keyframes.stopWaiting()
+            let drops = lanes.queueDrops
+            if lanes.machine.connections > 0 { lanes.dropsAtLoss = lanes.dropsAtLoss ?? drops }
             lanes.packets.disconnected()
+            return lanes.episode.end(drops)
         }
+        if let episode { log(episode) }
     }
 
     private func close() {
         let packets = PacketQueue(limits: limits, isFromStart: false)
-        state.withLock { lanes in
+        let episode = state.withLock { lanes in
             lanes.isClosed = true
             lanes.keyframes.stopWaiting()
+            let episode = lanes.episode.end(lanes.queueDrops)
             lanes.replaceQueue(by: packets)
+            return episode
         }
+        if let episode { log(episode) }
     }
 
     private func open() {
@@ -154,7 +165,11 @@ extension OutputSupervisor {
     }
 
     private func ended() {
-        state.withLock { $0.isEnded = true }
+        let episode = state.withLock { lanes in
+            lanes.isEnded = true
+            return lanes.episode.end(lanes.queueDrops)
+        }
+        if let episode { log(episode) }
         completeIfOver()
     }
 
@@ -234,6 +249,15 @@ extension OutputSupervisor {
         }
     }
 
+    func log(_ episode: DropEpisode.Event) {
+        switch episode {
+        case .began(let drops):
+            logger.warning(
+                "the target takes less than the program makes: frames are dropped", metadata: drops.metadata)
+        case .over(let drops): logger.notice("no frame is dropped any more", metadata: drops.metadata)
+        }
+    }
+
     /// A target that stays away is named at its first failures and then ever more rarely, never once a second for weeks; a
     /// loss of air and a failure of another sort always are.
     private func logFailure(
@@ -253,4 +277,8 @@ extension OutputSupervisor {
             logger.error("given up; nothing is tried until asked for", metadata: ["attempts": "\(attempt)"])
         }
     }
+}
+
+extension DropCounts {
+    fileprivate var metadata: Logger.Metadata { ["dropped_frames": "\(frames)", "dropped_packets": "\(summary)"] }
 }

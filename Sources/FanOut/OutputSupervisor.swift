@@ -11,10 +11,6 @@ internal import Synchronization
 /// may come from any thread.
 public final class OutputSupervisor: PacketConsumer {
     let state: Mutex<OutputLanes>
-    /// When a frame was last dropped, on air (monotonic nanoseconds); 0 when that is over. The publishing thread's own.
-    private let lastDrop = Atomic<Int64>(0)
-    /// Without a drop for this long, dropping is over.
-    private static let recovery = Duration.seconds(10)
     /// Where all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once must not take a
     /// thread each.
     private static let shared = DispatchQueue(label: "relay.outputs")
@@ -70,8 +66,9 @@ public final class OutputSupervisor: PacketConsumer {
     public func resume() { post(.resume) }
 
     public func accept(_ packets: [EncodedPacket]) {
-        var (change, refusal, hasKeyframe) = (OutputLanes.Change?.none, DropCause?.none, false)
+        var (change, episode) = (OutputLanes.Change?.none, DropEpisode.Event?.none)
         state.withLock { lanes in
+            var needsLook = false
             for packet in packets {
                 let isKeyframe = packet.track == .video && packet.isKeyframe
                 if isKeyframe {
@@ -79,35 +76,13 @@ public final class OutputSupervisor: PacketConsumer {
                     if lanes.isChanging { change = lanes.change(at: clock.now) }
                 }
                 guard !lanes.isClosed else { continue }
-                switch lanes.packets.push(packet) {
-                case .queued: hasKeyframe = hasKeyframe || isKeyframe
-                case .dropped(let cause): refusal = cause
-                }
+                if lanes.packets.push(packet) != .queued || isKeyframe { needsLook = true }
             }
+            if needsLook, lanes.isLive { episode = lanes.episode.note(lanes.queueDrops, at: clock.now) }
         }
         if let change { complete(change) }
-        if let refusal { note(refusal) }
-        if hasKeyframe, lastDrop.load(ordering: .relaxed) > 0 { noteRecovery() }
+        if let episode { log(episode) }
     }
-
-    private func note(_ refusal: DropCause) {
-        guard refusal == .disposable || refusal == .congestion else { return }
-        if lastDrop.exchange(clock.now, ordering: .relaxed) == 0 {
-            logger.warning(
-                "the target takes less than the program makes: frames are dropped",
-                metadata: ["cause": "\(refusal.rawValue)", "queue_ms": "\(fedQueue.status.milliseconds)"])
-        }
-    }
-
-    /// A target that is too slow for long drops and recovers every few seconds; that is one event for an operator.
-    private func noteRecovery() {
-        let last = lastDrop.load(ordering: .relaxed)
-        guard clock.now - last > Self.recovery.inNanoseconds else { return }
-        lastDrop.store(0, ordering: .relaxed)
-        logger.notice("no frame was dropped for 10 s", metadata: ["dropped": "\(fedQueue.status.droppedFrames)"])
-    }
-
-    private var fedQueue: PacketQueue { state.withLock { $0.packets } }
 
     public var server: (any PacketServer)? {
         let (server, request) = state.withLock { lanes -> ((any PacketServer)?, Int?) in

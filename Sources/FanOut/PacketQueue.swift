@@ -128,6 +128,9 @@ public final class PacketQueue: Sendable {
         state.withLock { state in state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
 
+    /// What was refused or removed so far.
+    public var drops: DropCounts { state.withLock { $0.drops } }
+
     /// A snapshot for status and metrics.
     public var status: QueueStatus {
         state.withLock { state in

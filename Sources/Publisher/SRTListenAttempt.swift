@@ -21,6 +21,8 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
         /// Whether its queue was fed, so that it may be read.
         var isOnAir = false
         var hasAskedForKeyframe = false
+        /// Whether its queue drops.
+        var episode = DropEpisode()
     }
 
     private struct Shared {
@@ -201,7 +203,8 @@ extension SRTListenAttempt {
     }
 
     private func left(_ number: Int, _ ending: SRTSession.Ending) {
-        guard let caller = callers.removeValue(forKey: number) else { return }
+        guard var caller = callers.removeValue(forKey: number) else { return }
+        report(caller.episode.end(caller.session.packets.drops), of: number)
         updateCallers(past: caller.session.countedProgress)
         if case .failed(let failure) = ending {
             report.tell(.notice("receiver \(number) left (\(failure)); \(callers.count) on air"))
@@ -238,9 +241,22 @@ extension SRTListenAttempt {
             let needs = caller.session.packets.needsKeyframe
             if needs, !caller.hasAskedForKeyframe { wantsKeyframe = true }
             callers[number]?.hasAskedForKeyframe = needs
+            report(callers[number]?.episode.note(caller.session.packets.drops, at: SystemClock().now), of: number)
             caller.session.wake()
         }
         if wantsKeyframe { report.tell(.wantsKeyframe) }
+    }
+
+    private func report(_ episode: DropEpisode.Event?, of number: Int) {
+        switch episode {
+        case .began(let drops):
+            report.tell(
+                .notice("receiver \(number) takes less than the program makes: frames are dropped (\(drops.summary))"))
+        case .over(let drops):
+            report.tell(
+                .notice("receiver \(number): no frame is dropped any more; \(drops.frames) were (\(drops.summary))"))
+        case nil: break
+        }
     }
 
     /// Lets new callers' queues be read. Not before they are fed: what is in them by then is a backlog, which would be

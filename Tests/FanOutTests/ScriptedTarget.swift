@@ -36,6 +36,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         var isDraining = false
         var isAbandoned = false
         var sent: [Int64] = []
+        var isStalled = false
         var drops = DropCounts()
     }
 
@@ -68,6 +69,12 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         }
     }
 
+    /// Takes nothing, or takes what waits and goes on.
+    func stall(_ isStalled: Bool) {
+        state.withLock { $0.isStalled = isStalled }
+        wake()
+    }
+
     func start() { report(.step("connect")) }
 
     func goLive() {
@@ -79,7 +86,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
 
     func wake() {
         state.withLock { state in
-            guard state.isLive else { return }
+            guard state.isLive, !state.isStalled else { return }
             while let packet = queue.pop() {
                 if packet.track == .video { state.sent.append(packet.pts) }
             }
