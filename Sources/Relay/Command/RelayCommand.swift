@@ -83,7 +83,7 @@ struct RelayCommand: ParsableCommand {
         if let shortage = DescriptorLimit.shortage(descriptors: configuration.descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
-        let status = Session(configuration, terminal: terminal).run()
+        let status = Host(terminal: terminal).run(configuration)
         terminal.close()
         throw status.code
     }
