@@ -20,15 +20,15 @@ extension Serial {
         private var recording: ChannelConfiguration.Recording {
             get throws {
                 let flags = ["--record", directory.file("recordings"), "--expect", "1m"]
-                return try #require(try RelayCommand.parse(flags).channelConfiguration().recording)
+                return try #require(try RunCommand.parse(flags).channelConfiguration().recording)
             }
         }
 
         /// Runs `changes` beside a channel of `arguments` with a long GOP, and returns how the channel ended.
         private func run(
             _ arguments: [String], _ changes: @escaping @Sendable (Channel) async throws -> Void
-        ) async throws -> ExitStatus {
-            let configuration = try RelayCommand.parse(Shape.small + ["--gop", "10s"] + arguments)
+        ) async throws -> Relay.ExitStatus {
+            let configuration = try RunCommand.parse(Shape.small + ["--gop", "10s"] + arguments)
                 .channelConfiguration()
             let channel = try Channel(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
             async let status = withCheckedContinuation { continuation in

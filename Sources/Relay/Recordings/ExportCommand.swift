@@ -8,7 +8,7 @@ internal import Segmenter
 internal import Stitcher
 
 /// `relay recordings export`.
-struct RecordingsExportCommand: ParsableCommand {
+struct RecordingsExportCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Makes one MP4 of what was on air between two moments.",
         discussion: """
@@ -51,7 +51,7 @@ struct RecordingsExportCommand: ParsableCommand {
         guard !output.isEmpty, !output.hasSuffix("/") else { throw ValidationError("--output names the file to make.") }
     }
 
-    func run() throws {
+    func work() throws {
         let range = try ExportRange(from: from, to: to).milliseconds
         if let objection = ExportOutput.objection(to: output, recordings: options.directory, replaces: force) {
             Terminal.put("Error: \(objection)\n")
