@@ -3,17 +3,16 @@
 internal import Dispatch
 internal import Glibc
 internal import Logging
+internal import Media
 internal import Synchronization
 
 /// The process: runs channels, owns what they share, shows their status and answers signals.
 ///
 /// All calls may come from any thread.
 final class Host: Sendable {
-    private static let signals = [SIGINT, SIGTERM, SIGHUP]
-
     private struct State {
         var channels: [Channel] = []
-        var isEnding = false
+        var endRequests = EndRequests()
         var last: [String: (status: ChannelStatus, at: DispatchTime)] = [:]
         var ticks = 0
     }
@@ -32,16 +31,12 @@ final class Host: Sendable {
 
     /// Runs one channel to its end, on the calling thread. Signals are answered meanwhile.
     func run(_ configuration: ChannelConfiguration) -> ExitStatus {
-        let sources = watchSignals()
-        defer { for source in sources { source.cancel() } }
+        let signals = watchSignals()
+        defer { signals.cancel() }
         do throws(RelayFailure) {
             let channel = try Channel(configuration, resources: resources, logger: logger)
-            let isEnding = state.withLock { state in
-                state.channels.append(channel)
-                return state.isEnding
-            }
+            state.withLock { $0.channels.append(channel) }
             defer { state.withLock { state in state.channels.removeAll { $0 === channel } } }
-            if isEnding { return .nothingDelivered }
             let timer = showStatus()
             defer { timer.cancel() }
             let status = channel.run()
@@ -59,34 +54,34 @@ final class Host: Sendable {
 // MARK: Signals
 
 extension Host {
-    /// SIGUSR1 begins a new file. Of the others the first ends cleanly; the second, or the first before there is anything
-    /// to end, ends at once.
-    private func watchSignals() -> [any DispatchSourceSignal] {
-        signal(SIGPIPE, SIG_IGN)
-        let cut = watch(SIGUSR1) { for channel in $0.channels { channel.cutRecording() } }
-        return [cut] + Self.signals.map { watch($0) { $0.handleSignal() } }
+    /// SIGUSR1 begins a new file of each recording. The signals that ask for the end do so cleanly, or at once: see
+    /// ``EndRequests``.
+    private func watchSignals() -> ProcessSignals {
+        var signals = ProcessSignals(queue: queue)
+        signals.watch(SIGUSR1) { for channel in self.channels { channel.cutRecording() } }
+        for number in ProcessSignals.endRequests { signals.watch(number) { self.endRequested(by: number) } }
+        return signals
     }
 
-    private func watch(_ number: CInt, _ body: @escaping @Sendable (Host) -> Void) -> any DispatchSourceSignal {
-        signal(number, SIG_IGN)
-        let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-        source.setEventHandler { body(self) }
-        source.activate()
-        return source
+    private func endRequested(by number: CInt) {
+        let (channels, answer) = state.withLock { state in
+            (state.channels, state.endRequests.received(at: resources.clock.now))
+        }
+        switch answer {
+        // Before there is anything to end cleanly, the first ends at once.
+        case _ where channels.isEmpty: endAtOnce(ExitStatus.nothingDelivered.rawValue)
+        case .end:
+            logger.info("ending; once more to end at once")
+            for channel in channels { channel.end() }
+        case .ignore: break
+        case .endAtOnce: endAtOnce(128 + number)
+        }
     }
 
-    private func handleSignal() {
-        let (channels, wasEnding) = state.withLock { state in
-            defer { state.isEnding = true }
-            return (state.channels, state.isEnding)
-        }
-        guard !channels.isEmpty, !wasEnding else {
-            logger.warning("ended at once")
-            terminal.close()
-            _exit(channels.isEmpty ? ExitStatus.nothingDelivered.rawValue : ExitStatus.done.rawValue)
-        }
-        logger.info("ending; once more to end at once")
-        for channel in channels { channel.end() }
+    private func endAtOnce(_ code: CInt) -> Never {
+        logger.warning("ended at once")
+        terminal.close()
+        _exit(code)
     }
 }
 

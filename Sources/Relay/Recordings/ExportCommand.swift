@@ -2,10 +2,12 @@
 
 internal import ArgumentParser
 internal import Catalogue
+internal import Dispatch
 internal import Glibc
 internal import Publisher
 internal import Segmenter
 internal import Stitcher
+internal import Synchronization
 
 /// `relay recordings export`.
 struct RecordingsExportCommand: BlockingCommand {
@@ -102,21 +104,22 @@ struct RecordingsExportCommand: BlockingCommand {
 }
 
 /// Holds back the signals that ask for the end, so that what is at work can look for them and end cleanly.
-private struct HeldSignals {
-    private static let numbers = [SIGINT, SIGTERM, SIGHUP]
+private final class HeldSignals: Sendable {
+    private let isAsked = Atomic(false)
+    private let signals = Mutex<ProcessSignals?>(nil)
 
     init() {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for number in Self.numbers { sigaddset(&set, number) }
-        pthread_sigmask(SIG_BLOCK, &set, nil)
+        signals.withLock { held in
+            var signals = ProcessSignals(queue: DispatchQueue(label: "relay.export.signals"))
+            for number in ProcessSignals.endRequests {
+                signals.watch(number) { [weak self] in self?.isAsked.store(true, ordering: .relaxed) }
+            }
+            held = signals
+        }
     }
 
     /// Whether one of them came.
-    var hasCome: Bool {
-        var set = sigset_t()
-        return sigpending(&set) == 0 && Self.numbers.contains { sigismember(&set, $0) == 1 }
-    }
+    var hasCome: Bool { isAsked.load(ordering: .relaxed) }
 }
 
 extension ClipReport {
