@@ -3,7 +3,6 @@
 import Foundation
 import GRDB
 import Media
-import Segmenter
 import Testing
 
 @testable import Archive
