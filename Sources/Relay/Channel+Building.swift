@@ -57,7 +57,8 @@ extension Channel {
         }
     }
 
-    /// The input's own shape, but for what the flags say. A program of a given size has square pixels.
+    /// The input's own shape, but for what the flags say. A program of a given size has square pixels. What the input
+    /// leaves unspecified of its color is that of the program's size.
     static func shape(_ native: VideoFormat, _ configuration: ChannelConfiguration) -> VideoFormat {
         var format = native
         if let size = configuration.size, size != FrameSize(width: native.width, height: native.height) {
@@ -66,6 +67,7 @@ extension Channel {
             format.sampleAspectRatio = .square
         }
         if let frameRate = configuration.frameRate { format.frameRate = frameRate }
+        format.color = native.color.resolved(width: format.width, height: format.height)
         return format
     }
 
