@@ -44,7 +44,7 @@ let package = Package(
             name: "CX264", path: "Sources/System/CX264", pkgConfig: "x264", providers: [.apt(["libx264-dev"])]),
         .systemLibrary(
             name: "CFFmpeg", path: "Sources/System/CFFmpeg",
-            pkgConfig: "libavdevice",
+            pkgConfig: "libavformat",
             providers: [.apt(["libavdevice-dev", "libavfilter-dev", "libavformat-dev", "libavcodec-dev"])]),
 
         .systemLibrary(name: "CLinux", path: "Sources/System/CLinux"),
