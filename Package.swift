@@ -56,7 +56,7 @@ let package = Package(
             dependencies: ["Media", .product(name: "DequeModule", package: "swift-collections"), logging],
             swiftSettings: settings),
         .target(name: "Program", dependencies: ["Media", logging], swiftSettings: settings),
-        .target(name: "Encoder", dependencies: ["Media", "LibAV", "CX264", logging], swiftSettings: settings),
+        .target(name: "Encoder", dependencies: ["Media", "LibAV", "CLinux", "CX264", logging], swiftSettings: settings),
         .target(
             name: "Ingest",
             dependencies: ["Media", "LibAV", .product(name: "DequeModule", package: "swift-collections"), logging],
@@ -96,7 +96,7 @@ let package = Package(
             name: "Relay",
             dependencies: [
                 "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Publisher", "Segmenter", "Catalogue",
-                "Stitcher", "Upload",
+                "Stitcher", "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),

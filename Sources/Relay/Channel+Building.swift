@@ -72,11 +72,10 @@ extension Channel {
     }
 
     static func openEncoder(
-        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink, clock: any MonotonicClock
+        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink
     ) throws -> EncoderSession {
         do {
-            return try EncoderSession(
-                settings: configuration.encoder, video: format, audio: .program, sink: sink, clock: clock)
+            return try EncoderSession(settings: configuration.encoder, video: format, audio: .program, sink: sink)
         } catch {
             throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
         }

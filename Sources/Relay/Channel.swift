@@ -76,7 +76,7 @@ final class Channel: Sendable {
         } else {
             audioFeed = inputs.video.description.hasAudio ? videoFeed : nil
         }
-        let encoder = try Self.openEncoder(configuration, format: format, sink: hub, clock: clock)
+        let encoder = try Self.openEncoder(configuration, format: format, sink: hub)
         self.encoder = encoder
         outputs = try Self.makeOutputs(
             configuration, pool: pool, hub: hub, encoder: encoder, clock: clock, logger: logger)

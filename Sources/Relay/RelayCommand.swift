@@ -74,6 +74,7 @@ struct RelayCommand: ParsableCommand {
     func validate() throws { _ = try channelConfiguration() }
 
     func run() throws {
+        Allocator.limit()
         ArgumentMask.hideSecrets(followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input"])
         let configuration = try channelConfiguration()
         let terminal = Terminal(format: operation.logFormat, showsStatus: !operation.noStatus)
