@@ -51,7 +51,7 @@ final class Channel: Sendable {
         }
         let inputs = try ChannelInputs(configuration, clock: clock, logger: logger)
         self.inputs = inputs
-        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: hub, clock: clock)
+        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: hub)
         self.encoder = encoder
         outputs = OutputSet(
             hub: hub, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
@@ -102,11 +102,10 @@ final class Channel: Sendable {
     }
 
     private static func openEncoder(
-        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink, clock: any MonotonicClock
+        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink
     ) throws(RelayFailure) -> EncoderSession {
         do {
-            return try EncoderSession(
-                settings: configuration.encoder, video: format, audio: .program, sink: sink, clock: clock)
+            return try EncoderSession(settings: configuration.encoder, video: format, audio: .program, sink: sink)
         } catch {
             throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
         }
