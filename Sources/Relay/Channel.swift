@@ -109,7 +109,7 @@ final class Channel: Sendable {
         for source in sources { source.stop() }
         storage?.stop()
         retention?.stop()
-        endConsumers(ending)
+        endConsumers(ending, isProgramOver: status == .done)
         return status == .done ? delivered : status
     }
 
@@ -178,12 +178,15 @@ final class Channel: Sendable {
 
     /// Ends every consumer at the same time, so that one that does not end costs the others nothing. After a signal
     /// nobody is waited for beyond the teardown; at the program's own end the recorder may finish its files.
-    private func endConsumers(_ ending: DispatchGroup) {
+    private func endConsumers(_ ending: DispatchGroup, isProgramOver: Bool) {
         let now = clock.now
+        // A service that is stopped or restarted, or whose source failed, may go on with the same program.
+        let reason: EndReason =
+            isProgramOver && endAskedAt.withLock { $0 } == nil ? .programOver : .interrupted
         let deadline =
             endAskedAt.withLock { $0 }.map { $0 + Self.teardown.inNanoseconds }
             ?? now + Self.unhurriedFarewell.inNanoseconds
-        outputs.finish(deadline: deadline, in: ending)
+        outputs.finish(deadline: deadline, reason: reason, in: ending)
         if let recorder {
             ending.enter()
             recorder.finish(deadline: now + Self.recordingLimit.inNanoseconds) { [catalogue, uploader] in
