@@ -193,7 +193,8 @@ extension Channel {
         guard let recording = configuration.recording, let directory else { return (nil, nil, nil) }
         let budget = StorageBudget(
             videoBitrate: plannedBitrate(encoder.description), audioBitrate: encoder.description.audio.bitrate,
-            duration: recording.expected, reserve: recording.reserve)
+            duration: recording.expected, reserve: recording.reserve,
+            capacity: (try? SystemFreeSpace().space(at: directory.path))?.capacity)
         let retention = try makeRetention(
             configuration, recording, directory: directory, observers: observers, vetoes: vetoes, budget: budget,
             clock: clock, logger: logger)
@@ -204,7 +205,8 @@ extension Channel {
         let storage = StorageGuard(
             directory: directory, budget: budget, warning: recording.warning, control: recorder,
             writtenBytes: { recorder.status.totalBytes },
-            retained: { retention?.balance ?? RetentionBalance() }, clock: clock, logger: logger)
+            retained: { retention?.balance ?? RetentionBalance() },
+            makeRoom: { retention?.makeRoom(for: $0) ?? 0 }, clock: clock, logger: logger)
         let admission = storage.admit()
         if !admission.isAdmitted, configuration.outputs.isEmpty {
             throw RelayFailure(.storageRefused, admission.sentence)
@@ -231,15 +233,14 @@ extension Channel {
         return settings
     }
 
-    /// What deletes old files, if anything does. Asks the file system for its size.
+    /// What deletes old files, if anything does.
     private static func makeRetention(
         _ configuration: ChannelConfiguration, _ recording: ChannelConfiguration.Recording,
         directory: RecordDirectory, observers: [any RecordingObserver], vetoes: [any RetentionVeto],
         budget: StorageBudget, clock: any MonotonicClock, logger: Logger
     ) throws -> Retention? {
         guard let rules = recording.retention else { return nil }
-        let capacity = (try? SystemFreeSpace().space(at: directory.path))?.capacity
-        if let text = rules.contradiction(length: recording.length, budget: budget, capacity: capacity) {
+        if let text = rules.contradiction(length: recording.length, budget: budget) {
             throw RelayFailure(.usage, text)
         }
         return Retention(

@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Catalogue
 internal import Glibc
+internal import Network
 internal import Publisher
 internal import Segmenter
 internal import Stitcher

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FanOut
+internal import HLS
+internal import Network
 internal import Publisher
+internal import RTMP
+internal import SRT
 
 /// Where a live output goes, with the options of its protocol.
 enum OutputAddress {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Network
 internal import Publisher
+internal import RTMP
 
 /// The flags that name live outputs. Addresses are read here and not by the parser, whose messages would show them
 /// with their keys.

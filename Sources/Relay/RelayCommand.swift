@@ -6,6 +6,7 @@ internal import Glibc
 internal import Ingest
 internal import Logging
 internal import Media
+internal import Network
 internal import Publisher
 internal import Segmenter
 
