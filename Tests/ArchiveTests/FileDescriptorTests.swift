@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import RecordingSamples
 import Testing
 
 @testable import Archive

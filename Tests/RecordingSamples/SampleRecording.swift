@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-import Media
-
-@testable import Archive
-@testable import MP4
+package import Archive
+internal import MP4
+internal import Media
 
 /// The bytes of a small recording, made without a recorder: fragments of a second, 25 frames and 47 packets of audio in
 /// each.
-struct SampleRecording {
-    static let name = "test_20261121T140310.123Z_000001.mp4"
-    static let start = UTCTime(milliseconds: 1_795_269_790_123)
+package struct SampleRecording {
+    /// The name of the closed file.
+    package static let name = "test_20261121T140310.123Z_000001.mp4"
+    /// When its first frame was on air.
+    package static let start = UTCTime(milliseconds: 1_795_269_790_123)
 
     /// As it was while it was open.
-    let open: [UInt8]
+    package let open: [UInt8]
     /// As it is when it is closed.
-    let closed: [UInt8]
+    package let closed: [UInt8]
     /// Where each fragment begins in either.
-    let fragments: [Int]
+    package let fragments: [Int]
 
-    init(seconds: Int = 4, channel: String = "test", ending: SegmentEnding = .recovered) {
+    /// A recording of `seconds` that ended so.
+    package init(seconds: Int = 4, channel: String = "test", ending: SegmentEnding = .recovered) {
         let rate = FrameRate(25)
         let description = StreamDescription(
             video: .init(
@@ -69,13 +70,5 @@ struct SampleRecording {
     }
 
     /// Where the index of the closed file begins.
-    var index: Int { open.count }
-}
-
-extension TemporaryDirectory {
-    func write(_ bytes: some Sequence<UInt8>, _ name: String) throws {
-        try Data(bytes).write(to: URL(fileURLWithPath: path(name)))
-    }
-
-    func read(_ name: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path(name)))) }
+    package var index: Int { open.count }
 }
