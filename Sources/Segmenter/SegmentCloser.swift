@@ -44,8 +44,8 @@ final class SegmentCloser: Sendable {
     private let synchroniser: FileSynchroniser?
     private let state = Mutex(Backlog())
     private let postponed = Mutex<[Handover]>([])
-    /// What the files that could not be closed were thought to hold, by their names while they are open.
-    private let unconfirmed = Mutex<[String: SegmentClaim]>([:])
+    /// What was written to the files that could not be closed, by their names while they are open.
+    private let unconfirmed = Mutex<[String: SegmentRecord]>([:])
 
     /// A closer of the files of `channel` in `directory`, which `synchroniser` made durable while they were open. Tests
     /// bring their own serial `queue`.
@@ -127,7 +127,7 @@ final class SegmentCloser: Sendable {
     private func failed(_ file: SegmentFile, _ failure: FileFailure) {
         state.withLock { $0.isUnfinished = true }
         // Of a file that somebody removed nothing is claimed, and the system reports no error either.
-        if failure.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.claim } }
+        if failure.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.written } }
         status.value.withLock { $0.lastError = failure.description }
         logger.error("segment not closed, to be tried again: \(failure)", metadata: ["segment": "\(file.name)"])
     }
@@ -188,9 +188,10 @@ final class SegmentCloser: Sendable {
 
     /// Counts as a gap what a file turns out to lack.
     private func resolve(_ fileName: String, found: Int) {
-        guard let (gap, start) = unconfirmed.withLock({ $0.removeValue(forKey: fileName) })?.loss(found: found) else {
-            return
-        }
+        guard let written = unconfirmed.withLock({ $0.removeValue(forKey: fileName) }),
+            let gap = RecordingGap(lostOf: written, found: found)
+        else { return }
+        let start = UTCTime(milliseconds: written.start.milliseconds + (gap.from - written.programStart) / 1_000_000)
         logger.warning(
             "gap in the recording: \(gap.frames) frames, \(gap.reason)",
             metadata: ["from_ns": "\(gap.from)", "to_ns": "\(gap.to ?? gap.from)"])

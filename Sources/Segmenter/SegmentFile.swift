@@ -198,11 +198,7 @@ final class SegmentFile {
     }
 
     /// What was written, should it prove later that the disk has not kept all of it.
-    var claim: SegmentClaim {
-        SegmentClaim(
-            from: start, to: recordedEnd, frames: frames, start: settings.tags.start,
-            run: settings.tags.position?.run ?? "")
-    }
+    var written: SegmentRecord { record(fileName: name.open, bytes: bytes) }
 
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {
         let hidden = container.hidesPreRoll ? preRoll : nil
