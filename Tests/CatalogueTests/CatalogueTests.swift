@@ -7,6 +7,7 @@ import Testing
 
 @testable import Archive
 @testable import Catalogue
+@testable import Segmenter
 
 @Suite struct CatalogueTests {
     @Test func `Every file and every gap is a row that agrees with the files`() throws {
