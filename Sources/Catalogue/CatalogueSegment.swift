@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Segmenter
+public import Archive
+internal import MP4
 
 /// A file of a recording, as a row of the catalogue. The file itself is the truth; all of this can be read from it
 /// again, but for ``sha256`` and ``upload``.

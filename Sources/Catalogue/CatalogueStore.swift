@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import GRDB
 internal import Glibc
-internal import Segmenter
 
 /// The SQLite database of a directory of recordings; the owner of its connection. Every call may block on the disk, and
 /// up to 5 s on another process that writes.

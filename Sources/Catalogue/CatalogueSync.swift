@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Segmenter
+internal import Archive
 
 /// Brings a catalogue in line with the files, which are the truth.
 enum CatalogueSync {

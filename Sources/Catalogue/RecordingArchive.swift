@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
-internal import Segmenter
 
 /// Why a directory of recordings cannot be worked with, in one sentence.
 public struct ArchiveFailure: Error, Sendable, Equatable, CustomStringConvertible {

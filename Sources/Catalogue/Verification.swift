@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
-internal import Segmenter
+internal import MP4
 
 extension RecordingArchive {
     /// What a verification looks at besides the tables and the continuity.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
+internal import MP4
 internal import Media
 
 /// MP4: `ftyp`, 16 bytes of `free`, `moov` with `mvex`, then a `moof` and an `mdat` for each fragment.
@@ -24,7 +26,9 @@ struct MovieContainer: SegmentContainer {
     init(_ settings: SegmentFileSettings, start: SegmentStart) {
         isHybrid = settings.format == .hybrid
         tags = settings.tags
-        layout = MovieLayout(description: settings.description, tags: settings.tags)
+        layout = MovieLayout(
+            description: settings.description, creationTime: settings.tags.secondsSince1904, userData: settings.tags.box
+        )
         let (videoTrack, audioTrack) = (layout.tracks[0], layout.tracks[1])
         index = FragmentIndex(track: videoTrack.id)
         video = TrackClock(timescale: videoTrack.timescale)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
+
 /// What a file that could not be closed was thought to hold. A disk that fails takes with it what the system had not
 /// written to it yet, and only the file itself tells how much that was.
 struct SegmentClaim: Sendable, Equatable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Media
 
 /// What differs between the formats of a recording: how packets become bytes, and how a file is completed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import MP4
 internal import Media
-internal import Segmenter
 
 /// Collects the samples of a clip with their places in it, and gives them their decoding times.
 struct ClipBuilder {

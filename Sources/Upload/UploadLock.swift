@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
-internal import Segmenter
 internal import SystemPackage
 
 /// Keeps uploads of one channel's files one at a time, over all processes.

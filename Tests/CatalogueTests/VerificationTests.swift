@@ -4,8 +4,9 @@ import Foundation
 import Media
 import Testing
 
+@testable import Archive
 @testable import Catalogue
-@testable import Segmenter
+@testable import MP4
 
 @Suite struct VerificationTests {
     private func verify(_ directory: TemporaryDirectory) throws -> VerificationReport {

@@ -6,6 +6,8 @@ import Media
 import Synchronization
 import Testing
 
+@testable import Archive
+@testable import MP4
 @testable import Segmenter
 
 @Suite struct CloserTests {
@@ -68,7 +70,7 @@ import Testing
     @Test func `What a disk has lost of a file that could not be closed is a gap of its own`() throws {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
-        let whole = try FragmentedFileReader(try .open(existing: recording.directory.path(open))).read()
+        let whole = try FragmentedFileReader(try FileDescriptor.open(existing: recording.directory.path(open))).read()
         // As it was before its index: the last fragments have not reached the disk.
         guard case .closed = whole else {
             Issue.record("it was complete but for its name")

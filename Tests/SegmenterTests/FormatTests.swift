@@ -5,6 +5,8 @@ import Foundation
 import Media
 import Testing
 
+@testable import Archive
+@testable import MP4
 @testable import Segmenter
 
 /// Fields of each packet that ffprobe finds, one packet a line.

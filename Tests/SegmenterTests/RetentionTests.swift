@@ -5,6 +5,7 @@ import Media
 import Synchronization
 import Testing
 
+@testable import Archive
 @testable import Segmenter
 
 /// A disk of which as much is free as a test says.

@@ -6,6 +6,7 @@ import Logging
 import Media
 import Synchronization
 
+@testable import Archive
 @testable import Segmenter
 
 /// A directory that goes when the test is over.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Archive
 public import ArgumentParser
 internal import Foundation
-public import Segmenter
+internal import Media
+internal import Segmenter
 internal import Upload
 
 extension RecordFormat: ExpressibleByArgument {}

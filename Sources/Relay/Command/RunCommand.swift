@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 public import ArgumentParser
 public import Encoder
 internal import Ingest

@@ -4,7 +4,6 @@ internal import FanOut
 internal import Media
 internal import Publisher
 internal import RTMP
-internal import Segmenter
 
 /// Why an output's text cannot be used: one sentence, without what may be secret.
 struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Catalogue
 internal import Foundation
-internal import Segmenter
+internal import Media
 
 /// What `relay recordings list` prints.
 struct RecordingsListing: Encodable {

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLinux
+internal import Glibc
+internal import MP4
+package import Media
+
+/// One open file. Closed when the last reference goes; until then any thread may use it.
+package final class FileDescriptor: Sendable, ByteSource {
+    private let number: CInt
+    /// The name under which the file was opened, for error texts.
+    package let path: String
+
+    private init(_ operation: String, _ path: String, flags: CInt) throws(FileFailure) {
+        var result: CInt
+        repeat { result = Glibc.open(path, flags | O_CLOEXEC, 0o644) } while result < 0 && errno == EINTR
+        guard result >= 0 else { throw FileFailure(operation, path, code: errno) }
+        number = result
+        self.path = path
+    }
+
+    /// Creates `path`, which must not exist.
+    package static func create(_ path: String) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("create", path, flags: O_RDWR | O_CREAT | O_EXCL)
+    }
+
+    /// Opens `path` for reading and writing. A symbolic link is refused: it may point out of the directory.
+    package static func open(existing path: String) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDWR | O_NOFOLLOW)
+    }
+
+    /// Opens `path` for reading. A symbolic link is refused, as is waiting for what is not a file.
+    package static func open(readOnly path: String) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    }
+
+    /// Opens the directory `path`, to make its entries durable.
+    package static func open(directory path: String) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
+    }
+
+    deinit { close(number) }
+
+    /// Takes the advisory lock that keeps recovery away; false if another process or descriptor holds it.
+    package func lock() -> Bool { flock(number, LOCK_EX | LOCK_NB) == 0 }
+
+    /// Locks a file that was just created; false if somebody else has locked or renamed it in between. A file system
+    /// without locks still records.
+    package func tryLock() -> Bool {
+        guard flock(number, LOCK_EX | LOCK_NB) == 0 else { return errno != EWOULDBLOCK }
+        var (named, own) = (stat(), stat())
+        return stat(path, &named) == 0 && fstat(number, &own) == 0 && named.st_ino == own.st_ino
+    }
+
+    /// Gives the lock back, also while somebody else still uses this descriptor.
+    package func unlock() { flock(number, LOCK_UN) }
+
+    /// The file's length in bytes, whether it is a regular file and how many names it has.
+    package func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
+        var info = stat()
+        guard fstat(number, &info) == 0 else { throw FileFailure("stat", path, code: errno) }
+        return (Int64(info.st_size), info.st_mode & S_IFMT == S_IFREG, UInt64(info.st_nlink))
+    }
+
+    /// The file's length in bytes.
+    package func size() throws(FileFailure) -> Int64 { try attributes().size }
+
+    /// Reads up to `count` bytes at `offset`; fewer only at the end of the file.
+    package func read(at offset: Int64, count: Int) throws(FileFailure) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = bytes[filled...].withUnsafeMutableBytes {
+                pread(number, $0.baseAddress, $0.count, Int(offset) + filled)
+            }
+            if got < 0 && errno == EINTR { continue }
+            guard got >= 0 else { throw FileFailure("read", path, code: errno) }
+            if got == 0 { break }
+            filled += got
+        }
+        bytes.removeLast(count - filled)
+        return bytes
+    }
+
+    /// Writes all of `pieces` one behind the other from `offset` on; in one system call, unless the system takes only
+    /// a part or there are more than `IOV_MAX` of them.
+    package func write(_ pieces: [SharedBytes], at offset: Int64) throws(FileFailure) {
+        var position = offset
+        var index = 0
+        var skip = 0
+        while index < pieces.count {
+            // `pieces` keeps the bytes alive beyond the call that reads them.
+            var written = withExtendedLifetime(pieces) {
+                let vectors = Self.vectors(of: pieces, from: index, skipping: skip)
+                return pwritev(number, vectors, CInt(vectors.count), Int(position))
+            }
+            if written < 0 && errno == EINTR { continue }
+            guard written >= 0 else { throw FileFailure("write", path, code: errno) }
+            let before = position
+            position += Int64(written)
+            while index < pieces.count, written >= pieces[index].count - skip {
+                written -= pieces[index].count - skip
+                (index, skip) = (index + 1, 0)
+            }
+            skip += written
+            // No progress and no error: POSIX leaves this open; without a bound it would spin.
+            if position == before && index < pieces.count { throw FileFailure("write", path, code: EIO) }
+        }
+    }
+
+    /// Copies `range` of `source` to `offset` within the kernel.
+    package func copy(_ range: Range<Int64>, of source: FileDescriptor, to offset: Int64) throws(FileFailure) {
+        guard lseek(number, Int(offset), SEEK_SET) >= 0 else { throw FileFailure("write", path, code: errno) }
+        var position = Int(range.lowerBound)
+        while Int64(position) < range.upperBound {
+            let copied = sendfile(number, source.number, &position, Int(range.upperBound) - position)
+            if copied < 0 && errno == EINTR { continue }
+            guard copied >= 0 else {
+                // Which of the two it was nobody says; a disk that is full is the likely one.
+                throw FileFailure("write", path, code: errno)
+            }
+            guard copied > 0 else { throw FileFailure("read", source.path, text: "it ends too early") }
+        }
+    }
+
+    /// `IOV_MAX` of Linux (`linux/uio.h`, `UIO_MAXIOV`).
+    private static let vectorLimit = 1024
+
+    private static func vectors(of pieces: [SharedBytes], from index: Int, skipping skip: Int) -> [iovec] {
+        var vectors: [iovec] = []
+        for (position, piece) in pieces[index...].prefix(vectorLimit).enumerated() {
+            let start = position == 0 ? skip : 0
+            piece.withUnsafeBytes { bytes in
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+                vectors.append(
+                    iovec(iov_base: UnsafeMutableRawPointer(mutating: rest.baseAddress), iov_len: rest.count))
+            }
+        }
+        return vectors
+    }
+
+    /// Cuts the file to `size`.
+    package func truncate(to size: Int64) throws(FileFailure) {
+        guard ftruncate(number, Int(size)) == 0 else { throw FileFailure("truncate", path, code: errno) }
+    }
+
+    /// Makes the content durable.
+    package func synchronise() throws(FileFailure) {
+        guard fdatasync(number) == 0 else { throw FileFailure("synchronise", path, code: errno) }
+    }
+
+    /// Makes the entry of the file `path` in its directory durable, as well as the file system can.
+    package static func synchroniseDirectory(of path: String) {
+        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        if let directory = try? open(directory: parent) { fsync(directory.number) }
+    }
+
+    /// What became of a wish for space.
+    package enum Allocation {
+        case done
+        case noSpace(FileFailure)
+        /// The file system cannot reserve space.
+        case impossible
+    }
+
+    /// Reserves space for `count` bytes at `offset`, without changing the file's length.
+    package func allocate(_ count: Int64, at offset: Int64) -> Allocation {
+        while relay_allocate_keeping_size(number, Int(offset), Int(count)) != 0 {
+            if errno == EINTR { continue }
+            let failure = FileFailure("write", path, code: errno)
+            return failure.isOutOfSpace ? .noSpace(failure) : .impossible
+        }
+        return .done
+    }
+
+    /// Renames `path` to `target` if nothing has that name, and says whether it did; never overwrites.
+    package static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {
+        // `renameat2(RENAME_NOREPLACE)` is not in Swift's Glibc module; a hard link refuses to overwrite as well.
+        if link(path, target) == 0 {
+            // The new name stays either way: whoever finds both names of one file removes the old one again.
+            guard unlink(path) == 0 else { throw FileFailure("remove", path, code: errno) }
+            return true
+        }
+        if errno == EEXIST { return false }
+        guard [EPERM, EMLINK, ENOSYS, EOPNOTSUPP].contains(errno) else {
+            throw FileFailure("rename", path, code: errno)
+        }
+        // A file system without hard links (FAT, some FUSE): look, then rename.
+        guard access(target, F_OK) != 0 else { return false }
+        guard Glibc.rename(path, target) == 0 else { throw FileFailure("rename", path, code: errno) }
+        return true
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+package import MP4
+internal import Media
+
+/// The last steps of a file, the same at a regular close and after a crash.
+package enum HybridFinish {
+    /// Appends the complete `moov` at `mediaEnd` and turns the head into that of a plain MP4.
+    ///
+    /// The order matters: until the 48 bytes of the head are overwritten, in one call, the file is a valid fragmented
+    /// one with a second `moov` at its end; and the head must be on the disk before the name says that it is. Without
+    /// `isDurable` nothing waits for the disk: a crash of the program still harms nothing, a loss of power may.
+    /// Returns the file's size.
+    package static func complete(
+        _ descriptor: FileDescriptor, _ layout: MovieLayout, _ tables: [UInt32: SampleTable], mediaEnd: Int64,
+        isDurable: Bool = true
+    ) throws(FileFailure) -> Int64 {
+        let moov = SharedBytes(MovieBox.closed(layout, tables))
+        do {
+            try descriptor.write([moov], at: mediaEnd)
+            if isDurable { try descriptor.synchronise() }
+            try descriptor.write([SharedBytes(MovieBox.closedHead(mediaEnd: mediaEnd))], at: 0)
+        } catch {
+            // The tail is dropped, not the media; if the head was reached, it has been written whole or not at all.
+            try? descriptor.truncate(to: mediaEnd)
+            throw error
+        }
+        let size = mediaEnd + Int64(moov.count)
+        // Gives back the space that was reserved behind the end. A failure from here on leaves a file that is whole as
+        // far as anyone can see: nothing is taken back.
+        try descriptor.truncate(to: size)
+        if isDurable { try descriptor.synchronise() }
+        return size
+    }
+
+    /// Gives the open file `name` its final name and returns that. An existing file is never overwritten: a name that
+    /// is taken gets a number behind it. Without `isDurable` it does not wait for the disk.
+    package static func rename(
+        _ name: SegmentName, in directory: String, isDurable: Bool = true
+    ) throws(FileFailure) -> String {
+        let path = "\(directory)/\(name.open)"
+        for attempt in 0..<1000 {
+            let target = name.closed(attempt: attempt)
+            guard try FileDescriptor.rename(path, to: "\(directory)/\(target)") else { continue }
+            if isDurable { FileDescriptor.synchroniseDirectory(of: "\(directory)/\(target)") }
+            return target
+        }
+        throw FileFailure("rename", path, code: EEXIST)
+    }
+}
