@@ -176,8 +176,8 @@ let package = Package(
         .testTarget(
             name: "EndToEnd",
             dependencies: [
-                "Relay", "FanOut", "Ingest", .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                logging,
+                "Relay", "FanOut", "Ingest", "Segmenter",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ], swiftSettings: settings),
     ]
 )

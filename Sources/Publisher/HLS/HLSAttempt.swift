@@ -142,7 +142,7 @@ extension HLSAttempt {
     private func account(_ writer: HLSWriter) {
         if writer.wantsKeyframe {
             writer.wantsKeyframe = false
-            report.tell(.wantsKeyframe)
+            report.tell(.keyframeIsDue)
         }
         shared.withLock { shared in
             shared.progress.bytes = writer.bytes

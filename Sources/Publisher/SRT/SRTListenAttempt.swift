@@ -20,7 +20,11 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
 
     private struct Caller {
         let session: SRTSession
+        /// Whether its queue was fed, so that it may be read.
+        var isOnAir = false
         var hasAskedForKeyframe = false
+        /// Whether its queue drops.
+        var episode = DropEpisode()
     }
 
     private struct Shared {
@@ -32,6 +36,9 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     }
 
     private static let listenMilliseconds = 50
+    /// What was held while nobody called is shown to the first caller if it is no longer than this: it plays what it
+    /// gets at the pace at which it comes, and a longer backlog would stay with it as delay.
+    private static let freshMilliseconds = 500
 
     private let url: SRTURL
     private let name: String
@@ -67,6 +74,9 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     func goLive() {
         queue.async {
             self.mayServe = true
+            if self.packets.status.milliseconds > Self.freshMilliseconds {
+                while self.packets.pop() != nil {}
+            }
             self.serve()
         }
     }
@@ -88,14 +98,16 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
         queue.async { self.close() }
     }
 
-    /// The sums of all callers' bytes and frames, those of callers that left included: a frame that three callers got
-    /// counts as three.
+    /// The sums of all callers' bytes, frames and drops, those of callers that left included: a frame that three callers
+    /// got, or missed, counts as three.
     var progress: AttemptProgress {
         let shared = shared.withLock { $0 }
         let all = shared.sessions.map(\.countedProgress)
         var progress = AttemptProgress()
         progress.bytes = all.reduce(shared.past.bytes) { $0 + $1.bytes }
         progress.frames = all.reduce(shared.past.frames) { $0 + $1.frames }
+        progress.drops = shared.past.drops
+        for one in all { progress.drops.add(one.drops) }
         progress.details = SRTStatistics.merged(all.map(\.details), past: shared.past.details)
         let queues = shared.sessions.map(\.packets.status)
         progress.details["callers"] = Double(all.count)
@@ -162,7 +174,8 @@ extension SRTListenAttempt {
         report.tell(.notice("a receiver was sent away with code \(last.rawValue), \(last) (\(count) so far)"))
     }
 
-    /// A new caller gets a queue of its own, which begins at a keyframe; that is asked for when the queue is fed.
+    /// A new caller gets a queue of its own, which begins at a keyframe. It is on air once that queue was fed, see
+    /// ``serve()``.
     private func join(_ socket: SRTSocket) {
         guard callers.count < url.maximumCallers else { return socket.close {} }
         let number = shared.withLock { shared in
@@ -170,7 +183,6 @@ extension SRTListenAttempt {
             return shared.callersSoFar
         }
         let own = PacketQueue(limits: packets.limits, isFromStart: false)
-        _ = own.connected()
         let queue = DispatchQueue(label: "relay.srt.\(name).\(number)", qos: .userInitiated)
         do throws(MuxerFailure) {
             let session = try SRTSession(
@@ -181,7 +193,6 @@ extension SRTListenAttempt {
                     self.queue.async { self.left(number, ending) }
                 })
             callers[number] = Caller(session: session)
-            queue.async { session.start() }
         } catch {
             return report.tell(.notice("a receiver could not be served: \(error)"))
         }
@@ -194,7 +205,8 @@ extension SRTListenAttempt {
     }
 
     private func left(_ number: Int, _ ending: SRTSession.Ending) {
-        guard let caller = callers.removeValue(forKey: number) else { return }
+        guard var caller = callers.removeValue(forKey: number) else { return }
+        report(caller.episode.end(caller.session.packets.drops), of: number)
         updateCallers(past: caller.session.countedProgress)
         if case .failed(let failure) = ending {
             report.tell(.notice("receiver \(number) left (\(failure)); \(callers.count) on air"))
@@ -209,6 +221,7 @@ extension SRTListenAttempt {
             shared.sessions = sessions
             shared.past.bytes += past.bytes
             shared.past.frames += past.frames
+            shared.past.drops.add(past.drops)
             shared.past.details = SRTStatistics.totals(of: [shared.past.details, past.details])
         }
         admission.setCallers(callers.count)
@@ -224,14 +237,39 @@ extension SRTListenAttempt {
         while let packet = packets.pop() {
             for caller in callers.values { caller.session.packets.push(packet) }
         }
+        bringOnAir()
         var wantsKeyframe = false
         for (number, caller) in callers {
             let needs = caller.session.packets.needsKeyframe
             if needs, !caller.hasAskedForKeyframe { wantsKeyframe = true }
             callers[number]?.hasAskedForKeyframe = needs
+            report(callers[number]?.episode.note(caller.session.packets.drops, at: SystemClock().now), of: number)
             caller.session.wake()
         }
         if wantsKeyframe { report.tell(.wantsKeyframe) }
+    }
+
+    private func report(_ episode: DropEpisode.Event?, of number: Int) {
+        switch episode {
+        case .began(let drops):
+            report.tell(
+                .notice("receiver \(number) takes less than the program makes: frames are dropped (\(drops.summary))"))
+        case .over(let drops):
+            report.tell(
+                .notice("receiver \(number): no frame is dropped any more; \(drops.frames) were (\(drops.summary))"))
+        case nil: break
+        }
+    }
+
+    /// Lets new callers' queues be read. Not before they are fed: what is in them by then is a backlog, which would be
+    /// taken for congestion if it were pushed into a queue that is on air.
+    private func bringOnAir() {
+        for (number, caller) in callers where !caller.isOnAir {
+            let session = caller.session
+            _ = session.packets.connected()
+            session.queue.async { session.start() }
+            callers[number]?.isOnAir = true
+        }
     }
 
     /// A listener that nobody called has nothing to send. One that was called a moment ago is told again once the queue may

@@ -79,7 +79,8 @@ final class SRTSession: @unchecked Sendable {
     /// ``progress``, in which what the session's own queue dropped counts too: nobody else sees that queue. Any thread.
     var countedProgress: AttemptProgress {
         var progress = progress
-        progress.details["dropped_frames_total", default: 0] += Double(packets.status.droppedFrames)
+        progress.drops = packets.status.dropCounts
+        progress.details["dropped_frames_total", default: 0] += Double(progress.drops.frames)
         return progress
     }
 

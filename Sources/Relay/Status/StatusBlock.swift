@@ -31,6 +31,7 @@ struct StatusBlock {
             var parts = ["\(output.name): \(output.frames) frames, \(ByteSize(bytes: Int64(clamping: output.bytes)))"]
             if output.queue.droppedFrames > 0 { parts.append("\(output.queue.droppedFrames) dropped") }
             if output.reconnects > 0 { parts.append("\(output.reconnects) reconnects") }
+            if output.keyframesRequested > 0 { parts.append("\(output.keyframesRequested) keyframes requested") }
             return parts.joined(separator: ", ")
         }
         let recording = now.recorder.map { recorder in
