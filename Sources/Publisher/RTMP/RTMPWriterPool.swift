@@ -39,15 +39,19 @@ final class RTMPWriter: PacketServer {
         var outbound = OutboundBuffer()
     }
 
-    let queue: DispatchQueue
+    let executor: QueueExecutor
     /// Only the queue locks it.
     let shared = Mutex(Shared())
     /// On air, in the order in which they came. Only the queue locks it.
     private let connections = Mutex<[RTMPConnection]>([])
-    private let isWoken = Atomic(false)
+    private let wakes = WakeFlag()
+    private let clock: any MonotonicClock
     private let sharedWatcher = Mutex<DescriptorWatcher?>(nil)
 
-    init(index: Int) { queue = DispatchQueue(label: "relay.rtmp.writer.\(index)", qos: .userInitiated) }
+    init(index: Int, clock: any MonotonicClock = SystemClock()) {
+        executor = QueueExecutor(DispatchQueue(label: "relay.rtmp.writer.\(index)", qos: .userInitiated))
+        self.clock = clock
+    }
 
     /// Watches the connections' sockets; made for the first of them. nil if the kernel gives none.
     var watcher: DescriptorWatcher? {
@@ -66,15 +70,14 @@ final class RTMPWriter: PacketServer {
     /// Something is queued for one or more connections: serves them all soon. Any thread; the wakes of several programs
     /// become one block on the queue.
     func wake() {
-        if !isWoken.exchange(true, ordering: .acquiringAndReleasing) { queue.async { self.serve() } }
+        if wakes.raise() { executor.queue.async { self.serve() } }
     }
 
     private func serve() {
-        // An exchange, not a store: what was queued before any wake that it takes back must be seen below.
-        _ = isWoken.exchange(false, ordering: .acquiringAndReleasing)
-        let now = SystemClock().now
+        wakes.lower()
+        let now = clock.now
         let connections = connections.withLock { $0 }
         shared.withLock { $0.bursts.connections = connections.count }
-        for connection in connections { connection.serve(now: now) }
+        for connection in connections { connection.assumeIsolated { $0.serve(now: now) } }
     }
 }
