@@ -71,7 +71,7 @@ actor UDPAttempt: OutputAttempt, PacketServer, QueueActor {
         }
     }
 
-    nonisolated func drain(until deadline: Int64) { post { $0.enter(.draining, from: .live) } }
+    nonisolated func drain(until deadline: Int64, reason: EndReason) { post { $0.enter(.draining, from: .live) } }
 
     nonisolated func abandon() {
         report.silence()
