@@ -26,6 +26,7 @@ actor RTMPConnection: QueueActor {
     // What each frame needs comes first: with hundreds of connections the time goes into fetching memory.
     private var phase = Phase.attached
     private var isWriteArmed = false
+    private var owesReplies = false
     /// Let go at the end: the last holder's release closes it.
     private var socket: TCPSocket?
     private let packets: PacketQueue
@@ -152,11 +153,18 @@ extension RTMPConnection {
         guard phase == .live || phase == .draining else { return true }
         let room = Self.lowWaterBytes - outbound.pendingBytes
         guard room > 0 else { return false }
+        if owesReplies { appendReplies() }
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
         if isAll, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) { return true }
         for packet in shared.batch { chunks.append(timeline.message(for: packet), to: &outbound) }
         return isAll
+    }
+
+    /// What the server asked for and has not been told yet, in front of the next packets.
+    private func appendReplies() {
+        for message in inbound.takeReplies() { chunks.append(message, to: &outbound) }
+        owesReplies = false
     }
 
     private func send(_ messages: [RTMPMessage]) {
@@ -253,14 +261,14 @@ extension RTMPConnection {
         guard !bytes.isEmpty else { return }
         let answer = inbound.take(bytes, isCounted: !isFirst)
         for message in answer.messages {
-            if message.isError, phase == .live || phase == .draining {
+            if message.endsPublishing, phase == .live || phase == .draining {
                 let kind = message.failureKind == .refused ? OutputFailure.Kind.refused : .lost
                 return fail("\(url): the server said \(message.words(masking: url))", kind: kind)
             }
             tell(message)
         }
-        // A server that asks and does not read gets no more answers than fit.
-        if phase != .leaving, outbound.pendingBytes < Self.lowWaterBytes { send(answer.replies) }
+        owesReplies = inbound.owesReplies
+        if owesReplies { service() }
     }
 
     /// Passes on what the server says.
