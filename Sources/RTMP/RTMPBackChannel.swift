@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// What the server says while the stream is on air, and what must be said in return. Pure.
+/// Reads what the server sends while the stream is on air, and keeps what must be sent in return. Not thread-safe.
 package struct RTMPBackChannel {
     /// What follows from received bytes.
     package struct Answer {

@@ -22,7 +22,7 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         code = information?.text("code") ?? name
         text = information?.text("description") ?? ""
         address = information?.text("tcUrl")
-        // releaseStream and FCPublish (2, 3) are courtesies that servers may not know; librtmp numbers the
+        // releaseStream and FCPublish (2, 3) need not be known to a server; librtmp numbers the
         // rest 1 (connect), 4 (createStream) and 5 (publish).
         let isOfConnect = values.count > 1 && values[1] == .number(1)
         let isOfStream = values.count > 1 && (values[1] == .number(4) || values[1] == .number(5))
@@ -65,8 +65,8 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
 
     package var description: String { text.isEmpty ? code : "\(code): \(text)" }
 
-    /// The message without the secrets of `url`. A server's words are data: one line, of a length that fits a log. They are cut
-    /// after the secrets are gone, because half of one would not be known again.
+    /// The message without the secrets of `url`. One line of at most 200 characters. It is cut after the
+    /// secrets are masked, because half of a secret would not be found.
     package func words(masking url: RTMPURL) -> String {
         let line = url.masking(String(description.prefix(4096)))
         return String(line.prefix(200).map { $0.isNewline || $0.asciiValue.map { $0 < 0x20 } == true ? " " : $0 })

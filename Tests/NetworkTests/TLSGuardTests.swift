@@ -64,25 +64,25 @@ import Testing
     func address() throws {
         let handshake = try guarded(address: [127, 0, 0, 1])
         complete()
-        let failure = try #require(failure(handshake))
-        #expect(failure.kind == .refused && failure.step == "tls")
-        #expect(failure.reason.contains("not valid for the address h"))
+        let result = try #require(failure(handshake))
+        #expect(result.kind == .refused && result.step == "tls")
+        #expect(result.reason.contains("not valid for the address h"))
     }
 
     @Test("A certificate of another host is refused for good")
     func host() throws {
         let handshake = try guarded()
         channel.pipeline.fireErrorCaught(NIOSSLExtraError.failedToValidateHostname)
-        let failure = try #require(failure(handshake))
-        #expect(failure.kind == .refused && failure.reason.contains("not valid for the host h"))
+        let result = try #require(failure(handshake))
+        #expect(result.kind == .refused && result.reason.contains("not valid for the host h"))
     }
 
     @Test("A server that closes in the handshake may be tried again, and nothing is told afterwards")
     func closed() throws {
         let handshake = try guarded()
         channel.pipeline.fireChannelInactive()
-        let failure = try #require(failure(handshake))
-        #expect(failure.kind == .rejected && failure.reason == "the server closed the connection")
+        let result = try #require(failure(handshake))
+        #expect(result.kind == .rejected && result.reason == "the server closed the connection")
         #expect(words.told.isEmpty)
     }
 }
