@@ -42,8 +42,7 @@ struct OutputLanes {
     var machine: OutputStateMachine
     var retired: [Lane] = []
     var redirection: (any OutputTarget)?
-    var lastLogged: OutputFailure?
-    var repeats = 0
+    var failures = FailureLog()
     var completions: [@Sendable () -> Void] = []
     /// Whether the machine's work is over; retired attempts may still say goodbye.
     var isEnded = false

@@ -131,7 +131,7 @@ extension OutputSupervisor {
         change.next.attempt.goLive()
         if let retired = change.retired { retire(retired) }
         queue.async { for action in change.actions { self.perform(action) } }
-        logger.notice("on air at \(change.next.target.displayAddress)", metadata: ["attempt": "\(change.next.number)"])
+        logOnAir(change.next.number, at: change.next.target, clock.now, level: .notice)
     }
 
     /// Lets the attempt on air end beside what follows.
@@ -235,13 +235,13 @@ extension OutputSupervisor {
         guard !actions.isEmpty else { return }
         switch event {
         case .start: logger.info("connecting to \(primary.displayAddress)")
-        case .accepted(let attempt, _):
+        case .accepted(let attempt, let now):
             // A candidate's is named when it takes over.
             guard let target = state.withLock({ $0.current?.number == attempt ? $0.current?.target : nil }) else {
                 return
             }
-            logger.info("on air at \(target.displayAddress)", metadata: ["attempt": "\(attempt)"])
-        case .failed(let attempt, let failure, _): logFailure(failure, of: attempt, actions)
+            logOnAir(attempt, at: target, now, level: .info)
+        case .failed(let attempt, let failure, let now): logFailure(failure, of: attempt, at: now)
         case .deadlinePassed: logger.warning("did not end cleanly in time")
         case .pause: logger.notice("paused")
         case .resume: logger.notice("resumed")
@@ -258,24 +258,23 @@ extension OutputSupervisor {
         }
     }
 
-    /// A target that stays away is named at its first failures and then ever more rarely, never once a second for weeks; a
-    /// loss of air and a failure of another sort always are.
-    private func logFailure(
-        _ failure: OutputFailure, of attempt: Int, _ actions: [OutputStateMachine.Action]
-    ) {
-        let (isNamed, state) = state.withLock { lanes -> (Bool, OutputState) in
-            let isSame = lanes.lastLogged.map { $0.kind == failure.kind && $0.step == failure.step } ?? false
-            lanes.repeats = isSame ? lanes.repeats + 1 : 1
-            lanes.lastLogged = failure
-            let isNamed = failure.kind == .lost || lanes.repeats < 4 || lanes.repeats.nonzeroBitCount == 1
-            return (isNamed, lanes.machine.state)
+    private func logFailure(_ failure: OutputFailure, of attempt: Int, at now: Int64) {
+        let (line, state) = state.withLock { lanes in
+            (lanes.failures.note(failure, of: attempt, at: now), lanes.machine.state)
         }
-        logger.log(
-            level: isNamed ? .warning : .debug, "\(failure)",
-            metadata: ["attempt": "\(attempt)", "cause": "\(failure.kind.rawValue)"])
+        var metadata: Logger.Metadata = ["attempt": "\(attempt)", "cause": "\(failure.kind.rawValue)"]
+        if case .summed(let failures) = line { metadata["failures"] = "\(failures)" }
+        logger.log(level: line == .counted ? .debug : .warning, "\(failure)", metadata: metadata)
         if case .givenUp = state {
             logger.error("given up; nothing is tried until asked for", metadata: ["attempts": "\(attempt)"])
         }
+    }
+
+    private func logOnAir(_ attempt: Int, at target: any OutputTarget, _ now: Int64, level: Logger.Level) {
+        let failures = state.withLock { $0.failures.accepted(attempt, at: now) }
+        var metadata: Logger.Metadata = ["attempt": "\(attempt)"]
+        if failures > 0 { metadata["failures"] = "\(failures)" }
+        logger.log(level: level, "on air at \(target.displayAddress)", metadata: metadata)
     }
 }
 
