@@ -73,6 +73,8 @@ struct OutputLanes {
     var failures = FailureLog()
     /// Who is to be told of the output's end.
     var completions: [@Sendable () -> Void] = []
+    /// Why the output ends, once it was told to.
+    var endReason = EndReason.interrupted
 
     private var past = AttemptProgress()
     private var pastQueues = DropCounts()

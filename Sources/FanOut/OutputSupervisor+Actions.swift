@@ -32,7 +32,9 @@ extension OutputSupervisor {
         case .hold: log(state.withLock { $0.hold() })
         case .close: close()
         case .open: state.withLock { $0.open() }
-        case .drain(_, let deadline): state.withLock { $0.current?.attempt }?.drain(until: deadline)
+        case .drain(_, let deadline):
+            let (attempt, reason) = state.withLock { ($0.current?.attempt, $0.endReason) }
+            attempt?.drain(until: deadline, reason: reason)
         case .retire(let attempt): if let lane = state.withLock({ $0.retire(attempt) }) { retire(lane) }
         case .abandon(let attempt): state.withLock { $0.remove(attempt) }?.attempt.abandon()
         case .promote: state.withLock { $0.promote() }
@@ -80,7 +82,7 @@ extension OutputSupervisor {
     }
 
     private func retire(_ lane: OutputLanes.Lane) {
-        lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds)
+        lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds, reason: .interrupted)
         timers.after(Self.retirement, on: queue) { [weak self] in self?.finishLane(lane.number) }
     }
 

@@ -36,11 +36,11 @@ struct StatusBlockTests {
     func program() {
         // An hour and a second of 29.97 fps, and 500 kB in two seconds.
         var now = status(frames: 107_923, bytes: 1_500_000)
-        now.encoder.busySeconds = 360
+        now.encoder.callerSeconds = 360
         now.program.skippedFrames = 3
         now.feed.framesRepeated = 2
         var before = status(frames: 107_863, bytes: 1_000_000)
-        before.encoder.busySeconds = 359.8
+        before.encoder.callerSeconds = 359.8
         let line = lines(now, before: before, interval: 2)[0]
         #expect(line == "01:00:01  30.0 fps  encoder 10.0x  2000 kbit/s  repeated 2  dropped 3")
     }
@@ -73,6 +73,20 @@ struct StatusBlockTests {
         let all = lines(now)
         #expect(all[1] == "rtmp-1    live         queue 40 ms  rtt 12.3 ms  dropped 7  reconnects 2")
         #expect(all[2] == "rtmp-1    backing_off  connection refused")
+    }
+
+    @Test("The last line of a run says what an output's receivers missed, and how often it asked for a keyframe")
+    func summary() {
+        var now = status(frames: 30)
+        var live = output("live")
+        live.frames = 30
+        now.outputs = [live]
+        #expect(StatusBlock(now: now, before: nil, interval: 0).summary.hasSuffix("rtmp-1: 30 frames, 0 B"))
+        now.outputs[0].queue.droppedFrames = 7
+        now.outputs[0].keyframesRequested = 2
+        #expect(
+            StatusBlock(now: now, before: nil, interval: 0).summary
+                .hasSuffix("rtmp-1: 30 frames, 0 B, 7 dropped, 2 keyframes requested"))
     }
 
     @Test("A recording shows its file and how long the disk will last")
