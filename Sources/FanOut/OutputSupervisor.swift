@@ -53,7 +53,8 @@ public final class OutputSupervisor: PacketConsumer {
         state = Mutex(
             OutputLanes(
                 machine: OutputStateMachine(policy: policy),
-                packets: PacketQueue(limits: limits, isFromStart: !joinsRunningProgram)))
+                packets: PacketQueue(
+                    limits: limits, isFromStart: !joinsRunningProgram, awaitsCallers: target.awaitsCallers)))
     }
 
     /// Begins the first attempt. Packets may be queued before.
