@@ -139,7 +139,14 @@ let package = Package(
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(name: "PacketSamples", dependencies: ["Media"], path: "Tests/PacketSamples", swiftSettings: settings),
-        .testTarget(name: "NetworkTests", dependencies: ["Network", "CLinux", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "NetworkTests",
+            dependencies: [
+                "Network", "CLinux", "Media", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "RTMPTests", dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples"],
             swiftSettings: settings),

@@ -97,7 +97,9 @@ public struct OutputStateMachine: Sendable {
     var record: FailureRecord
     var current: Connection?
     var candidate: Connection?
-    private var nextSite = OutputEndpoint.primary
+    private var nextEndpoint = OutputEndpoint.primary
+    /// Whether the output has to find back to its primary from there.
+    private var isNextAway = false
     /// Where the server asked the output to go was tried beside the old connection and not accepted, perhaps because of it.
     var hasUnmetRedirection = false
     var looks = 0
@@ -108,7 +110,7 @@ public struct OutputStateMachine: Sendable {
     public init(policy: RetryPolicy = RetryPolicy()) { record = FailureRecord(policy: policy) }
 
     /// Where the output is, or was last.
-    public var endpoint: OutputEndpoint { current?.endpoint ?? nextSite }
+    public var endpoint: OutputEndpoint { current?.endpoint ?? nextEndpoint }
 
     /// Takes in what happened and says what to do. `jitter` in 0..<1 spreads the wait that may follow.
     public mutating func handle(_ event: Event, jitter: Double = 0) -> [Action] {
@@ -132,9 +134,9 @@ public struct OutputStateMachine: Sendable {
 
     mutating func nextAttempt() -> [Action] {
         attempts += 1
-        current = Connection(attempt: attempts, endpoint: nextSite, isAway: nextSite == .backup)
+        current = Connection(attempt: attempts, endpoint: nextEndpoint, isAway: isNextAway)
         state = .connecting(attempt: attempts)
-        return [.begin(attempt: attempts, at: nextSite)]
+        return [.begin(attempt: attempts, at: nextEndpoint)]
     }
 
     private mutating func accepted(_ attempt: Int, at now: Int64) -> [Action] {
@@ -163,7 +165,12 @@ public struct OutputStateMachine: Sendable {
         let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
         let verdict = record.note(
             failure, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
-        nextSite = hasUnmetRedirection ? .redirected : verdict.endpoint
+        if hasUnmetRedirection {
+            // Where the server asked the output to go serves in its stead: from the backup it is as far from home.
+            (nextEndpoint, isNextAway) = (.redirected, connection.isAway)
+        } else {
+            (nextEndpoint, isNextAway) = (verdict.endpoint, verdict.endpoint == .backup)
+        }
         hasUnmetRedirection = false
         if let next = candidate { return promote(next, insteadOf: attempt) }
         guard !verdict.isLast else {
@@ -171,7 +178,7 @@ public struct OutputStateMachine: Sendable {
             return [.abandon(attempt: attempt), .hold]
         }
         state =
-            failure.kind == .refused && nextSite == connection.endpoint
+            failure.kind == .refused && nextEndpoint == connection.endpoint
             ? .refused(until: verdict.due, cause: failure) : .backingOff(until: verdict.due, cause: failure)
         return [.abandon(attempt: attempt), .hold, .wait(until: verdict.due, attempt: attempts + 1)]
     }
@@ -233,7 +240,7 @@ extension OutputStateMachine {
     private mutating func resume() -> [Action] {
         guard state == .paused else { return [] }
         record.reset()
-        nextSite = .primary
+        (nextEndpoint, isNextAway) = (.primary, false)
         return [.open] + nextAttempt()
     }
 
