@@ -216,7 +216,9 @@ def main() -> int:
     for entry in entries:
         if entry.late:
             print(f"late, not judged: {entry.line()}", file=sys.stderr)
-    broken = [entry for entry in entries if entry.broken]
+    # Where continuous integration cannot play a fault, it has shown nothing of it.
+    needs_all = os.environ.get("CI") == "true"
+    broken = [entry for entry in entries if entry.broken or needs_all and "not_run" in entry.result]
     for entry in broken:
         print(f"broken: {entry.line()}", file=sys.stderr)
     return 1 if broken else 0
