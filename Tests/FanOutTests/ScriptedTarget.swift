@@ -36,6 +36,8 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         var isDraining = false
         var isAbandoned = false
         var sent: [Int64] = []
+        var isStalled = false
+        var drops = DropCounts()
     }
 
     private let queue: PacketQueue
@@ -55,7 +57,22 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
     var progress: AttemptProgress {
         var progress = AttemptProgress()
         progress.frames = UInt64(sent.count)
+        progress.drops = state.withLock { $0.drops }
         return progress
+    }
+
+    /// Says that so many frames did not reach one of its receivers.
+    func drop(_ frames: Int, _ cause: DropCause) {
+        state.withLock { state in
+            state.drops.causes[cause, default: 0] += frames
+            state.drops.frames += frames
+        }
+    }
+
+    /// Takes nothing, or takes what waits and goes on.
+    func stall(_ isStalled: Bool) {
+        state.withLock { $0.isStalled = isStalled }
+        wake()
     }
 
     func start() { report(.step("connect")) }
@@ -69,7 +86,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
 
     func wake() {
         state.withLock { state in
-            guard state.isLive else { return }
+            guard state.isLive, !state.isStalled else { return }
             while let packet = queue.pop() {
                 if packet.track == .video { state.sent.append(packet.pts) }
             }

@@ -12,16 +12,16 @@ import Testing
 @Suite("Flags together")
 struct ChannelConfigurationTests {
     private func configuration(_ arguments: String...) throws -> ChannelConfiguration {
-        try RelayCommand.parse(arguments).channelConfiguration()
+        try RunCommand.parse(arguments).channelConfiguration()
     }
 
     /// The sentence with which `arguments` are refused; empty if they are not.
     private func refusal(_ arguments: String...) -> String {
         do {
-            _ = try RelayCommand.parse(arguments)
+            _ = try RunCommand.parse(arguments)
             return ""
         } catch {
-            return RelayCommand.message(for: error)
+            return RunCommand.message(for: error)
         }
     }
 

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+package import Media
+package import Network
+
+/// Writes one run of an HLS output: a header, segments and, after each segment, the playlist.
+///
+/// libavformat makes the header and the fragments. Its own HLS muxer is not used: it keeps one header for all segments
+/// of a playlist, so that those of an earlier run with other codec settings cannot be decoded any more; and it goes
+/// on after a failed write. Not thread-safe; what it does blocks for as long as the file system does.
+package final class HLSWriter {
+    /// What the muxer made and no file has yet. A class, because libavformat's callback reaches it too.
+    private final class Outbox {
+        var bytes: [UInt8] = []
+    }
+
+    /// Payload that is gathered before it becomes a fragment, with or without a keyframe.
+    private static let maximumPendingBytes = 8 << 20
+
+    private let directory: HLSDirectory
+    private let options: HLSOptions
+    private let run = HLSDate.nowMicroseconds
+    private let outbox = Outbox()
+    private let muxer: Muxer
+    private var cutter: HLSCutter
+    private var playlist: HLSPlaylist
+    private var file: HLSFile?
+    private var number: Int64 = 0
+    private var isDiscontinuous: Bool
+    /// What turns a time of the program into one of the file, which is UTC, in hundredths of a second. So the times of a
+    /// later run are later, for players that do not start anew at a discontinuity.
+    private var shift: Int64?
+    /// Program time and UTC of the run's first frame, and program time of the segment's, in nanoseconds.
+    private var origin: (program: Int64, utc: Int64)?
+    private var segmentStart: Int64 = 0
+    /// Files that left the playlist, and the number of the segment with which they can go.
+    private var retired: [(names: Set<String>, due: Int64)] = []
+    /// Files of a program that ended, until its playlist is replaced.
+    private var replaced: Set<String> = []
+
+    /// Bytes in files.
+    package private(set) var bytes: UInt64 = 0
+    /// Frames in files.
+    package private(set) var frames: UInt64 = 0
+    /// Segments in the playlist so far.
+    package private(set) var segments = 0
+    private var pendingFrames: UInt64 = 0
+    private var pendingBytes = 0
+    /// Whether a keyframe is needed; the reader resets it.
+    package var wantsKeyframe = false
+
+    /// Begins a run in the directory `path`.
+    package init(_ path: String, _ options: HLSOptions, _ description: StreamDescription) throws(EndpointFailure) {
+        directory = try HLSDirectory(path)
+        self.options = options
+        let target = options.segmentDuration
+        let frame = description.video.format.frameRate.timeBase.rescale(1, to: .nanoseconds)
+        cutter = HLSCutter(target: target, frame: frame)
+        let old = try directory.playlist()
+        let kept = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], options)
+        retired = [(kept, Int64(options.listSize) + 1)]
+        let seconds = (target.inNanoseconds + 999_999_999) / 1_000_000_000
+        if let old, !old.hasEnded {
+            playlist = old.with(targetSeconds: seconds)
+        } else {
+            playlist = HLSPlaylist(targetSeconds: seconds)
+            replaced = old?.names ?? []
+        }
+        isDiscontinuous = !playlist.entries.isEmpty
+        muxer = try Self.makeMuxer(description, outbox)
+        try checkSpace(description)
+        try directory.write(outbox.bytes, as: HLSName.map(run: run))
+        outbox.bytes = []
+    }
+
+    deinit {
+        if segments == 0 { directory.remove(HLSName.map(run: run)) }
+    }
+
+    private static func makeMuxer(
+        _ description: StreamDescription, _ outbox: Outbox
+    ) throws(OutputFailure) -> Muxer {
+        var options = Muxer.Options(format: "mp4")
+        // Fragments when we say so, with their own times; all times are positive already, so that no edit list is needed.
+        options.values = [
+            "movflags": "frag_custom+empty_moov+default_base_moof+frag_discont+skip_trailer", "use_editlist": "0",
+            "avoid_negative_ts": "disabled", "video_track_timescale": "90000",
+        ]
+        do throws(MuxerFailure) {
+            let muxer = try Muxer(options, description: description) { outbox.bytes.append(contentsOf: $0) }
+            muxer.flush()
+            return muxer
+        } catch {
+            throw OutputFailure(.rejected, step: "open", reason: "\(error)")
+        }
+    }
+
+    /// A run that could not keep its segments does not begin, lest it begins again and again, each time with a keyframe.
+    private func checkSpace(_ description: StreamDescription) throws(OutputFailure) {
+        let bits = Int64(max(description.video.bitrate, 1_000_000) + description.audio.bitrate)
+        let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
+        // Those of the playlist, as many and one more for players that hold an older one, and the one being written.
+        let there = retired.reduce(playlist.names) { $0.union($1.names) }
+        let needed = segment * Int64(2 * options.listSize + 2) - there.reduce(0) { $0 + directory.size($1) }
+        let free = try directory.freeBytes()
+        guard free >= needed else {
+            throw OutputFailure(
+                .unreachable, step: "open",
+                reason: "\(directory.path): \(free / 1000) kB are free and the segments take \(needed / 1000) kB more")
+        }
+    }
+}
+
+extension HLSWriter {
+    /// Writes one packet. What comes before the first keyframe cannot be decoded and is left out.
+    package func write(_ packet: EncodedPacket) throws(EndpointFailure) {
+        if pendingBytes > Self.maximumPendingBytes { try writeFragment() }
+        if packet.track == .video {
+            guard shift != nil || packet.isKeyframe else { return }
+            try cut(before: packet)
+            pendingFrames += 1
+        }
+        guard let shift else { return }
+        pendingBytes += packet.payload.count
+        let clock = muxer.timeBase(of: packet.track)
+        do throws(MuxerFailure) {
+            try muxer.write(packet, shift: TimeBase(1, 100).rescale(shift, to: clock))
+        } catch {
+            throw OutputFailure(.lost, step: "write", reason: "\(error)")
+        }
+    }
+
+    private func cut(before packet: EncodedPacket) throws(OutputFailure) {
+        let pts = packet.ptsNanoseconds
+        if shift == nil {
+            // Hundredths of a second are whole ticks of every clock in use, so audio and video move by exactly the same.
+            let utc = HLSDate.nowMicroseconds * 1000
+            shift = TimeBase.nanoseconds.rescale(utc - pts, to: TimeBase(1, 100), rounding: .down)
+            origin = (pts, utc)
+            segmentStart = pts
+        }
+        switch cutter.video(pts: pts, isKeyframe: packet.isKeyframe) {
+        case .goOn: return
+        case .fragmentAndAsk:
+            wantsKeyframe = true
+            try writeFragment()
+        case .fragment: try writeFragment()
+        case .cut(let duration, let isDiscontinuous):
+            try finishSegment(duration)
+            self.isDiscontinuous = isDiscontinuous
+            segmentStart = pts
+        }
+    }
+
+    private func writeFragment() throws(OutputFailure) {
+        do throws(MuxerFailure) {
+            try muxer.flushFragment()
+        } catch {
+            throw OutputFailure(.lost, step: "write", reason: "\(error)")
+        }
+        if file == nil { file = try directory.create(HLSName.segment(run: run, number: number)) }
+        try file?.write(outbox.bytes)
+        bytes += UInt64(outbox.bytes.count)
+        outbox.bytes.removeAll(keepingCapacity: true)
+        frames += pendingFrames
+        (pendingFrames, pendingBytes) = (0, 0)
+    }
+
+    private func finishSegment(_ duration: Int64) throws(OutputFailure) {
+        try writeFragment()
+        try file?.publish()
+        file = nil
+        let elapsed = segmentStart - (origin?.program ?? 0)
+        let entry = HLSPlaylist.Entry(
+            name: HLSName.segment(run: run, number: number), map: HLSName.map(run: run),
+            duration: (duration + 500) / 1000, date: ((origin?.utc ?? 0) + elapsed) / 1_000_000,
+            isDiscontinuous: isDiscontinuous)
+        number += 1
+        segments += 1
+        // Players may hold a playlist that names them for as long as that playlist lasts (RFC 8216, 6.2.2).
+        let due = number + Int64(options.listSize) + 1
+        retired += playlist.append(entry, limit: options.listSize).map { ([$0.name, $0.map], due) }
+        try writePlaylist()
+    }
+
+    private func writePlaylist() throws(OutputFailure) {
+        try directory.write(Array(playlist.text.utf8), as: HLSName.playlist)
+        replaced.forEach(directory.remove)
+        replaced = []
+        let gone = retired.filter { $0.due <= number }
+        retired.removeAll { $0.due <= number }
+        let needed = retired.reduce(playlist.names) { $0.union($1.names) }
+        for name in gone.reduce(into: Set(), { $0.formUnion($1.names) }).subtracting(needed) { directory.remove(name) }
+    }
+
+    /// Completes the last segment and says in the playlist that nothing follows.
+    package func finish() throws(EndpointFailure) {
+        playlist.hasEnded = true
+        if cutter.elapsed > 0 {
+            try finishSegment(cutter.elapsed)
+        } else if !playlist.entries.isEmpty {
+            try writePlaylist()
+        }
+    }
+}
