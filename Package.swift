@@ -126,11 +126,15 @@ let package = Package(
         .executableTarget(
             name: "RecorderBench", dependencies: ["Media", "FanOut", "Segmenter", logging], swiftSettings: settings),
 
+        // Random numbers that a failed test can have again.
+        .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
         .testTarget(
-            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", logging], swiftSettings: settings
+            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "SeededRandom", logging],
+            swiftSettings: settings
         ),
-        .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media", logging], swiftSettings: settings),
+        .testTarget(
+            name: "FanOutTests", dependencies: ["FanOut", "Media", "SeededRandom", logging], swiftSettings: settings),
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
@@ -138,7 +142,8 @@ let package = Package(
         .target(name: "PacketSamples", dependencies: ["Media"], path: "Tests/PacketSamples", swiftSettings: settings),
         .testTarget(name: "NetworkTests", dependencies: ["Network", "CLinux", "Media"], swiftSettings: settings),
         .testTarget(
-            name: "RTMPTests", dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples"],
+            name: "RTMPTests",
+            dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "SeededRandom"],
             swiftSettings: settings),
         .testTarget(
             name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),
@@ -150,7 +155,8 @@ let package = Package(
             dependencies: ["Publisher", "FanOut", "Network", "RTMP", "SRT", "HLS", "LibAV", "Media", "PacketSamples"],
             swiftSettings: settings),
         .testTarget(
-            name: "SegmenterTests", dependencies: ["Segmenter", "Media", "FanOut", logging], swiftSettings: settings),
+            name: "SegmenterTests", dependencies: ["Segmenter", "Media", "FanOut", "SeededRandom", logging],
+            swiftSettings: settings),
         .testTarget(
             name: "CatalogueTests",
             dependencies: [
