@@ -36,8 +36,8 @@ public protocol OutputAttempt: AnyObject, Sendable {
     /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not
     /// happened by `deadline` (monotonic nanoseconds) is left to ``abandon()``. Before ``goLive()`` it means that the
     /// program is over: an attempt that waits for others' calls ends, one that is connecting goes on, and is told again
-    /// when it is live.
-    func drain(until deadline: Int64)
+    /// when it is live. `reason` is for those who watch, where the protocol has words for it.
+    func drain(until deadline: Int64, reason: EndReason)
     /// Ends at once, without the protocol's teardown. Nothing is reported afterwards.
     func abandon()
     /// What went out so far.

@@ -45,6 +45,8 @@ struct OutputLanes {
     var lastLogged: OutputFailure?
     var repeats = 0
     var completions: [@Sendable () -> Void] = []
+    /// Why the output ends, once it was told to.
+    var endReason = EndReason.interrupted
     /// Whether the machine's work is over; retired attempts may still say goodbye.
     var isEnded = false
 

@@ -33,7 +33,9 @@ extension OutputSupervisor {
         case .hold: hold()
         case .close: close()
         case .open: open()
-        case .drain(_, let deadline): state.withLock { $0.current?.attempt }?.drain(until: deadline)
+        case .drain(_, let deadline):
+            let (attempt, reason) = state.withLock { ($0.current?.attempt, $0.endReason) }
+            attempt?.drain(until: deadline, reason: reason)
         case .retire(let attempt): retire(attempt)
         case .abandon(let attempt): state.withLock { $0.remove(attempt) }?.attempt.abandon()
         case .promote: promote()
@@ -147,7 +149,7 @@ extension OutputSupervisor {
     }
 
     private func retire(_ lane: OutputLanes.Lane) {
-        lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds)
+        lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds, reason: .interrupted)
         queue.asyncAfter(deadline: .now() + .nanoseconds(Int(Self.retirement.inNanoseconds))) { [weak self] in
             self?.finishLane(lane.number)
         }

@@ -101,7 +101,16 @@ public final class OutputSupervisor: PacketConsumer {
     }
 
     public func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
-        state.withLock { $0.completions.append(completion) }
+        finish(deadline: deadline, reason: .interrupted, completion: completion)
+    }
+
+    /// No packet follows, for this reason: ends cleanly by `deadline` (monotonic nanoseconds), then calls `completion`
+    /// once, on any thread.
+    public func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
+        state.withLock { lanes in
+            lanes.completions.append(completion)
+            lanes.endReason = reason
+        }
         post(.finish(deadline: deadline))
     }
 

@@ -6,7 +6,7 @@ internal import Network
 /// The directory of one HLS output, locked against a second. Closed with the last reference. Every call may block for as
 /// long as the file system does.
 final class HLSDirectory {
-    /// Playlists of 1000 segments are below it.
+    /// The longest playlists are below it.
     private static let maximumPlaylistBytes = 1 << 20
 
     let path: String

@@ -5,6 +5,12 @@ internal import Network
 
 /// Files of earlier runs that no playlist names any more. Players may still hold a playlist that did (RFC 8216, 6.2.2).
 struct HLSLeftovers {
+    /// A segment with its header, and how many more seconds it must stay.
+    struct Kept: Equatable {
+        let names: Set<String>
+        let seconds: Int64
+    }
+
     private let directory: HLSDirectory
     private let names: [String]
 
@@ -14,18 +20,23 @@ struct HLSLeftovers {
         names = try directory.names().filter(HLSName.isOurs)
     }
 
-    /// Removes what is not in `kept` and what no player can want any more, and returns the rest. So runs that end early
-    /// again and again do not fill the disk.
-    func clear(except kept: Set<String>, _ options: HLSOptions) -> Set<String> {
-        // A segment is in the playlist for one length of it, and in players' playlists for another.
-        let lifetime = options.segmentDuration.inNanoseconds / 1_000_000_000 * Int64(2 * options.listSize + 1)
-        let limit = HLSDate.nowMicroseconds / 1_000_000 - lifetime
-        let others = Set(names).subtracting(kept)
-        var kept = others.filter { HLSName.isSegment($0) && directory.modified($0) >= limit }
-        // The header of a run is as old as its first segment.
-        let runs = Set(kept.compactMap(HLSName.run(of:)))
-        kept.formUnion(others.filter { HLSName.isMap($0) && HLSName.run(of: $0).map(runs.contains) == true })
-        others.subtracting(kept).forEach(directory.remove)
+    /// Removes what is not in `named` and was written longer than `lifetime` seconds ago, and returns the rest. So runs that
+    /// end early again and again do not fill the disk.
+    func clear(except named: Set<String>, lifetime: Int64) -> [Kept] {
+        let now = HLSDate.nowMicroseconds / 1_000_000
+        let others = Set(names).subtracting(named)
+        var headers: [Substring: String] = [:]
+        for name in others where HLSName.isMap(name) {
+            if let run = HLSName.run(of: name) { headers[run] = name }
+        }
+        let kept = others.filter(HLSName.isSegment).compactMap { name -> Kept? in
+            // A file from the future was written before the clock was set back.
+            let age = max(0, now - directory.modified(name))
+            guard age <= lifetime else { return nil }
+            let header = HLSName.run(of: name).flatMap { headers[$0] }
+            return Kept(names: Set([name, header].compactMap(\.self)), seconds: lifetime - age)
+        }
+        others.subtracting(kept.flatMap(\.names)).forEach(directory.remove)
         return kept
     }
 }

@@ -8,14 +8,37 @@ public struct HLSOptions: Sendable, Equatable {
     /// What a segment lasts at most when keyframes allow it. 4 s is two GOPs of 2 s: players begin three segments
     /// behind, so it is a delay of some 12 s at a request rate that a plain web server bears.
     public private(set) var segmentDuration: Duration = .seconds(4)
-    /// Segments that the playlist names; at least three (RFC 8216, 6.2.2).
+    /// Segments that the playlist names; at least three (RFC 8216, 6.2.2). It names more while they are shorter than
+    /// three target durations together.
     public private(set) var listSize = 6
+    /// When the playlist says that nothing follows.
+    public private(set) var endList = EndList.program
+
+    /// When an output that ends writes `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4), upon which players stop at the last segment and
+    /// ask for nothing more.
+    public enum EndList: String, Sendable, CaseIterable {
+        /// At the program's own end: its input ended or its length was reached.
+        case program
+        /// At every clean end: at a signal, too, and when the output is paused, removed or goes to another address.
+        case always
+        /// Never.
+        case never
+
+        /// Whether it is written at an end that is the program's own, or one that is not.
+        func closes(isProgramOver: Bool) -> Bool {
+            switch self {
+            case .program: isProgramOver
+            case .always: true
+            case .never: false
+            }
+        }
+    }
 
     /// The usual options.
     public init() {}
 
     /// The options in `values`: `segment`, a whole number of seconds or milliseconds such as `4s` or `2500ms`, from 1 s
-    /// to 60 s, and `list`, from 3 to 1000.
+    /// to 60 s; `list`, from 3 to 1000; and `endlist`, which is `program`, `always` or `never`.
     public init(_ values: [String: String]) throws(PublisherURLError) {
         for (name, value) in values.sorted(by: { $0.key < $1.key }) {
             switch name {
@@ -25,9 +48,14 @@ public struct HLSOptions: Sendable, Equatable {
                     throw PublisherURLError("The HLS option list is a number from 3 to 1000.")
                 }
                 listSize = count
+            case "endlist":
+                guard let choice = EndList(rawValue: value) else {
+                    throw PublisherURLError("The HLS option endlist is program, always or never.")
+                }
+                endList = choice
             default:
                 // Not by its name, which may be a piece of something else.
-                throw PublisherURLError("An option is unknown to HLS; there are segment and list.")
+                throw PublisherURLError("An option is unknown to HLS; there are segment, list and endlist.")
             }
         }
     }

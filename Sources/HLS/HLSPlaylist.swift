@@ -27,6 +27,9 @@ struct HLSPlaylist: Equatable {
     /// Whether nothing follows (4.3.3.4).
     var hasEnded = false
 
+    /// Segments that a playlist holds at most, however short they are: its file stays below 1 MiB.
+    static let maximumEntries = 4000
+
     /// An empty playlist of segments that are to last `targetSeconds`.
     init(targetSeconds: Int64) { self.targetSeconds = targetSeconds }
 
@@ -37,14 +40,31 @@ struct HLSPlaylist: Equatable {
         return copy
     }
 
-    /// Adds a segment and returns those that had to leave, so that `limit` remain.
+    /// What all segments last, in microseconds.
+    var duration: Int64 { entries.reduce(0) { $0 + $1.duration } }
+
+    /// The playlist of a program that follows this one: empty, with counters that go on, because players and caches may
+    /// know this one (RFC 8216, 6.2.1).
+    func successor(targetSeconds: Int64) -> HLSPlaylist {
+        var next = HLSPlaylist(targetSeconds: targetSeconds)
+        next.mediaSequence = mediaSequence + Int64(entries.count)
+        next.discontinuitySequence = discontinuitySequence + Int64(entries.count(where: \.isDiscontinuous))
+        return next
+    }
+
+    /// Adds a segment and returns those that leave: all but the newest `limit`, as far as three target durations remain
+    /// (RFC 8216, 6.2.2).
     mutating func append(_ entry: Entry, limit: Int) -> [Entry] {
         entries.append(entry)
         // It must not change, but a segment that is longer than it says breaks players worse.
         targetSeconds = max(targetSeconds, (entry.duration + 500_000) / 1_000_000)
         var left: [Entry] = []
+        var remaining = duration
         while entries.count > limit {
+            guard remaining - entries[0].duration >= 3_000_000 * targetSeconds || entries.count > Self.maximumEntries
+            else { break }
             let entry = entries.removeFirst()
+            remaining -= entry.duration
             mediaSequence += 1
             // The tag leaves with the segment that it stands before.
             if entry.isDiscontinuous { discontinuitySequence += 1 }
@@ -118,7 +138,7 @@ extension HLSPlaylist {
         // Bounds that leave room to count for ever.
         let counters: ClosedRange<Int64> = 0...(.max / 2)
         guard (1...3600).contains(targetSeconds), counters.contains(mediaSequence),
-            counters.contains(discontinuitySequence), entries.count <= 1000
+            counters.contains(discontinuitySequence), entries.count <= Self.maximumEntries
         else { return nil }
     }
 }

@@ -34,10 +34,11 @@ package final class HLSWriter {
     /// Program time and UTC of the run's first frame, and program time of the segment's, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
     private var segmentStart: Int64 = 0
-    /// Files that left the playlist, and the number of the segment with which they can go.
-    private var retired: [(names: Set<String>, due: Int64)] = []
-    /// Files of a program that ended, until its playlist is replaced.
-    private var replaced: Set<String> = []
+    private let clock: any MonotonicClock
+    /// Files that left the playlist, until they can go.
+    private var expiry = HLSExpiry()
+    /// The playlist that this run replaces by one without its segments, until that is done.
+    private var replaced: HLSPlaylist?
 
     /// Bytes in files.
     package private(set) var bytes: UInt64 = 0
@@ -51,23 +52,34 @@ package final class HLSWriter {
     package var wantsKeyframe = false
 
     /// Begins a run in the directory `path`.
-    package init(_ path: String, _ options: HLSOptions, _ description: StreamDescription) throws(EndpointFailure) {
+    ///
+    /// It goes on with the playlist that an earlier run left. One that has ended, or that is so old that nobody can be playing
+    /// it, is replaced: then only its counters go on, so that players and caches which know it are not misled.
+    package init(
+        _ path: String, _ options: HLSOptions, _ description: StreamDescription,
+        clock: any MonotonicClock = SystemClock()
+    ) throws(EndpointFailure) {
         directory = try HLSDirectory(path)
         self.options = options
+        self.clock = clock
         let target = options.segmentDuration
         let frame = description.video.format.frameRate.timeBase.rescale(1, to: .nanoseconds)
         cutter = HLSCutter(target: target, frame: frame)
         let old = try directory.playlist()
-        let kept = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], options)
-        retired = [(kept, Int64(options.listSize) + 1)]
         let seconds = (target.inNanoseconds + 999_999_999) / 1_000_000_000
-        if let old, !old.hasEnded {
-            playlist = old.with(targetSeconds: seconds)
+        // A segment is in the playlist for one length of it, and in players' playlists for another and its own length.
+        let lifetime = 2 * max(Int64(options.listSize) * seconds, (old?.duration ?? 0) / 1_000_000) + seconds
+        let kept = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], lifetime: lifetime)
+        for file in kept { expiry.retire(file.names, due: clock.now + file.seconds * 1_000_000_000) }
+        if let old { expiry.publish(old) }
+        let isStale = HLSDate.nowMicroseconds / 1_000_000 - directory.modified(HLSName.playlist) > lifetime
+        if let old, old.hasEnded || isStale {
+            playlist = old.successor(targetSeconds: seconds)
+            replaced = old
         } else {
-            playlist = HLSPlaylist(targetSeconds: seconds)
-            replaced = old?.names ?? []
+            playlist = old?.with(targetSeconds: seconds) ?? HLSPlaylist(targetSeconds: seconds)
         }
-        isDiscontinuous = !playlist.entries.isEmpty
+        isDiscontinuous = old?.entries.isEmpty == false
         muxer = try Self.makeMuxer(description, outbox)
         try checkSpace(description)
         try directory.write(outbox.bytes, as: HLSName.map(run: run))
@@ -80,7 +92,7 @@ package final class HLSWriter {
 
     private static func makeMuxer(
         _ description: StreamDescription, _ outbox: Outbox
-    ) throws(OutputFailure) -> Muxer {
+    ) throws(EndpointFailure) -> Muxer {
         var options = Muxer.Options(format: "mp4")
         // Fragments when we say so, with their own times; all times are positive already, so that no edit list is needed.
         options.values = [
@@ -97,11 +109,11 @@ package final class HLSWriter {
     }
 
     /// A run that could not keep its segments does not begin, lest it begins again and again, each time with a keyframe.
-    private func checkSpace(_ description: StreamDescription) throws(OutputFailure) {
+    private func checkSpace(_ description: StreamDescription) throws(EndpointFailure) {
         let bits = Int64(max(description.video.bitrate, 1_000_000) + description.audio.bitrate)
         let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
         // Those of the playlist, as many and one more for players that hold an older one, and the one being written.
-        let there = retired.reduce(playlist.names) { $0.union($1.names) }
+        let there = playlist.names.union(expiry.names).union(replaced?.names ?? [])
         let needed = segment * Int64(2 * options.listSize + 2) - there.reduce(0) { $0 + directory.size($1) }
         let free = try directory.freeBytes()
         guard free >= needed else {
@@ -131,7 +143,7 @@ extension HLSWriter {
         }
     }
 
-    private func cut(before packet: EncodedPacket) throws(OutputFailure) {
+    private func cut(before packet: EncodedPacket) throws(EndpointFailure) {
         let pts = packet.ptsNanoseconds
         if shift == nil {
             // Hundredths of a second are whole ticks of every clock in use, so audio and video move by exactly the same.
@@ -153,7 +165,7 @@ extension HLSWriter {
         }
     }
 
-    private func writeFragment() throws(OutputFailure) {
+    private func writeFragment() throws(EndpointFailure) {
         do throws(MuxerFailure) {
             try muxer.flushFragment()
         } catch {
@@ -167,7 +179,7 @@ extension HLSWriter {
         (pendingFrames, pendingBytes) = (0, 0)
     }
 
-    private func finishSegment(_ duration: Int64) throws(OutputFailure) {
+    private func finishSegment(_ duration: Int64) throws(EndpointFailure) {
         try writeFragment()
         try file?.publish()
         file = nil
@@ -178,28 +190,27 @@ extension HLSWriter {
             isDiscontinuous: isDiscontinuous)
         number += 1
         segments += 1
-        // Players may hold a playlist that names them for as long as that playlist lasts (RFC 8216, 6.2.2).
-        let due = number + Int64(options.listSize) + 1
-        retired += playlist.append(entry, limit: options.listSize).map { ([$0.name, $0.map], due) }
+        let first = playlist.mediaSequence
+        let left = playlist.append(entry, limit: options.listSize)
         try writePlaylist()
+        expiry.retire(left, first: first, at: clock.now)
+        if let replaced { expiry.retire(replaced.entries, first: replaced.mediaSequence, at: clock.now) }
+        replaced = nil
+        expiry.publish(playlist)
+        expiry.takeDue(at: clock.now).subtracting(playlist.names).forEach(directory.remove)
     }
 
-    private func writePlaylist() throws(OutputFailure) {
+    private func writePlaylist() throws(EndpointFailure) {
         try directory.write(Array(playlist.text.utf8), as: HLSName.playlist)
-        replaced.forEach(directory.remove)
-        replaced = []
-        let gone = retired.filter { $0.due <= number }
-        retired.removeAll { $0.due <= number }
-        let needed = retired.reduce(playlist.names) { $0.union($1.names) }
-        for name in gone.reduce(into: Set(), { $0.formUnion($1.names) }).subtracting(needed) { directory.remove(name) }
     }
 
-    /// Completes the last segment and says in the playlist that nothing follows.
-    package func finish() throws(EndpointFailure) {
-        playlist.hasEnded = true
+    /// Completes the last segment. At an end at which the options say so, the playlist says that nothing follows;
+    /// otherwise a later run goes on with it.
+    package func finish(isProgramOver: Bool) throws(EndpointFailure) {
+        playlist.hasEnded = options.endList.closes(isProgramOver: isProgramOver)
         if cutter.elapsed > 0 {
             try finishSegment(cutter.elapsed)
-        } else if !playlist.entries.isEmpty {
+        } else if playlist.hasEnded, !playlist.entries.isEmpty {
             try writePlaylist()
         }
     }

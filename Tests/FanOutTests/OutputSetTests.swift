@@ -246,11 +246,31 @@ struct OutputSetTests {
         outputs.start()
         try await liveOutput("a", at: target)
         let group = DispatchGroup()
-        outputs.finish(deadline: SystemClock().now + 5_000_000_000, in: group)
+        outputs.finish(deadline: SystemClock().now + 5_000_000_000, reason: .programOver, in: group)
         #expect(await eventually { group.wait(timeout: .now()) == .success })
         #expect(target.attempts[0].isAbandoned)
         #expect(throws: OutputSetError.over) {
             try outputs.add(OutputDefinition(name: "b", target: ScriptedTarget()))
         }
+    }
+
+    @Test("An attempt learns whether the program is over, or the output alone ends and may go on")
+    func endReasons() async throws {
+        let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
+        outputs.start()
+        try await liveOutput("steady", at: steady)
+        try await liveOutput("guest", at: guest)
+        try outputs.pause("guest")
+        #expect(await eventually { guest.attempts[0].endReason == .interrupted })
+        try outputs.resume("guest")
+        #expect(await eventually { guest.attempts.count == 2 })
+        guest.attempts[1].report(.accepted)
+        #expect(await eventually { guest.attempts[1].isLive })
+        try outputs.remove("guest")
+        #expect(await eventually { guest.attempts[1].endReason == .interrupted })
+        let group = DispatchGroup()
+        outputs.finish(deadline: 5_000_000_000, reason: .programOver, in: group)
+        #expect(await eventually { group.wait(timeout: .now()) == .success })
+        #expect(steady.attempts[0].endReason == .programOver)
     }
 }

@@ -33,7 +33,7 @@ final class ScriptedTarget: OutputTarget {
 final class ScriptedAttempt: OutputAttempt, PacketServer {
     private struct State {
         var isLive = false
-        var isDraining = false
+        var endReason: EndReason?
         var isAbandoned = false
         var sent: [Int64] = []
         var isStalled = false
@@ -52,7 +52,9 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
     /// The frames sent, by number.
     var sent: [Int64] { state.withLock { $0.sent } }
     var isLive: Bool { state.withLock { $0.isLive } }
-    var isDraining: Bool { state.withLock { $0.isDraining } }
+    var isDraining: Bool { endReason != nil }
+    /// Why it was told to end.
+    var endReason: EndReason? { state.withLock { $0.endReason } }
     var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
     var progress: AttemptProgress {
         var progress = AttemptProgress()
@@ -93,9 +95,9 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         }
     }
 
-    func drain(until deadline: Int64) {
+    func drain(until deadline: Int64, reason: EndReason) {
         wake()
-        state.withLock { $0.isDraining = true }
+        state.withLock { $0.endReason = reason }
         report(.drained)
     }
 

@@ -37,6 +37,8 @@ import Testing
         let options = try HLSOptions(["segment": "2500ms", "list": "10"])
         #expect(options.segmentDuration == .milliseconds(2500) && options.listSize == 10)
         #expect(try HLSOptions(["segment": "60"]).segmentDuration == .seconds(60))
+        #expect(HLSOptions().endList == .program)
+        #expect(try HLSOptions(["endlist": "always"]).endList == .always)
     }
 
     @Test(
@@ -44,6 +46,7 @@ import Testing
         arguments: [
             ("segment", "0s"), ("segment", "61s"), ("segment", "4m"), ("segment", ""), ("segment", "-4s"),
             ("segment", "9223372036854775807s"), ("list", "2"), ("list", "1001"), ("list", "x"),
+            ("endlist", ""), ("endlist", "Never"),
         ])
     func refusesOption(name: String, value: String) {
         let error = #expect(throws: PublisherURLError.self) { try HLSOptions([name: value]) }
@@ -237,8 +240,9 @@ import Testing
         for name in [old, oldMap, newMap] {
             try FileManager.default.setAttributes([.modificationDate: past], ofItemAtPath: "\(path)/\(name)")
         }
-        let kept = try HLSLeftovers(in: directory).clear(except: [named], HLSOptions())
-        #expect(kept == [new, newMap])
+        let kept = try HLSLeftovers(in: directory).clear(except: [named], lifetime: 52)
+        #expect(kept.map(\.names) == [[new, newMap]])
+        #expect(kept.allSatisfy { (1...52).contains($0.seconds) })
         let left = Set(try directory.names().filter { !$0.hasPrefix(".") })
         #expect(left == [new, newMap, named, "foreign.m4s"])
     }

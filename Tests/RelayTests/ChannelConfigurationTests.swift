@@ -36,6 +36,18 @@ struct ChannelConfigurationTests {
         #expect(configuration.duration == nil && configuration.size == nil && configuration.frameRate == nil)
     }
 
+    @Test("A program of untagged SD is tagged with the color of its size, and tagged color stays")
+    func color() throws {
+        let untagged = VideoFormat(width: 720, height: 576, frameRate: FrameRate(25), color: .unspecified)
+        let own = try configuration("--rtmp", "rtmp://host/live/key")
+        let large = try configuration("--rtmp", "rtmp://host/live/key", "--size", "1280x720")
+        #expect(ChannelInputs.shape(untagged, own).color == .bt601With625Lines)
+        #expect(ChannelInputs.shape(untagged, large).color == .bt709)
+        var tagged = untagged
+        tagged.color = .bt601With525Lines
+        #expect(ChannelInputs.shape(tagged, large).color == .bt601With525Lines)
+    }
+
     @Test("Outputs may be given again and again")
     func outputs() throws {
         let configuration = try configuration(

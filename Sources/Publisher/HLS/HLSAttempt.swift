@@ -10,7 +10,7 @@ internal import Synchronization
 
 /// One attempt to write HLS into a directory.
 ///
-/// `@unchecked Sendable`: `phase` and `writer` belong to the serial `queue`, on which every method but those of
+/// `@unchecked Sendable`: `phase`, `writer` and `endReason` belong to the serial `queue`, on which every method but those of
 /// ``OutputAttempt`` runs; what other threads reach is behind `shared`, `report` and `wakes`. The queue may be blocked for good by
 /// a file system; then a deadline reports for it, and nobody waits for it.
 final class HLSAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
@@ -40,6 +40,7 @@ final class HLSAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
 
     private var phase = Phase.idle
     private var writer: HLSWriter?
+    private var endReason = EndReason.interrupted
 
     init(
         location: HLSLocation, options: HLSOptions, queue: DispatchQueue, packets: PacketQueue,
@@ -82,10 +83,11 @@ final class HLSAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
         }
     }
 
-    func drain(until deadline: Int64) {
+    func drain(until deadline: Int64, reason: EndReason) {
         queue.async {
             guard self.phase == .live else { return }
             self.phase = .draining
+            self.endReason = reason
             self.service()
         }
         watch(until: deadline)
@@ -121,7 +123,7 @@ extension HLSAttempt {
             }
             if phase == .draining, !report.isOver {
                 noteBusy()
-                try writer.finish()
+                try writer.finish(isProgramOver: endReason == .programOver)
                 account(writer)
                 close()
                 return report.end(.drained)

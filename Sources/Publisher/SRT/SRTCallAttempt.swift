@@ -52,7 +52,7 @@ final class SRTCallAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
 
     func wake() { session.withLock { $0 }?.wake() }
 
-    func drain(until deadline: Int64) {
+    func drain(until deadline: Int64, reason: EndReason) {
         queue.async { self.session.withLock { $0 }?.drain() }
     }
 

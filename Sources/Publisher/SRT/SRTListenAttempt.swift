@@ -91,7 +91,7 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
         }
     }
 
-    func drain(until deadline: Int64) { queue.async { self.drain() } }
+    func drain(until deadline: Int64, reason: EndReason) { queue.async { self.drain() } }
 
     func abandon() {
         report.silence()

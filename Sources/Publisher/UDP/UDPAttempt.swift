@@ -73,7 +73,7 @@ final class UDPAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
         }
     }
 
-    func drain(until deadline: Int64) {
+    func drain(until deadline: Int64, reason: EndReason) {
         queue.async {
             guard self.phase == .live else { return }
             self.phase = .draining

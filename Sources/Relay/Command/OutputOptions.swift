@@ -31,7 +31,8 @@ struct OutputOptions: ParsableArguments {
                 + "name=youtube, queue=2s (what may wait for a slow target), queue-bytes=8MB, retry=forever or a number, "
                 + "backup=address (used after backup-after=3 failures in a row; the first is looked at each "
                 + "primary-check=15s and gets the stream back when it answers). "
-                + "For RTMP(S): proxy=http://… or socks5://…, tls-ca=file, tls=insecure. For HLS: segment=4s, list=6. "
+                + "For RTMP(S): proxy=http://… or socks5://…, tls-ca=file, tls=insecure. For HLS: segment=4s, list=6, "
+                + "endlist=program, always or never (which ends close the playlist). "
                 + "A comma in a value is written %2C.",
             valueName: "address"))
     var output: [String] = []

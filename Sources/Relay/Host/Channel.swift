@@ -51,7 +51,7 @@ final class Channel: Sendable {
         }
         let inputs = try ChannelInputs(configuration, clock: clock, logger: logger)
         self.inputs = inputs
-        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: hub, clock: clock)
+        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: hub)
         self.encoder = encoder
         outputs = OutputSet(
             hub: hub, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
@@ -78,7 +78,7 @@ final class Channel: Sendable {
         inputs.start()
         let status = runProgram()
         inputs.stop()
-        endConsumers()
+        endConsumers(isProgramOver: status == .done)
         return status == .done ? delivered : status
     }
 
@@ -102,11 +102,10 @@ final class Channel: Sendable {
     }
 
     private static func openEncoder(
-        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink, clock: any MonotonicClock
+        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink
     ) throws(RelayFailure) -> EncoderSession {
         do {
-            return try EncoderSession(
-                settings: configuration.encoder, video: format, audio: .program, sink: sink, clock: clock)
+            return try EncoderSession(settings: configuration.encoder, video: format, audio: .program, sink: sink)
         } catch {
             throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
         }
@@ -132,14 +131,17 @@ final class Channel: Sendable {
 
     /// Ends every consumer at the same time, so that one that does not end costs the others nothing. After a signal
     /// nobody is waited for beyond the teardown; at the program's own end the recorder may finish its files.
-    private func endConsumers() {
+    private func endConsumers(isProgramOver: Bool) {
+        let endAskedAt = endAskedAt.withLock { $0 }
+        // A service that is stopped or restarted, or whose source failed, may go on with the same program.
+        let reason: EndReason = isProgramOver && endAskedAt == nil ? .programOver : .interrupted
         let deadline =
-            endAskedAt.withLock { $0 }.map { $0 + Self.teardown.inNanoseconds }
+            endAskedAt.map { $0 + Self.teardown.inNanoseconds }
             ?? clock.now + Self.unhurriedTeardown.inNanoseconds
-        outputs.finish(deadline: deadline, in: ending)
+        outputs.finish(deadline: deadline, reason: reason, in: ending)
         recordings.finish()
         while ending.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
-            guard let asked = endAskedAt.withLock({ $0 }) else { continue }
+            guard let asked = self.endAskedAt.withLock({ $0 }) else { continue }
             if clock.now - asked > Self.teardown.inNanoseconds + 200_000_000 {
                 logger.warning("not everything ended in time; the next start completes a file that is still open")
                 return

@@ -103,8 +103,9 @@ struct ChannelInputs: Sendable {
         }
     }
 
-    /// The input's own shape, but for what the flags say. A program of a given size has square pixels.
-    private static func shape(_ native: VideoFormat, _ configuration: ChannelConfiguration) -> VideoFormat {
+    /// The input's own shape, but for what the flags say. A program of a given size has square pixels. What the input
+    /// leaves unspecified of its color is that of the program's size.
+    static func shape(_ native: VideoFormat, _ configuration: ChannelConfiguration) -> VideoFormat {
         var format = native
         if let size = configuration.size, size != FrameSize(width: native.width, height: native.height) {
             format.width = size.width
@@ -112,6 +113,7 @@ struct ChannelInputs: Sendable {
             format.sampleAspectRatio = .square
         }
         if let frameRate = configuration.frameRate { format.frameRate = frameRate }
+        format.color = native.color.resolved(width: format.width, height: format.height)
         return format
     }
 

@@ -41,7 +41,7 @@ enum OutputAddress {
     static func options(of scheme: String) -> Set<String> {
         switch scheme {
         case "rtmp": ["tls", "tls-ca", "proxy"]
-        case "hls": ["segment", "list"]
+        case "hls": ["segment", "list", "endlist"]
         default: []
         }
     }
