@@ -26,8 +26,8 @@ final class LogSpy: Sendable {
 
         func log(event: LogEvent) {
             let all = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
-            let text = (["\(event.level)", "\(event.message)"] + all.map { "\($0.key)=\($0.value)" }).joined(
-                separator: " ")
+            let text = (["\(event.level)", "\(event.message)"] + all.map { "\($0.key)=\($0.value)" })
+                .joined(separator: " ")
             spy.state.withLock { $0.append(text) }
         }
     }
