@@ -54,7 +54,7 @@ class Machine:
     def __init__(self, relay: Path, work: Path) -> None:
         self.isolated = works(*NAMESPACES, "true")
         inside = [*NAMESPACES, "sh", "-c"]
-        path = "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && "
+        path = "PATH=/usr/sbin:/sbin:$PATH; ip link set lo up && "
         self.clock = make_clock(work)
         private = "" if self.isolated else "no network namespaces here (they need root or user namespaces)"
         lossy = "iptables -A INPUT -p udp -m statistic --mode random --probability 0.1 -j DROP"
