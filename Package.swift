@@ -129,11 +129,15 @@ let package = Package(
             name: "RecorderBench", dependencies: ["Media", "FanOut", "Archive", "Segmenter", logging],
             swiftSettings: settings),
 
+        // Random numbers that a failed test can have again.
+        .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
         .testTarget(
-            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", logging], swiftSettings: settings
+            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "SeededRandom", logging],
+            swiftSettings: settings
         ),
-        .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media", logging], swiftSettings: settings),
+        .testTarget(
+            name: "FanOutTests", dependencies: ["FanOut", "Media", "SeededRandom", logging], swiftSettings: settings),
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
@@ -148,7 +152,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "RTMPTests", dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples"],
+            name: "RTMPTests",
+            dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "SeededRandom"],
             swiftSettings: settings),
         .testTarget(
             name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),
@@ -160,7 +165,8 @@ let package = Package(
             dependencies: ["Publisher", "FanOut", "Network", "RTMP", "SRT", "HLS", "LibAV", "Media", "PacketSamples"],
             swiftSettings: settings),
         .testTarget(
-            name: "SegmenterTests", dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", logging],
+            name: "SegmenterTests",
+            dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "SeededRandom", logging],
             swiftSettings: settings),
         .testTarget(name: "MP4Tests", dependencies: ["MP4", "Media"], swiftSettings: settings),
         .testTarget(name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media"], swiftSettings: settings),

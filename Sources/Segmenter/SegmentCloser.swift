@@ -42,7 +42,7 @@ final class SegmentCloser: Sendable {
     private let synchroniser: FileSynchroniser?
     private let state = Mutex(Backlog())
     /// What the files that could not be closed were thought to hold, by their names while they are open.
-    private let unconfirmed = Mutex<[String: SegmentClaim]>([:])
+    private let unconfirmed = Mutex<[String: UnconfirmedSegment]>([:])
 
     /// A closer of the files of `channel` in `directory`, which `synchroniser` made durable while they were open. Tests
     /// bring their own serial `queue`.
@@ -92,8 +92,8 @@ final class SegmentCloser: Sendable {
             if backlog.isUnfinished { retry() }
         } catch {
             state.withLock { $0.isUnfinished = true }
-            // Of a file that somebody removed nothing is claimed, and the system reports no error either.
-            if error.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.claim } }
+            // Of a file that somebody removed nothing is known, and the system reports no error either.
+            if error.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.asUnconfirmed } }
             status.value.withLock { $0.lastError = error.description }
             logger.error("segment not closed, to be tried again: \(error)", metadata: ["segment": "\(file.name)"])
         }

@@ -190,8 +190,8 @@ final class SegmentFile {
     }
 
     /// What was written, should it prove later that the disk has not kept all of it.
-    var claim: SegmentClaim {
-        SegmentClaim(
+    var asUnconfirmed: UnconfirmedSegment {
+        UnconfirmedSegment(
             from: start, to: recordedEnd, frames: frames, start: settings.tags.start,
             run: settings.tags.position?.run ?? "")
     }

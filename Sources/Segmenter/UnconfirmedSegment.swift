@@ -4,7 +4,7 @@ internal import Archive
 
 /// What a file that could not be closed was thought to hold. A disk that fails takes with it what the system had not
 /// written to it yet, and only the file itself tells how much that was.
-struct SegmentClaim: Sendable, Equatable {
+struct UnconfirmedSegment: Sendable, Equatable {
     /// Program time of its first frame, in nanoseconds.
     var from: Int64
     /// Program time at which its frames end, in nanoseconds.
