@@ -129,19 +129,31 @@ let package = Package(
             name: "RecorderBench", dependencies: ["Media", "FanOut", "Archive", "Segmenter", logging],
             swiftSettings: settings),
 
+        // Random numbers that a failed test can have again.
+        .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
         .testTarget(
-            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", logging], swiftSettings: settings
+            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "SeededRandom", logging],
+            swiftSettings: settings
         ),
-        .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media", logging], swiftSettings: settings),
+        .testTarget(
+            name: "FanOutTests", dependencies: ["FanOut", "Media", "SeededRandom", logging], swiftSettings: settings),
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(name: "PacketSamples", dependencies: ["Media"], path: "Tests/PacketSamples", swiftSettings: settings),
-        .testTarget(name: "NetworkTests", dependencies: ["Network", "CLinux", "Media"], swiftSettings: settings),
         .testTarget(
-            name: "RTMPTests", dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples"],
+            name: "NetworkTests",
+            dependencies: [
+                "Network", "CLinux", "Media", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "RTMPTests",
+            dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "SeededRandom"],
             swiftSettings: settings),
         .testTarget(
             name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),
@@ -153,7 +165,8 @@ let package = Package(
             dependencies: ["Publisher", "FanOut", "Network", "RTMP", "SRT", "HLS", "LibAV", "Media", "PacketSamples"],
             swiftSettings: settings),
         .testTarget(
-            name: "SegmenterTests", dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", logging],
+            name: "SegmenterTests",
+            dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "SeededRandom", logging],
             swiftSettings: settings),
         .testTarget(name: "MP4Tests", dependencies: ["MP4", "Media"], swiftSettings: settings),
         // A recording's file made without a recorder.

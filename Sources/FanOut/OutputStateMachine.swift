@@ -25,8 +25,8 @@ public struct OutputStateMachine: Sendable {
         case retryDue(attempt: Int)
         /// The server asks the output to publish anew, at an address that is of use.
         case reconnectRequested(attempt: Int, at: Int64)
-        /// It is time to look whether the primary is back, unless a later look was arranged.
-        case primaryDue(look: Int)
+        /// It is time to probe the primary, unless a later probe was arranged.
+        case primaryDue(probe: Int)
         /// The candidate is fed, from a keyframe on, and what was on air before is not any more.
         case handedOver(attempt: Int, at: Int64)
         /// An operator does not want to wait for the next attempt.
@@ -69,8 +69,8 @@ public struct OutputStateMachine: Sendable {
         case handOver(to: Int)
         /// Send `retryDue(attempt)` at `until`.
         case wait(until: Int64, attempt: Int)
-        /// Send `primaryDue(look)` after this time.
-        case look(after: Duration, look: Int)
+        /// Send `primaryDue(probe)` after this time.
+        case probe(after: Duration, number: Int)
         /// Send `deadlinePassed` at `at`.
         case watch(deadline: Int64)
         /// Nothing more will happen.
@@ -97,10 +97,12 @@ public struct OutputStateMachine: Sendable {
     var record: FailureRecord
     var current: Connection?
     var candidate: Connection?
-    private var nextSite = OutputEndpoint.primary
+    private var nextEndpoint = OutputEndpoint.primary
+    /// Whether the output has to find back to its primary from there.
+    private var isNextAway = false
     /// Where the server asked the output to go was tried beside the old connection and not accepted, perhaps because of it.
     var hasUnmetRedirection = false
-    var looks = 0
+    var probes = 0
     /// When servers asked the output to go elsewhere, lately.
     var redirections: [Int64] = []
 
@@ -108,7 +110,7 @@ public struct OutputStateMachine: Sendable {
     public init(policy: RetryPolicy = RetryPolicy()) { record = FailureRecord(policy: policy) }
 
     /// Where the output is, or was last.
-    public var endpoint: OutputEndpoint { current?.endpoint ?? nextSite }
+    public var endpoint: OutputEndpoint { current?.endpoint ?? nextEndpoint }
 
     /// Takes in what happened and says what to do. `jitter` in 0..<1 spreads the wait that may follow.
     public mutating func handle(_ event: Event, jitter: Double = 0) -> [Action] {
@@ -118,7 +120,7 @@ public struct OutputStateMachine: Sendable {
         case .failed(let attempt, let failure, let at): failed(attempt, failure, at: at, jitter: jitter)
         case .retryDue(let attempt): retryDue(attempt)
         case .reconnectRequested(let attempt, let at): redirect(attempt, at: at)
-        case .primaryDue(let look): look == looks ? probePrimary() : []
+        case .primaryDue(let probe): probe == probes ? probePrimary() : []
         case .handedOver(let attempt, let at): handedOver(attempt, at: at)
         case .retryNow: retryNow()
         case .pause: pause()
@@ -132,9 +134,9 @@ public struct OutputStateMachine: Sendable {
 
     mutating func nextAttempt() -> [Action] {
         attempts += 1
-        current = Connection(attempt: attempts, endpoint: nextSite, isAway: nextSite == .backup)
+        current = Connection(attempt: attempts, endpoint: nextEndpoint, isAway: isNextAway)
         state = .connecting(attempt: attempts)
-        return [.begin(attempt: attempts, at: nextSite)]
+        return [.begin(attempt: attempts, at: nextEndpoint)]
     }
 
     private mutating func accepted(_ attempt: Int, at now: Int64) -> [Action] {
@@ -163,7 +165,12 @@ public struct OutputStateMachine: Sendable {
         let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
         let verdict = record.note(
             failure, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
-        nextSite = hasUnmetRedirection ? .redirected : verdict.endpoint
+        if hasUnmetRedirection {
+            // Where the server asked the output to go serves in its stead: from the backup it is as far from home.
+            (nextEndpoint, isNextAway) = (.redirected, connection.isAway)
+        } else {
+            (nextEndpoint, isNextAway) = (verdict.endpoint, verdict.endpoint == .backup)
+        }
         hasUnmetRedirection = false
         if let next = candidate { return promote(next, insteadOf: attempt) }
         guard !verdict.isLast else {
@@ -171,7 +178,7 @@ public struct OutputStateMachine: Sendable {
             return [.abandon(attempt: attempt), .hold]
         }
         state =
-            failure.kind == .refused && nextSite == connection.endpoint
+            failure.kind == .refused && nextEndpoint == connection.endpoint
             ? .refused(until: verdict.due, cause: failure) : .backingOff(until: verdict.due, cause: failure)
         return [.abandon(attempt: attempt), .hold, .wait(until: verdict.due, attempt: attempts + 1)]
     }
@@ -233,7 +240,7 @@ extension OutputStateMachine {
     private mutating func resume() -> [Action] {
         guard state == .paused else { return [] }
         record.reset()
-        nextSite = .primary
+        (nextEndpoint, isNextAway) = (.primary, false)
         return [.open] + nextAttempt()
     }
 

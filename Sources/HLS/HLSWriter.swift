@@ -104,7 +104,7 @@ package final class HLSWriter {
             muxer.flush()
             return muxer
         } catch {
-            throw OutputFailure(.rejected, step: "open", reason: "\(error)")
+            throw EndpointFailure(.rejected, step: "open", reason: "\(error)")
         }
     }
 
@@ -117,7 +117,7 @@ package final class HLSWriter {
         let needed = segment * Int64(2 * options.listSize + 2) - there.reduce(0) { $0 + directory.size($1) }
         let free = try directory.freeBytes()
         guard free >= needed else {
-            throw OutputFailure(
+            throw EndpointFailure(
                 .unreachable, step: "open",
                 reason: "\(directory.path): \(free / 1000) kB are free and the segments take \(needed / 1000) kB more")
         }
@@ -139,7 +139,7 @@ extension HLSWriter {
         do throws(MuxerFailure) {
             try muxer.write(packet, shift: TimeBase(1, 100).rescale(shift, to: clock))
         } catch {
-            throw OutputFailure(.lost, step: "write", reason: "\(error)")
+            throw EndpointFailure(.lost, step: "write", reason: "\(error)")
         }
     }
 
@@ -169,7 +169,7 @@ extension HLSWriter {
         do throws(MuxerFailure) {
             try muxer.flushFragment()
         } catch {
-            throw OutputFailure(.lost, step: "write", reason: "\(error)")
+            throw EndpointFailure(.lost, step: "write", reason: "\(error)")
         }
         if file == nil { file = try directory.create(HLSName.segment(run: run, number: number)) }
         try file?.write(outbox.bytes)

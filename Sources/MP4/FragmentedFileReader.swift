@@ -151,7 +151,7 @@ package struct FragmentedFileReader {
 
     /// Adds the fragment at `offset` to `file` if it is whole, and returns where it ends.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
-        // The media's head first: a mark that only looks like a fragment's must not cost the reading of what it claims.
+        // The media's head first: a mark that only looks like a fragment's must not cost the reading of what it names.
         guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
             try length(of: "mdat", at: offset + headLength, limit: size) != nil,
             let movie = try bytes(of: "moof", at: offset, limit: Self.fragmentLimit)

@@ -86,11 +86,11 @@ final class SegmentCloser: Sendable {
         if isHurried { return postpone(file) }
         complete(file)
         guard backlog.waiting == 0 else { return }
-        let postponed = postponed.withLock { postponed in
+        let late = postponed.withLock { postponed in
             defer { postponed.removeAll() }
             return postponed
         }
-        for handover in postponed { complete(handover.file) }
+        for handover in late { complete(handover.file) }
     }
 
     /// Writes the file's index and completes the file when no other waits. Of too many, the rest is left to ``retry()``.
@@ -126,7 +126,7 @@ final class SegmentCloser: Sendable {
 
     private func failed(_ file: SegmentFile, _ failure: FileFailure) {
         state.withLock { $0.isUnfinished = true }
-        // Of a file that somebody removed nothing is claimed, and the system reports no error either.
+        // Of a file that somebody removed nothing is known, and the system reports no error either.
         if failure.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.written } }
         status.value.withLock { $0.lastError = failure.description }
         logger.error("segment not closed, to be tried again: \(failure)", metadata: ["segment": "\(file.name)"])

@@ -122,7 +122,7 @@ extension Serial {
 
         @Test(
             "A full disk costs the other outputs nothing, and the output is back when there is space",
-            .enabled(if: SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
+            .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func fullDisk() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let ballast = "\(disk.path)/ballast"

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialPeers {
     /// Files of all kinds, played from end to end.
     @Suite("Input files")
     struct InputTests {

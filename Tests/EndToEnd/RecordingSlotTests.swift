@@ -8,7 +8,7 @@ import Testing
 
 @testable import Relay
 
-extension Serial {
+extension SerialRecordings {
     /// Recordings that are started and stopped while the channel is on air, through the interface that a control surface
     /// calls.
     @Suite("Recordings at run time")

@@ -3,9 +3,9 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialRecordings {
     /// A disk that becomes full, or is too small from the start.
-    @Suite("Storage", .enabled(if: SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
+    @Suite("Storage", .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
     struct StorageTests {
         private let directory: TemporaryDirectory
 

@@ -24,12 +24,10 @@ final class LogSpy: Sendable {
             set { metadata[key] = newValue }
         }
 
-        func log(
-            level: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source: String, file: String,
-            function: String, line: UInt
-        ) {
-            let all = self.metadata.merging(metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
-            let text = (["\(level)", "\(message)"] + all.map { "\($0.key)=\($0.value)" }).joined(separator: " ")
+        func log(event: LogEvent) {
+            let all = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
+            let text = (["\(event.level)", "\(event.message)"] + all.map { "\($0.key)=\($0.value)" })
+                .joined(separator: " ")
             spy.state.withLock { $0.append(text) }
         }
     }

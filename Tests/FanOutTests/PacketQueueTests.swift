@@ -2,6 +2,7 @@
 
 import FanOut
 import Media
+import SeededRandom
 import Testing
 
 @Suite("Packet queue of a live output")
@@ -40,6 +41,18 @@ struct PacketQueueTests {
         #expect(batch.map(\.pts) == Array(1..<8))
         #expect(queue.status.bytes == 0)
         #expect(queue.pop(upTo: 1, into: &batch))
+    }
+
+    @Test("What a listening output held before anybody called is missed by nobody, and counted from the first call on")
+    func awaitsCallers() {
+        let queue = PacketQueue(limits: .live, awaitsCallers: true)
+        for packet in Packets.video(0..<200) { queue.push(packet) }
+        _ = queue.connected()
+        #expect(queue.drain().first?.pts == 180)
+        #expect(queue.status.drops.isEmpty)
+        queue.disconnected()
+        queue.push(Packets.video(200))
+        #expect(queue.status.droppedFrames == 1)
     }
 
     @Test("An output that connects late begins at the newest keyframe")
@@ -95,7 +108,7 @@ struct PacketQueueTests {
 
     @Test("Whatever is pushed at whatever pace, nothing comes out that refers to something dropped")
     func neverUndecodable() {
-        var random = SystemRandomNumberGenerator()
+        var random = SeededRandom()
         for _ in 0..<200 {
             let queue = connectedQueue()
             var previous: Int64?

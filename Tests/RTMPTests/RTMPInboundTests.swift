@@ -2,6 +2,7 @@
 
 import Media
 import Network
+import SeededRandom
 import Testing
 
 @testable import RTMP
@@ -51,8 +52,9 @@ import Testing
     func answers() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let answer = channel.take(Self.conversation)
-        #expect(answer.replies.map(\.kind) == [.userControl])
-        #expect(answer.replies.first?.payload.array == [0, 7, 1, 2, 3, 4])
+        let replies = channel.takeReplies()
+        #expect(replies.map(\.kind) == [.userControl])
+        #expect(replies.first?.payload.array == [0, 7, 1, 2, 3, 4])
         #expect(answer.messages.map(\.code) == ["NetStream.Publish.BadName"])
         #expect(answer.messages.first?.isError == true)
         #expect(answer.messages.first?.failureKind == .rejected)
@@ -62,12 +64,33 @@ import Testing
     func acknowledges() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser(), receivedBytes: 100)
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
-        #expect(channel.take(window).replies.isEmpty)
-        #expect(channel.take(window).replies.isEmpty)
-        let replies = channel.take(window).replies
+        for _ in 0..<2 {
+            _ = channel.take(window)
+            #expect(!channel.owesReplies)
+        }
+        _ = channel.take(window)
+        let replies = channel.takeReplies()
         #expect(replies.map(\.kind) == [.acknowledgement])
         #expect(replies.first?.payload.array == [0, 0, 0, 148])
-        #expect(channel.take(window).replies.isEmpty)
+        _ = channel.take(window)
+        #expect(!channel.owesReplies)
+    }
+
+    @Test("Outputs 8: pongs and acknowledgements for which there is no room are owed, the newest of each kind")
+    func owes() {
+        var channel = RTMPBackChannel(parser: RTMPInboundParser())
+        let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 20]
+        _ = channel.take(window)
+        for time in 0..<100 {
+            _ = channel.take([0x02, 0, 0, 0, 0, 0, 6, 4, 0, 0, 0, 0, 0, 6, 0, 0, 0, UInt8(time)])
+        }
+        #expect(channel.owesReplies)
+        let replies = channel.takeReplies()
+        #expect(Set(replies.map(\.kind)) == [.acknowledgement, .userControl] && replies.count == 2)
+        #expect(replies.first { $0.kind == .userControl }?.payload.array == [0, 7, 0, 0, 0, 99])
+        let acknowledged = replies.first { $0.kind == .acknowledgement }?.payload.array ?? []
+        #expect(acknowledged.reduce(0) { $0 << 8 | Int($1) } > 1700)
+        #expect(channel.takeReplies().isEmpty)
     }
 
     @Test("A parser goes on from what librtmp knew of a chunk stream")
@@ -77,16 +100,69 @@ import Testing
         #expect(try parser.parse([0xC3, 1, 1, 1, 1, 0xC3, 2, 2]) == [.init(type: 20, body: [1, 1, 1, 1, 2, 2])])
     }
 
-    @Test("Random bytes neither crash nor fill the memory")
+    /// What a parser makes of `pieces`, one after the other: the messages, or nothing if it refuses the bytes.
+    private func messages(in pieces: [ArraySlice<UInt8>]) -> [RTMPInboundParser.Message]? {
+        var parser = RTMPInboundParser()
+        var messages: [RTMPInboundParser.Message] = []
+        for piece in pieces {
+            guard let found = try? parser.parse(piece) else { return nil }
+            messages += found
+            #expect(parser.heldBytes <= RTMPInboundParser.maximumHeldBytes)
+        }
+        return messages
+    }
+
+    @Test("Random bytes are read the same or refused the same wherever they are split, and are not hoarded")
     func random() {
-        var generator = SystemRandomNumberGenerator()
-        for round in 0..<300 {
-            var channel = RTMPBackChannel(parser: RTMPInboundParser())
-            for _ in 0..<8 {
-                let bytes = (0..<512).map { _ in UInt8.random(in: 0...255, using: &generator) }
-                _ = channel.take(round % 2 == 0 ? bytes : Self.conversation.shuffled(using: &generator))
+        var generator = SeededRandom()
+        var (read, refused) = (0, 0)
+        for round in 0..<400 {
+            let bytes =
+                switch round % 3 {
+                case 0: (0..<4096).map { _ in UInt8.random(in: 0...255, using: &generator) }
+                case 1: Self.conversation.shuffled(using: &generator)
+                default: Self.conversation + Self.conversation.shuffled(using: &generator)
+                }
+            let cuts =
+                [Int.random(in: 0...bytes.count, using: &generator)]
+                + [Int.random(in: 0...bytes.count, using: &generator)]
+            let (first, second) = (cuts.min() ?? 0, cuts.max() ?? 0)
+            let whole = messages(in: [bytes[...]])
+            #expect(messages(in: [bytes[..<first], bytes[first..<second], bytes[second...]]) == whole)
+            if whole == nil { refused += 1 } else { read += 1 }
+        }
+        #expect(read > 0 && refused > 0, "read \(read), refused \(refused): both must be tried")
+    }
+
+    @Test("Whoever begins many long messages and ends none is refused before it fills the memory")
+    func flood() {
+        var parser = RTMPInboundParser(chunkBytes: 1 << 16)
+        let piece = [UInt8](repeating: 0xAB, count: 1 << 16)
+        var taken = 0
+        #expect(throws: RTMPInboundParser.Malformed.self) {
+            // A first chunk of a message of 1 MiB on each of 60 chunk streams, then more of them.
+            for round in 0..<16 {
+                for id in UInt8(3)..<63 {
+                    let header = round == 0 ? [id, 0, 0, 0, 0x10, 0, 0, 20, 1, 0, 0, 0] : [0xC0 | id]
+                    let complete = try parser.parse(header + piece)
+                    #expect(complete.isEmpty)
+                    #expect(parser.heldBytes <= RTMPInboundParser.maximumHeldBytes)
+                    taken += piece.count
+                }
             }
         }
+        #expect(taken <= RTMPInboundParser.maximumHeldBytes)
+    }
+
+    @Test("What cannot be parsed ends the parsing, and bytes are acknowledged nevertheless")
+    func malformedConversation() {
+        var channel = RTMPBackChannel(parser: RTMPInboundParser())
+        let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
+        let tooLarge: [UInt8] = [0x03, 0, 0, 0, 0x20, 0, 0, 20, 0, 0, 0, 0]
+        #expect(channel.take(window + tooLarge).replies.isEmpty)
+        let answer = channel.take(Self.conversation)
+        #expect(answer.messages.isEmpty)
+        #expect(answer.replies.map(\.kind) == [.acknowledgement])
     }
 
     @Test("Too large a message and too many chunk streams end the parsing")

@@ -75,6 +75,20 @@ struct StatusBlockTests {
         #expect(all[2] == "rtmp-1    backing_off  connection refused")
     }
 
+    @Test("The last line of a run says what an output's receivers missed, and how often it asked for a keyframe")
+    func summary() {
+        var now = status(frames: 30)
+        var live = output("live")
+        live.frames = 30
+        now.outputs = [live]
+        #expect(StatusBlock(now: now, before: nil, interval: 0).summary.hasSuffix("rtmp-1: 30 frames, 0 B"))
+        now.outputs[0].queue.droppedFrames = 7
+        now.outputs[0].keyframesRequested = 2
+        #expect(
+            StatusBlock(now: now, before: nil, interval: 0).summary
+                .hasSuffix("rtmp-1: 30 frames, 0 B, 7 dropped, 2 keyframes requested"))
+    }
+
     @Test("A recording shows its file and how long the disk will last")
     func recording() {
         var now = status(frames: 0)

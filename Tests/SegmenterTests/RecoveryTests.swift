@@ -2,6 +2,7 @@
 
 import Foundation
 import Media
+import SeededRandom
 import Testing
 
 @testable import Archive
@@ -135,7 +136,7 @@ import Testing
 
     @Test func `Random damage never traps`() throws {
         let (closed, open) = try Self.sample()
-        var random = SplitMix(state: 42)
+        var random = SeededRandom()
         let directory = try TemporaryDirectory()
         for round in 0..<3000 {
             var bytes = round % 3 == 0 ? closed : open

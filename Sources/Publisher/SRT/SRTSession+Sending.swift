@@ -28,7 +28,6 @@ extension SRTSession {
     }
 
     func service() {
-        dispatchPrecondition(condition: .onQueue(queue))
         guard phase == .live || phase == .draining else { return }
         guard socket.condition != .broken else { return fail(gone) }
         repeat {
@@ -117,9 +116,9 @@ extension SRTSession {
     private func retryLater() {
         guard !isRetrying else { return }
         isRetrying = true
-        after(Self.retryMilliseconds) {
-            self.isRetrying = false
-            self.service()
+        post(after: Self.retryInterval) { session in
+            session.isRetrying = false
+            session.service()
         }
     }
 
@@ -141,9 +140,9 @@ extension SRTSession {
         guard phase == .lingering else { return }
         if socket.condition == .broken || SRTSocket.now > limit { return end(.drained) }
         if socket.sendBuffer.bytes > 0 {
-            after(Self.pollMilliseconds) { self.awaitReceipt(until: limit) }
+            post(after: Self.pollInterval) { $0.awaitReceipt(until: limit) }
         } else {
-            after(Int(latency) + 50) { self.end(.drained) }
+            post(after: .milliseconds(latency + 50)) { $0.end(.drained) }
         }
     }
 }
