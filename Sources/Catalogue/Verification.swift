@@ -132,6 +132,12 @@ struct Verification {
             rows = Dictionary(ledger.segments.map { ($0.name, $0) }) { first, _ in first }
             gaps = CatalogueGap.joined(ledger.gaps.filter(\.isTold))
             otherRows = ledger.deleted
+            if ledger.damagedRows > 0 {
+                report.problem(
+                    nil,
+                    "\(ledger.damagedRows) rows of the catalogue are not what they should be; the next start of the "
+                        + "recorder, or relay recordings rebuild, makes them anew from the files")
+            }
         } catch {
             return report.problem(nil, "the catalogue cannot be read: \(error)")
         }
