@@ -11,14 +11,15 @@ enum CatalogueSync {
     private static let batch = 100
 
     /// Adds the closed files of `directory` that `store` does not know, or whose rows are damaged; or, if it `isFull`,
-    /// reads all of them again and forgets what is gone. Tells `progress` how many of how many files are read.
+    /// reads all of them again and forgets what is gone. `uploads` is what is known besides the database of what became
+    /// of files' uploads. Tells `progress` how many of how many files are read.
     static func run(
         _ store: CatalogueStore, _ directory: RecordDirectory, isFull: Bool = false,
-        progress: (Int, Int) -> Void = { _, _ in }
+        uploads: [String: UploadState] = [:], progress: (Int, Int) -> Void = { _, _ in }
     ) throws -> Unread {
         let files = try directory.recordings().filter { $0.kind == .closed }.map(\.name)
         let living = directory.livingRuns()
-        let uploads = try store.removeDamagedRows()
+        let uploads = uploads.merging(try store.removeDamagedRows()) { known, _ in known }
         let known = Set(try store.segments().map(\.name))
         // A transport stream says nothing that a row could be made of again.
         let wanted = files.filter { !known.contains($0) || isFull && !$0.hasSuffix(RecordFormat.ts.fileExtension) }
