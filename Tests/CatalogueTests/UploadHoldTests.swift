@@ -64,12 +64,11 @@ import Testing
     }
 
     @Test func `A damaged catalogue does not forget what waits, as far as its rows can be read`() throws {
-        // SQLite finds the damage in an index and can still read the table.
+        // SQLite finds a value that the table does not allow, and can still read all of it.
         try DatabaseQueue(path: database).write { database in
-            try database.execute(sql: "PRAGMA writable_schema = ON")
+            try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
             try database.execute(
-                sql: "UPDATE sqlite_schema SET sql = 'CREATE INDEX segments_by_run ON segments (frames)' "
-                    + "WHERE name = 'segments_by_run'")
+                sql: "UPDATE segments SET upload = 'something else' WHERE name = ?", arguments: [names[0]])
         }
         let catalogue = try catalogue()
         catalogue.start()
