@@ -94,16 +94,21 @@ final class CatalogueStore: Sendable {
 
     /// What root makes here on somebody's behalf must be of use to whoever records here.
     private func giveToOwner(of directory: String) {
+        var owner = stat()
+        guard geteuid() == 0, stat(directory, &owner) == 0 else { return }
+        // By a descriptor, so that what is looked at is what is given away, whoever renames files here meanwhile. With
+        // O_PATH, because closing any other descriptor of the file would give up SQLite's locks (fcntl(2)).
+        let file = Glibc.open(path, Self.onlyPath | O_NOFOLLOW | O_CLOEXEC)
+        guard file >= 0 else { return }
+        defer { close(file) }
         var info = stat()
-        guard geteuid() == 0, stat(directory, &info) == 0, Self.isOwnFile(path) else { return }
-        lchown(path, info.st_uid, info.st_gid)
+        // A file with another name would be somebody else's.
+        guard fstat(file, &info) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1 else { return }
+        fchownat(file, "", owner.st_uid, owner.st_gid, Self.emptyPath)
     }
 
-    /// Whether `path` is a file with no other name: another would be somebody else's.
-    private static func isOwnFile(_ path: String) -> Bool {
-        var info = stat()
-        return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG && info.st_nlink == 1
-    }
+    /// `O_PATH` and `AT_EMPTY_PATH` of `fcntl.h`, which Swift's module leaves out (asm-generic/fcntl.h, linux/fcntl.h).
+    private static let (onlyPath, emptyPath): (CInt, CInt) = (0o10000000, 0x1000)
 
     /// Whether the tables are there: whoever only looks may come while they are being made.
     func hasTables() throws(CatalogueFailure) -> Bool { try read { try $0.tableExists("segments") } }
