@@ -86,7 +86,8 @@ public struct RecordDirectory: Sendable {
         try file.synchronise()
     }
 
-    /// Creates the directories between this one and the file `name`.
+    /// Creates the directories between this one and the file `name`. A symbolic link in the place of one is refused: what
+    /// is recorded stays in this directory.
     func makeParents(of name: SegmentName) throws(FileFailure) {
         let directories = name.path.split(separator: "/").dropLast()
         var partial = path
@@ -94,6 +95,10 @@ public struct RecordDirectory: Sendable {
             partial += "/" + directory
             guard mkdir(partial, 0o755) == 0 || errno == EEXIST else {
                 throw FileFailure("create directory", partial, code: errno)
+            }
+            var info = stat()
+            guard lstat(partial, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
+                throw FileFailure("record in", partial, text: "it is a symbolic link, or no directory")
             }
         }
     }

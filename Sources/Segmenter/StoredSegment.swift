@@ -21,36 +21,59 @@ extension RecordDirectory {
     ///
     /// Numbers tell the order, whatever the clock did. Where a name has none, its letters say nothing of the order
     /// (`01-12-2026` comes before `30-11-2026`), so all are ordered by when they ended.
-    func segments(of channel: String) throws(FileFailure) -> [StoredSegment] {
-        let channel = SegmentName.safe(channel)
-        var segments: [StoredSegment] = []
-        for fileName in try entries() {
-            guard !fileName.hasSuffix(SegmentName.brokenSuffix),
-                let name = SegmentName(usedBy: fileName, channel: channel, template: template)
-            else { continue }
-            var info = stat()
-            // A symbolic link is not followed: what it leads to is not ours.
-            guard lstat("\(path)/\(fileName)", &info) == 0, info.st_mode & S_IFMT == S_IFREG else { continue }
-            let time = info.st_mtim
-            segments.append(
-                StoredSegment(
-                    fileName: fileName, sequence: name.sequence, bytes: Int64(info.st_size),
-                    ended: UTCTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000),
-                    isFinished: !fileName.hasSuffix(SegmentName.openMark)))
+    ///
+    /// `others` are the names of further files of the channel, which its template does not make.
+    func segments(of channel: String, others: [String] = []) throws(FileFailure) -> [StoredSegment] {
+        var segments = try entries().compactMap { fileName in
+            name(of: fileName, channel).flatMap { segment(fileName, sequence: $0.sequence) }
         }
+        let known = Set(segments.map(\.fileName))
+        segments += others.filter { !known.contains($0) }.compactMap { segment($0, sequence: 0) }
         if segments.allSatisfy({ $0.sequence > 0 }) {
             return segments.sorted { ($0.sequence, $0.fileName) < ($1.sequence, $1.fileName) }
         }
         return segments.sorted { ($0.ended.milliseconds, $0.fileName) < ($1.ended.milliseconds, $1.fileName) }
     }
 
+    /// The finished files of `channel` whose names its template does not make, as when it was another one before. Their
+    /// content says that they are ours; so it opens each file of another name, up to the depth that any template makes.
+    func otherSegments(of channel: String) throws(FileFailure) -> [String] {
+        try entries(depth: NameTemplate.deepest).filter { fileName in
+            guard fileName.hasSuffix(RecordFormat.hybrid.fileExtension), name(of: fileName, channel) == nil,
+                segment(fileName, sequence: 0) != nil,
+                let file = try? FileDescriptor.open(readOnly: "\(path)/\(fileName)"),
+                (try? file.isOurs(isStream: false)) == true, let owner = file.channel
+            else { return false }
+            return SegmentName.safe(owner) == SegmentName.safe(channel)
+        }
+    }
+
+    /// What the name of a file of `channel` says, or of the copy that was salvaged of one; nil if it is none of them.
+    private func name(of fileName: String, _ channel: String) -> SegmentName? {
+        guard !fileName.hasSuffix(SegmentName.brokenSuffix) else { return nil }
+        return SegmentName(
+            usedBy: SegmentSalvage.originalName(fileName), channel: SegmentName.safe(channel), template: template)
+    }
+
+    private func segment(_ fileName: String, sequence: Int) -> StoredSegment? {
+        var info = stat()
+        // A symbolic link is not followed: what it leads to is not ours.
+        guard lstat("\(path)/\(fileName)", &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
+        let time = info.st_mtim
+        return StoredSegment(
+            fileName: fileName, sequence: sequence, bytes: Int64(info.st_size),
+            ended: UTCTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000),
+            isFinished: !fileName.hasSuffix(SegmentName.openMark))
+    }
+
     /// Deletes a finished file of `channel`, if it is one of ours by its content too; false if it is already gone, or
     /// another process is still at it.
     func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         let path = "\(path)/\(segment.fileName)"
-        let file: FileDescriptor
+        let (parent, file): (FileDescriptor, FileDescriptor)
         do {
-            file = try FileDescriptor.open(existing: path)
+            parent = try FileDescriptor.open(parentOf: segment.fileName, in: self.path)
+            file = try parent.open(entry: segment.fileName)
         } catch {
             if error.code == ENOENT { return false }
             throw error
@@ -63,9 +86,7 @@ extension RecordDirectory {
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         }
         guard file.lock() else { return false }
-        if unlink(path) == 0 { return true }
-        guard errno == ENOENT else { throw FileFailure("delete", path, code: errno) }
-        return false
+        return try parent.remove(entry: segment.fileName)
     }
 }
 

@@ -203,6 +203,65 @@ private final class Upload: RetentionVeto, RecordingObserver {
         #expect(try target.segments(of: "test").map(\.fileName) == names)
     }
 
+    /// Two files of `channel` in directories of a month.
+    private func recordDeeper(_ channel: String, start: Int64) throws {
+        let template = try NameTemplate(parsing: "%Y/%m/{channel}_{time}_{sequence}")
+        let configuration = RecorderConfiguration(
+            directory: try .prepare(temporary.path, template: template), channel: channel,
+            length: .duration(.seconds(1)),
+            programStart: UTCTime(milliseconds: 1_795_269_790_000 + start * 1000))
+        let recorder = Recorder(
+            configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
+            logger: quiet)
+        Recording(directory: temporary, recorder: recorder)
+            .record(syntheticProgram(rate: Self.rate, frames: 50, isKeyframe: { $0 % 25 == 0 }))
+    }
+
+    @Test func `A copy that was salvaged, and files of an earlier and deeper --record-name, are recordings as others`()
+        throws
+    {
+        try recordDeeper("test", start: 0)
+        try recordDeeper("other", start: 10)
+        let copy = SegmentSalvage.repairedName(files[0])
+        try FileManager.default.copyItem(atPath: temporary.path(files[0]), toPath: temporary.path(copy))
+        let target = try RecordDirectory.prepare(temporary.path)
+        let deeper = try target.recordings().map(\.name).filter { $0.hasPrefix("2026/") }
+        #expect(deeper.count == 4)
+        for name in deeper + [copy] { try age(temporary.path(name), hours: 6) }
+        // A link to a directory elsewhere, in which recordings of this channel are, is not followed.
+        let elsewhere = try TemporaryDirectory()
+        try FileManager.default.copyItem(atPath: temporary.path(files[0]), toPath: elsewhere.path(files[0]))
+        try FileManager.default.createSymbolicLink(
+            atPath: temporary.path("2025"), withDestinationPath: elsewhere.path)
+        let retention = try make(.init(maximumAge: .seconds(1), minimumAge: .zero))
+        retention.check()
+        #expect(retention.status.deletedFiles == 8)
+        let left = try target.recordings().map(\.name)
+        #expect(left.count == 2 && left.allSatisfy { $0.contains("other_") }, "\(left)")
+        #expect(elsewhere.files.count == 1)
+    }
+
+    @Test func `A symbolic link in the place of a directory leads neither a recording nor a deletion outside`() throws {
+        let elsewhere = try TemporaryDirectory()
+        let name = files[0]
+        try FileManager.default.copyItem(atPath: temporary.path(name), toPath: elsewhere.path(name))
+        try FileManager.default.createSymbolicLink(atPath: temporary.path("day"), withDestinationPath: elsewhere.path)
+        let template = try NameTemplate(parsing: "day/{channel}_{sequence}")
+        let target = try RecordDirectory.prepare(temporary.path, template: template)
+        #expect(throws: FileFailure("record in", temporary.path("day"), text: "it is a symbolic link, or no directory"))
+        {
+            try target.makeParents(of: SegmentName(channel: "test", start: Self.now, sequence: 9, template: template))
+        }
+        let segment = StoredSegment(fileName: "day/\(name)", sequence: 1, bytes: 1, ended: Self.now, isFinished: true)
+        let failure = #expect(throws: FileFailure.self) { try target.delete(segment, of: "test") }
+        #expect(failure?.code == ENOTDIR || failure?.code == ELOOP)
+        #expect(elsewhere.files == [name])
+        // The same one in the directory itself goes.
+        let own = StoredSegment(fileName: name, sequence: 1, bytes: 1, ended: Self.now, isFinished: true)
+        #expect(try target.delete(own, of: "test") && !files.contains(name))
+        #expect(try !target.delete(own, of: "test"), "it is gone already")
+    }
+
     @Test func `Files in directories of a day go too, and so do transport streams, if they are ours`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "%Y-%m-%d/{channel}_{sequence}")
