@@ -10,7 +10,7 @@ import Testing
 struct RetentionOptionsTests {
     private func rules(_ flags: String) throws -> RetentionRules? {
         let arguments = ["--record", "dir"] + flags.split(separator: " ").map(String.init)
-        return try RelayCommand.parse(arguments).channelConfiguration().recording?.retention
+        return try RunCommand.parse(arguments).channelConfiguration().recording?.retention
     }
 
     @Test("Nothing is deleted unless it is asked for")
@@ -34,10 +34,10 @@ struct RetentionOptionsTests {
         ])
     func useless(flags: [String], reason: String) {
         do {
-            _ = try RelayCommand.parse(flags + ["--rtmp", "rtmp://localhost/live/key"])
+            _ = try RunCommand.parse(flags + ["--rtmp", "rtmp://localhost/live/key"])
             Issue.record("\(flags) were taken")
         } catch {
-            #expect(RelayCommand.message(for: error).contains(reason))
+            #expect(RunCommand.message(for: error).contains(reason))
         }
     }
 
