@@ -15,7 +15,8 @@ public struct RecordDirectory: Sendable {
     /// where none can be made.
     private(set) var mark: String?
 
-    private static let markPrefix = ".relay-archive-"
+    /// How the name of every ``mark`` begins.
+    static let markPrefix = ".relay-archive-"
 
     init(path: String, device: UInt64, template: NameTemplate = .standard) {
         self.path = path

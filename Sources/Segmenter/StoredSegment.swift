@@ -35,16 +35,43 @@ extension RecordDirectory {
         return segments.sorted { ($0.ended.milliseconds, $0.fileName) < ($1.ended.milliseconds, $1.fileName) }
     }
 
-    /// The finished files of `channel` whose names its template does not make, as when it was another one before. Their
-    /// content says that they are ours; so it opens each file of another name, up to the depth that any template makes.
+    /// The finished files of `channel` that its template does not make, as when it was another and deeper one before.
+    ///
+    /// Their paths must be such that a template of fields and separators alone could have made them, and they must say
+    /// themselves that they are recordings of the channel: what somebody renamed, or put into a directory of his own, is
+    /// left alone, and so is another record directory below this one. Opens each file of such a name.
     func otherSegments(of channel: String) throws(FileFailure) -> [String] {
-        try entries(depth: NameTemplate.deepest).filter { fileName in
-            guard fileName.hasSuffix(RecordFormat.hybrid.fileExtension), name(of: fileName, channel) == nil,
-                segment(fileName, sequence: 0) != nil,
+        let channel = SegmentName.safe(channel)
+        let known = Set(try segments(of: channel).map(\.fileName))
+        var archives: [Substring: Bool] = [:]
+        return try entries(depth: NameTemplate.deepest).filter { fileName in
+            guard fileName.hasSuffix(RecordFormat.hybrid.fileExtension), !known.contains(fileName),
+                Self.isMadeOfFields(SegmentSalvage.originalName(fileName), channel),
+                !isInOtherArchive(fileName, &archives), segment(fileName, sequence: 0) != nil,
                 let file = try? FileDescriptor.open(readOnly: "\(path)/\(fileName)"),
                 (try? file.isOurs(isStream: false)) == true, let owner = file.channel
             else { return false }
-            return SegmentName.safe(owner) == SegmentName.safe(channel)
+            return SegmentName.safe(owner) == channel
+        }
+    }
+
+    /// Whether each part of a path consists of the channel, digits and separators.
+    private static func isMadeOfFields(_ fileName: String, _ channel: String) -> Bool {
+        let path = fileName.dropLast(RecordFormat.hybrid.fileExtension.count)
+        return path.split(separator: "/").allSatisfy { part in
+            part.replacing(channel, with: "").allSatisfy { "0123456789-_.TZ".contains($0) }
+        }
+    }
+
+    /// Whether one of the directories between this one and the file is a record directory itself; `known` are those
+    /// that were looked at.
+    private func isInOtherArchive(_ fileName: String, _ known: inout [Substring: Bool]) -> Bool {
+        fileName.indices.filter { fileName[$0] == "/" }.map { fileName[..<$0] }.contains { directory in
+            if let isArchive = known[directory] { return isArchive }
+            let names = (try? Self.names(in: "\(path)/\(directory)")) ?? []
+            let isArchive = names.contains { $0.hasPrefix(Self.markPrefix) }
+            known[directory] = isArchive
+            return isArchive
         }
     }
 

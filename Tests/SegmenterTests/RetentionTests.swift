@@ -203,9 +203,9 @@ private final class Upload: RetentionVeto, RecordingObserver {
         #expect(try target.segments(of: "test").map(\.fileName) == names)
     }
 
-    /// Two files of `channel` in directories of a month.
-    private func recordDeeper(_ channel: String, start: Int64) throws {
-        let template = try NameTemplate(parsing: "%Y/%m/{channel}_{time}_{sequence}")
+    /// Two files of `channel`, which `template` names.
+    private func record(_ channel: String, as template: String, start: Int64) throws {
+        let template = try NameTemplate(parsing: template)
         let configuration = RecorderConfiguration(
             directory: try .prepare(temporary.path, template: template), channel: channel,
             length: .duration(.seconds(1)),
@@ -220,25 +220,34 @@ private final class Upload: RetentionVeto, RecordingObserver {
     @Test func `A copy that was salvaged, and files of an earlier and deeper --record-name, are recordings as others`()
         throws
     {
-        try recordDeeper("test", start: 0)
-        try recordDeeper("other", start: 10)
-        let copy = SegmentSalvage.repairedName(files[0])
-        try FileManager.default.copyItem(atPath: temporary.path(files[0]), toPath: temporary.path(copy))
+        try record("test", as: "%Y/%m/{channel}_{time}_{sequence}", start: 0)
+        try record("test", as: "%Y-%m-%d/{channel}_{start}_{sequence}", start: 20)
+        try record("other", as: "%Y/%m/{channel}_{time}_{sequence}", start: 40)
+        let model = files[0]
+        func copy(to name: String) throws {
+            let directory = temporary.path(name.split(separator: "/").dropLast().joined(separator: "/"))
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(atPath: temporary.path(model), toPath: temporary.path(name))
+        }
+        try copy(to: SegmentSalvage.repairedName(model))
+        // What somebody put aside, renamed, or records elsewhere is not touched.
+        let kept = ["2024/\(model)", "2025/interview.mp4", "interview.mp4", "keep/\(model)"]
+        for name in kept { try copy(to: name) }
+        _ = try RecordDirectory.prepare(temporary.path("2024"))
         let target = try RecordDirectory.prepare(temporary.path)
-        let deeper = try target.recordings().map(\.name).filter { $0.hasPrefix("2026/") }
-        #expect(deeper.count == 4)
-        for name in deeper + [copy] { try age(temporary.path(name), hours: 6) }
+        for name in try target.recordings().map(\.name) { try age(temporary.path(name), hours: 6) }
         // A link to a directory elsewhere, in which recordings of this channel are, is not followed.
         let elsewhere = try TemporaryDirectory()
-        try FileManager.default.copyItem(atPath: temporary.path(files[0]), toPath: elsewhere.path(files[0]))
+        try FileManager.default.copyItem(atPath: temporary.path(model), toPath: elsewhere.path(model))
         try FileManager.default.createSymbolicLink(
-            atPath: temporary.path("2025"), withDestinationPath: elsewhere.path)
+            atPath: temporary.path("2023"), withDestinationPath: elsewhere.path)
         let retention = try make(.init(maximumAge: .seconds(1), minimumAge: .zero))
         retention.check()
-        #expect(retention.status.deletedFiles == 8)
+        // Five of its own, a copy, and two of each earlier name.
+        #expect(retention.status.deletedFiles == 10)
         let left = try target.recordings().map(\.name)
-        #expect(left.count == 2 && left.allSatisfy { $0.contains("other_") }, "\(left)")
-        #expect(elsewhere.files.count == 1)
+        #expect(left.filter { !$0.contains("other_") } == kept, "\(left)")
+        #expect(left.count == kept.count + 2 && elsewhere.files.count == 1)
     }
 
     @Test func `A symbolic link in the place of a directory leads neither a recording nor a deletion outside`() throws {
