@@ -85,7 +85,7 @@ final class HLSWriter {
             "movflags": "frag_custom+empty_moov+default_base_moof+frag_discont+skip_trailer", "use_editlist": "0",
             "avoid_negative_ts": "disabled", "video_track_timescale": "90000",
         ]
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             let muxer = try Muxer(options, description: description) { outbox.bytes.append(contentsOf: $0) }
             muxer.flush()
             return muxer
@@ -122,7 +122,7 @@ extension HLSWriter {
         guard let shift else { return }
         pendingBytes += packet.payload.count
         let clock = muxer.timeBase(of: packet.track)
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             try muxer.write(packet, shift: TimeBase(1, 100).rescale(shift, to: clock))
         } catch {
             throw OutputFailure(.lost, step: "write", reason: "\(error)")
@@ -152,7 +152,7 @@ extension HLSWriter {
     }
 
     private func writeFragment() throws(OutputFailure) {
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             try muxer.flushFragment()
         } catch {
             throw OutputFailure(.lost, step: "write", reason: "\(error)")

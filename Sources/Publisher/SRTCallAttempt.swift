@@ -136,7 +136,7 @@ extension SRTCallAttempt {
     }
 
     private func connected(_ socket: SRTSocket) {
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             let session = try SRTSession(
                 socket: socket, url: url, packets: packets, description: streams, queue: queue,
                 onNotice: { [report] in report.tell($0) }, onEnd: { [weak self] in self?.ended($0) })

@@ -170,7 +170,7 @@ extension SRTListenAttempt {
         let own = PacketQueue(limits: packets.limits, isFromStart: false)
         _ = own.connected()
         let queue = DispatchQueue(label: "relay.srt.\(name).\(number)", qos: .userInitiated)
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             let session = try SRTSession(
                 socket: socket, url: url, packets: own, description: streams, queue: queue,
                 onNotice: { [report] in report.tell($0) },

@@ -59,7 +59,7 @@ final class SRTSession: @unchecked Sendable {
     init(
         socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription, queue: DispatchQueue,
         onNotice: @escaping @Sendable (AttemptEvent) -> Void, onEnd: @escaping @Sendable (Ending) -> Void
-    ) throws(MuxerFailure) {
+    ) throws(AVFailure) {
         self.socket = socket
         self.url = url
         self.packets = packets

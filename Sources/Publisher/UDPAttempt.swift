@@ -110,7 +110,7 @@ extension UDPAttempt {
     }
 
     private func makeStream() throws(OutputFailure) -> TransportStream {
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             return try TransportStream(description: streams, messageBytes: url.datagramBytes)
         } catch {
             throw OutputFailure(.rejected, step: "publish", reason: "\(error)")
