@@ -56,18 +56,33 @@ let package = Package(
             dependencies: ["Media", .product(name: "DequeModule", package: "swift-collections"), logging],
             swiftSettings: settings),
         .target(name: "Program", dependencies: ["Media", logging], swiftSettings: settings),
-        .target(name: "Encoder", dependencies: ["Media", "LibAV", "CLinux", "CX264", logging], swiftSettings: settings),
+        .target(
+            name: "Encoder", dependencies: ["Media", "LibAV", "CLinux", "CX264", logging], swiftSettings: settings),
         .target(
             name: "Ingest",
             dependencies: ["Media", "LibAV", .product(name: "DequeModule", package: "swift-collections"), logging],
             swiftSettings: settings),
         .target(
-            name: "Publisher",
+            name: "Network",
             dependencies: [
-                "Media", "FanOut", "LibAV", "CLinux", "CRTMP", "CSRT",
-                .product(name: "DequeModule", package: "swift-collections"), logging,
+                "Media", "CLinux", .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "RTMP",
+            dependencies: [
+                "Media", "Network", "LibAV", "CRTMP", .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: settings),
+        .target(name: "SRT", dependencies: ["Media", "Network", "CSRT"], swiftSettings: settings),
+        .target(name: "HLS", dependencies: ["Media", "Network", "LibAV"], swiftSettings: settings),
+        .target(
+            name: "Publisher",
+            dependencies: [
+                "Media", "FanOut", "LibAV", "Network", "RTMP", "SRT", "HLS",
+                .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
         .target(
@@ -95,8 +110,8 @@ let package = Package(
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Publisher", "Segmenter", "Catalogue",
-                "Stitcher", "Upload", "CLinux",
+                "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
+                "Publisher", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
@@ -104,7 +119,7 @@ let package = Package(
         .executableTarget(
             name: "FanOutBench",
             dependencies: [
-                "Media", "LibAV", "FanOut", "Publisher",
+                "Media", "LibAV", "FanOut", "Network", "RTMP", "Publisher",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
@@ -119,8 +134,21 @@ let package = Package(
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
+        // Streams and packets that several targets' tests send.
+        .target(name: "PacketSamples", dependencies: ["Media"], path: "Tests/PacketSamples", swiftSettings: settings),
+        .testTarget(name: "NetworkTests", dependencies: ["Network", "CLinux", "Media"], swiftSettings: settings),
         .testTarget(
-            name: "PublisherTests", dependencies: ["Publisher", "FanOut", "LibAV", "Media"], swiftSettings: settings),
+            name: "RTMPTests", dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),
+        .testTarget(
+            name: "HLSTests", dependencies: ["HLS", "Network", "LibAV", "Media", "PacketSamples"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PublisherTests",
+            dependencies: ["Publisher", "FanOut", "Network", "RTMP", "SRT", "HLS", "LibAV", "Media", "PacketSamples"],
+            swiftSettings: settings),
         .testTarget(
             name: "SegmenterTests", dependencies: ["Segmenter", "Media", "FanOut", logging], swiftSettings: settings),
         .testTarget(
@@ -148,8 +176,8 @@ let package = Package(
         .testTarget(
             name: "EndToEnd",
             dependencies: [
-                "Relay", "FanOut", "Ingest", .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                logging,
+                "Relay", "FanOut", "Ingest", "Segmenter",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ], swiftSettings: settings),
     ]
 )

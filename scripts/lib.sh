@@ -12,6 +12,34 @@ die() {
     exit 1
 }
 
+# --- Where the time goes ------------------------------------------------------------------------------------------
+
+# A file of `SECONDS<tab>PHASE` lines. A script that runs others names one in RELAY_PHASES, and prints it at its end.
+phases="${RELAY_PHASES-}"
+phase_name='' phase_start=0
+
+# `phase NAME`: from here on the time belongs to this; what was before has ended.
+phase() {
+    end_phase
+    phase_name="$1" phase_start=$EPOCHSECONDS
+    say "$1"
+}
+
+# Ends the phase that runs, if one does, and says how long it took.
+end_phase() {
+    [[ -n $phase_name ]] || return 0
+    local seconds=$((EPOCHSECONDS - phase_start))
+    say "$phase_name: $seconds s"
+    [[ -z $phases ]] || printf '%s\t%s\n' "$seconds" "$phase_name" >>"$phases"
+    phase_name=''
+}
+
+# `print_phases FILE`: the table, with its sum.
+print_phases() {
+    printf '\n%8s  %s\n' seconds phase
+    awk -F '\t' '{ printf "%8d  %s\n", $1, $2; sum += $1 } END { printf "%8d  %s\n\n", sum, "all together" }' "$1"
+}
+
 # --- Cleaning up -------------------------------------------------------------------------------------------------
 
 started_pids=()
@@ -63,7 +91,7 @@ build_packages=(
     libswscale-dev libswresample-dev librtmp-dev libsrt-gnutls-dev libsqlite3-dev
 )
 # shellcheck disable=SC2034
-run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2)
+run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools rclone procps iproute2)
 # What the end-to-end tests need beyond that: TLS in front of nginx, certificates, an HTTP and a SOCKS proxy (without a
 # service each), an RTMP server that asks for a login, for which Debian has none but a script, loss of packets, and disks
 # that fail.
@@ -71,7 +99,9 @@ run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools procps iproute2)
 test_packages=(
     libnginx-mod-stream openssl tinyproxy-bin microsocks python3 iptables mount util-linux e2fsprogs btrfs-progs dmsetup
 )
-run_packages=(ffmpeg nginx libnginx-mod-rtmp srt-tools rclone procps iproute2)
+# What scripts/test checks the scripts with.
+# shellcheck disable=SC2034
+check_packages=(shellcheck python3)
 
 is_installed() {
     [[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
@@ -86,7 +116,6 @@ missing_packages() {
         [[ "$package" == ffmpeg ]] && command -v ffmpeg ffprobe >/dev/null && continue
         [[ "$package" == python3 ]] && command -v python3 >/dev/null && continue
         [[ "$package" == pkg-config ]] && command -v pkg-config >/dev/null && continue
-        [[ "$package" == python3 ]] && command -v python3 >/dev/null && continue
         printf '%s\n' "$package"
     done
 }
@@ -194,7 +223,8 @@ listens_tcp() { [[ -n "$(ss -Hltn "sport = :$1")" ]]; }
 listens_udp_alone() { [[ "$(ss -Hlun "sport = :$1" | wc -l)" -eq 1 ]]; }
 
 # `start_rtmp_server DIR`: nginx with its RTMP module, application `live`, that records what it gets to DIR as FLV.
-# Sets `rtmp_port` and `rtmp_pid`. One process, no daemon, no file outside DIR: the same as root and as anyone else.
+# Sets `rtmp_port`, `rtmp_pid` and `rtmp_command`. One process, no daemon, no file outside DIR: the same as root and as
+# anyone else.
 start_rtmp_server() {
     local home="$1" module nginx try
     nginx="$(PATH="$PATH:/usr/sbin" command -v nginx)" || die "there is no nginx here"
@@ -203,15 +233,15 @@ start_rtmp_server() {
         [[ -e $module ]] && break
     done
     [[ -e $module ]] || die "nginx has no RTMP module here: install libnginx-mod-rtmp"
-    local command=("$nginx" -p "$home/" -c "$home/nginx.conf")
+    rtmp_command=("$nginx" -p "$home/" -c "$home/nginx.conf")
     # Else it also opens the log that was compiled in. Before 1.19.5 it has no flag, and only complains if it may not.
-    [[ "$("$nginx" -h 2>&1)" == *'-e filename'* ]] && command+=(-e "$home/nginx.log")
+    [[ "$("$nginx" -h 2>&1)" == *'-e filename'* ]] && rtmp_command+=(-e "$home/nginx.log")
     for ((try = 1; try <= port_tries; try++)); do
         free_port
         rtmp_port=$port
         rm -f "$home/nginx.pid"
         rtmp_configuration "$home" "$module" >"$home/nginx.conf"
-        "${command[@]}" >"$home/nginx.out" 2>&1 &
+        "${rtmp_command[@]}" >"$home/nginx.out" 2>&1 &
         rtmp_pid=$!
         started "$rtmp_pid"
         wait_until 10 rtmp_server_is_decided "$home" || break

@@ -13,8 +13,12 @@ struct FailureRecord: Sendable {
     }
 
     private let policy: RetryPolicy
-    /// Failures in a row of peers that answered; one that does not answer has done nothing to be spared for.
+    /// Failures in a row of peers that answered.
     private var answered = 0
+    /// Failures in a row of peers that did not answer, but for those soon after the output was on air.
+    private var unanswered = 0
+    /// When the output was last on air, if it ever was.
+    private var lastLive: Int64?
     /// Failures in a row of any kind.
     private var total = 0
     private var atPrimary = 0
@@ -36,7 +40,7 @@ struct FailureRecord: Sendable {
     }
 
     /// Somebody asked for another try: what was before does not count.
-    mutating func reset() { (answered, total, atPrimary, refusedUntil) = (0, 0, 0, [:]) }
+    mutating func reset() { (answered, unanswered, total, atPrimary, refusedUntil) = (0, 0, 0, 0, [:]) }
 
     /// Takes a failure at `endpoint` in at `now`, after `liveFor` on air, and says what follows. `jitter` is in 0..<1.
     mutating func note(
@@ -45,22 +49,34 @@ struct FailureRecord: Sendable {
         let wasStable = failure.kind == .lost && liveFor >= policy.backoff.stableAfter
         let wasSteady = liveFor >= policy.backoff.resetAfter
         if failure.kind == .unreachable || wasStable || wasSteady { answered = 0 }
-        if failure.kind != .unreachable { answered += 1 }
+        if failure.kind != .unreachable { (answered, unanswered) = (answered + 1, 0) }
+        if liveFor > .zero { lastLive = now }
+        let past = past(at: now)
+        if failure.kind == .unreachable, past != .justLost { unanswered += 1 }
         total = wasStable || wasSteady ? 1 : total + 1
         noteSite(failure, endpoint: endpoint, wasStable: wasStable, wasSteady: wasSteady)
         let (same, other): (OutputEndpoint, OutputEndpoint) =
             endpoint == .backup ? (.backup, .primary) : (.primary, .backup)
-        let wait = policy.backoff.delay(afterFailure: max(1, answered), kind: failure.kind, jitter: jitter)
+        let inRow = failure.kind == .unreachable ? unanswered : answered
+        let wait = policy.backoff.delay(
+            afterFailure: max(1, inRow), kind: failure.kind, past: past, jitter: jitter)
         let again = now + wait.inNanoseconds
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
         guard endpoint == .backup || usesBackup else { return Verdict(endpoint: same, due: again, isLast: isLast) }
-        // The other address has done nothing now to be spared for.
-        let short = policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
+        // The other address has done nothing now to be spared for; if nobody answers anywhere, it is not tried sooner.
+        let short =
+            failure.kind == .unreachable
+            ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
         let elsewhere = max(now + short.inNanoseconds, refusedUntil[other] ?? 0)
         let goesElsewhere = elsewhere <= again || failure.kind != .refused && refusedUntil[other] == nil
         return Verdict(
             endpoint: goesElsewhere ? other : same, due: goesElsewhere ? elsewhere : again, isLast: isLast)
+    }
+
+    private func past(at now: Int64) -> Backoff.Past {
+        guard let lastLive else { return .neverLive }
+        return now - lastLive < policy.backoff.quickFor.inNanoseconds ? .justLost : .lostBefore
     }
 
     /// From the moment that the primary has failed often enough, attempts alternate between both.

@@ -10,8 +10,10 @@ public enum AttemptEvent: Sendable {
     case accepted
     /// The peer said something worth an operator's eye; without secrets.
     case notice(String)
-    /// Somebody new receives what this attempt sends and can begin at a keyframe only.
+    /// Somebody receives what this attempt sends and can begin, or go on, at a keyframe only. One that comes soon will do.
     case wantsKeyframe
+    /// What this attempt writes must be cut at a keyframe, and none came in time: one is asked for at once.
+    case keyframeIsDue
     /// The server asks to publish anew, at `address` if it names one, and takes what is sent until then.
     case reconnectRequested(address: String?)
     /// The attempt is over.
@@ -34,8 +36,8 @@ public protocol OutputAttempt: AnyObject, Sendable {
     /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not
     /// happened by `deadline` (monotonic nanoseconds) is left to ``abandon()``. Before ``goLive()`` it means that the
     /// program is over: an attempt that waits for others' calls ends, one that is connecting goes on, and is told again
-    /// when it is live.
-    func drain(until deadline: Int64)
+    /// when it is live. `reason` is for those who watch, where the protocol has words for it.
+    func drain(until deadline: Int64, reason: EndReason)
     /// Ends at once, without the protocol's teardown. Nothing is reported afterwards.
     func abandon()
     /// What went out so far.
@@ -48,6 +50,8 @@ public struct AttemptProgress: Sendable, Equatable {
     public var bytes: UInt64 = 0
     /// Frames handed to the network completely.
     public var frames: UInt64 = 0
+    /// What an attempt that serves several receivers dropped on the way to one of them, behind the output's own queue.
+    public var drops = DropCounts()
     /// More numbers of the protocol's own, such as `rtt_ms`, for display and metrics.
     public var details: [String: Double] = [:]
 

@@ -31,29 +31,31 @@ struct OutputLanes {
     var isLive = false
     /// Whether the candidate takes over at the next keyframe.
     var isChanging = false
-    var hasAskedForKeyframe = false
-    /// Until when (monotonic nanoseconds) no keyframe is asked for; 0 for no such time.
-    var patience: Int64 = 0
+    /// When a keyframe is asked for that the output, or a receiver behind it, waits for.
+    var keyframes = KeyframePatience()
+    /// Whether the queue on air drops.
+    var episode = DropEpisode()
+    /// What was dropped when the output went off air.
+    var dropsAtLoss: DropCounts?
     var current: Lane?
     var candidate: Lane?
     var machine: OutputStateMachine
     var retired: [Lane] = []
     var redirection: (any OutputTarget)?
-    /// Whether the output joins at a keyframe that comes anyway, without asking for one at once.
-    var isPlannedJoin: Bool
     var lastLogged: OutputFailure?
     var repeats = 0
     var completions: [@Sendable () -> Void] = []
+    /// Why the output ends, once it was told to.
+    var endReason = EndReason.interrupted
     /// Whether the machine's work is over; retired attempts may still say goodbye.
     var isEnded = false
 
     private var past = AttemptProgress()
-    private var pastQueue = QueueStatus()
+    private var pastQueues = DropCounts()
 
-    init(machine: OutputStateMachine, packets: PacketQueue, isPlannedJoin: Bool) {
+    init(machine: OutputStateMachine, packets: PacketQueue) {
         self.machine = machine
         self.packets = packets
-        self.isPlannedJoin = isPlannedJoin
     }
 
     /// Bytes sent over all attempts.
@@ -62,9 +64,21 @@ struct OutputLanes {
     /// Frames sent over all attempts.
     var frames: UInt64 { lanes.reduce(past.frames) { $0 + $1.attempt.progress.frames } }
 
-    /// The queue that is fed, with the drops of all queues before it.
+    /// The queue that is fed, with the drops of all queues before it and of what attempts dropped behind them.
     var queueStatus: QueueStatus {
-        retired.reduce(into: packets.status) { $0.addDrops(of: $1.packets.status) }.adding(dropsOf: pastQueue)
+        var status = packets.status
+        status.dropCounts = queueDrops
+        for lane in lanes { status.dropCounts.add(lane.attempt.progress.drops) }
+        status.dropCounts.add(past.drops)
+        return status
+    }
+
+    /// What the output's own queues dropped, now and before.
+    var queueDrops: DropCounts {
+        var drops = packets.drops
+        for lane in retired where lane.packets !== packets { drops.add(lane.packets.drops) }
+        drops.add(pastQueues)
+        return drops
     }
 
     private var lanes: [Lane] { retired + [current, candidate].compactMap(\.self) }
@@ -93,7 +107,7 @@ struct OutputLanes {
 
     private mutating func forget(_ queue: PacketQueue) {
         queue.discard()
-        pastQueue.addDrops(of: queue.status)
+        pastQueues.add(queue.drops)
     }
 
     /// Forgets the attempt `number`, wherever it stands, and keeps its count.
@@ -114,6 +128,7 @@ struct OutputLanes {
         guard let removed else { return nil }
         past.bytes += removed.attempt.progress.bytes
         past.frames += removed.attempt.progress.frames
+        past.drops.add(removed.attempt.progress.drops)
         if removed.packets !== packets { forget(removed.packets) }
         return removed
     }

@@ -134,15 +134,16 @@ public final class OutputSet: Sendable {
         }
     }
 
-    /// The program is over: every output ends by `deadline` (monotonic nanoseconds) and leaves `group` when it has.
-    public func finish(deadline: Int64, in group: DispatchGroup) {
+    /// No packet follows, for this reason: every output ends by `deadline` (monotonic nanoseconds) and leaves `group` when
+    /// it has.
+    public func finish(deadline: Int64, reason: EndReason, in group: DispatchGroup) {
         let outputs = state.withLock { state in
             state.isOver = true
             return state.outputs + state.leaving
         }
         for output in outputs {
             group.enter()
-            output.finish(deadline: deadline) { group.leave() }
+            output.finish(deadline: deadline, reason: reason) { group.leave() }
         }
     }
 

@@ -30,4 +30,6 @@ public struct OutputStatus: Sendable, Codable {
     public var wasLive: Bool
     /// Which of the output's addresses `address` is.
     public var endpoint: OutputEndpoint
+    /// Keyframes that the output asked for: `relay_output_keyframes_requested_total`, by output.
+    public var keyframesRequested = 0
 }

@@ -9,9 +9,6 @@ internal import Synchronization
 extension OutputSupervisor {
     /// How long an attempt that was replaced may take to send its rest.
     private static let retirement = Duration.seconds(2)
-    /// How long an output that joins waits for a keyframe before it asks for one: an asked-for keyframe costs every other
-    /// output frame quality, and the usual GOP is 2 s.
-    private static let joiningPatience = Duration.milliseconds(2500)
 
     func post(_ event: OutputStateMachine.Event) {
         queue.async { self.handle(event) }
@@ -36,7 +33,9 @@ extension OutputSupervisor {
         case .hold: hold()
         case .close: close()
         case .open: open()
-        case .drain(_, let deadline): state.withLock { $0.current?.attempt }?.drain(until: deadline)
+        case .drain(_, let deadline):
+            let (attempt, reason) = state.withLock { ($0.current?.attempt, $0.endReason) }
+            attempt?.drain(until: deadline, reason: reason)
         case .retire(let attempt): retire(attempt)
         case .abandon(let attempt): state.withLock { $0.remove(attempt) }?.attempt.abandon()
         case .promote: promote()
@@ -68,48 +67,53 @@ extension OutputSupervisor {
     }
 
     private func goLive() {
-        let now = clock.now
-        let (attempt, asks) = state.withLock { lanes -> ((any OutputAttempt)?, Bool) in
-            let beginsWithKeyframe = lanes.packets.connected()
+        let (attempt, missed) = state.withLock { lanes -> ((any OutputAttempt)?, DropCounts?) in
+            if !lanes.packets.connected() { lanes.keyframes.wait(from: clock.now) }
             lanes.isLive = true
             lanes.current?.step = nil
-            lanes.patience = lanes.isPlannedJoin ? now + Self.joiningPatience.inNanoseconds : 0
-            defer { lanes.isPlannedJoin = false }
-            return (lanes.current?.attempt, !beginsWithKeyframe && !lanes.isPlannedJoin)
+            let drops = lanes.queueDrops
+            lanes.episode.begin(from: drops)
+            defer { lanes.dropsAtLoss = nil }
+            return (lanes.current?.attempt, lanes.dropsAtLoss.map { drops.since($0) })
         }
-        if asks { keyframes.requestKeyframe(at: nil) }
+        if let missed, missed.packets > 0 { logger.notice("frames were missed off air", metadata: missed.metadata) }
         attempt?.goLive()
     }
 
     private func hold() {
-        state.withLock { lanes in
+        let episode = state.withLock { lanes in
             lanes.isLive = false
+            lanes.keyframes.stopWaiting()
+            let drops = lanes.queueDrops
+            if lanes.machine.connections > 0 { lanes.dropsAtLoss = lanes.dropsAtLoss ?? drops }
             lanes.packets.disconnected()
+            return lanes.episode.end(drops)
         }
+        if let episode { log(episode) }
     }
 
     private func close() {
         let packets = PacketQueue(limits: limits, isFromStart: false)
-        state.withLock { lanes in
+        let episode = state.withLock { lanes in
             lanes.isClosed = true
+            lanes.keyframes.stopWaiting()
+            let episode = lanes.episode.end(lanes.queueDrops)
             lanes.replaceQueue(by: packets)
+            return episode
         }
+        if let episode { log(episode) }
     }
 
     private func open() {
-        state.withLock { lanes in
-            lanes.isClosed = false
-            lanes.isPlannedJoin = true
-        }
+        state.withLock { $0.isClosed = false }
     }
 
     /// The next keyframe is waited for, and asked for when it is long in coming.
     private func handOver() {
-        state.withLock { $0.isChanging = $0.candidate != nil }
-        let wait = Self.joiningPatience.inNanoseconds
-        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait))) { [weak self] in
-            guard let self, state.withLock({ $0.isChanging }) else { return }
-            keyframes.requestKeyframe(at: nil)
+        state.withLock { lanes in
+            guard lanes.candidate != nil else { return }
+            lanes.isChanging = true
+            lanes.keyframes.wait(from: clock.now)
         }
     }
 
@@ -145,7 +149,7 @@ extension OutputSupervisor {
     }
 
     private func retire(_ lane: OutputLanes.Lane) {
-        lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds)
+        lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds, reason: .interrupted)
         queue.asyncAfter(deadline: .now() + .nanoseconds(Int(Self.retirement.inNanoseconds))) { [weak self] in
             self?.finishLane(lane.number)
         }
@@ -163,7 +167,11 @@ extension OutputSupervisor {
     }
 
     private func ended() {
-        state.withLock { $0.isEnded = true }
+        let episode = state.withLock { lanes in
+            lanes.isEnded = true
+            return lanes.episode.end(lanes.queueDrops)
+        }
+        if let episode { log(episode) }
         completeIfOver()
     }
 
@@ -184,7 +192,14 @@ extension OutputSupervisor {
                 if lanes.current?.number == number { lanes.current?.step = step }
             }
         case .notice(let text): logger.info("\(text)")
-        case .wantsKeyframe: keyframes.requestKeyframe(at: nil)
+        case .wantsKeyframe: state.withLock { $0.keyframes.wait(from: clock.now) }
+        case .keyframeIsDue:
+            let number = state.withLock { lanes in
+                lanes.keyframes.countRequest()
+                return lanes.keyframes.requests
+            }
+            // Once for each segment, when the GOP is longer than a segment.
+            ask(number, level: .debug)
         case .reconnectRequested(let address): redirect(to: address, from: number)
         case .accepted: post(.accepted(attempt: number, at: clock.now))
         case .failed(let failure):
@@ -236,6 +251,15 @@ extension OutputSupervisor {
         }
     }
 
+    func log(_ episode: DropEpisode.Event) {
+        switch episode {
+        case .began(let drops):
+            logger.warning(
+                "the target takes less than the program makes: frames are dropped", metadata: drops.metadata)
+        case .over(let drops): logger.notice("no frame is dropped any more", metadata: drops.metadata)
+        }
+    }
+
     /// A target that stays away is named at its first failures and then ever more rarely, never once a second for weeks; a
     /// loss of air and a failure of another sort always are.
     private func logFailure(
@@ -255,4 +279,8 @@ extension OutputSupervisor {
             logger.error("given up; nothing is tried until asked for", metadata: ["attempts": "\(attempt)"])
         }
     }
+}
+
+extension DropCounts {
+    fileprivate var metadata: Logger.Metadata { ["dropped_frames": "\(frames)", "dropped_packets": "\(summary)"] }
 }

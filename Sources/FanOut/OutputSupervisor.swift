@@ -11,10 +11,6 @@ internal import Synchronization
 /// may come from any thread.
 public final class OutputSupervisor: PacketConsumer {
     let state: Mutex<OutputLanes>
-    /// When a frame was last dropped, on air (monotonic nanoseconds); 0 when that is over. The publishing thread's own.
-    private let lastDrop = Atomic<Int64>(0)
-    /// Without a drop for this long, dropping is over.
-    private static let recovery = Duration.seconds(10)
     /// Where all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once must not take a
     /// thread each.
     private static let shared = DispatchQueue(label: "relay.outputs")
@@ -54,8 +50,7 @@ public final class OutputSupervisor: PacketConsumer {
         state = Mutex(
             OutputLanes(
                 machine: OutputStateMachine(policy: policy),
-                packets: PacketQueue(limits: limits, isFromStart: !joinsRunningProgram),
-                isPlannedJoin: joinsRunningProgram))
+                packets: PacketQueue(limits: limits, isFromStart: !joinsRunningProgram)))
     }
 
     /// Begins the first attempt. Packets may be queued before.
@@ -71,55 +66,51 @@ public final class OutputSupervisor: PacketConsumer {
     public func resume() { post(.resume) }
 
     public func accept(_ packets: [EncodedPacket]) {
-        var (change, refusal, hasKeyframe) = (OutputLanes.Change?.none, DropCause?.none, false)
+        var (change, episode) = (OutputLanes.Change?.none, DropEpisode.Event?.none)
         state.withLock { lanes in
+            var needsLook = false
             for packet in packets {
                 let isKeyframe = packet.track == .video && packet.isKeyframe
-                if isKeyframe, lanes.isChanging { change = lanes.change(at: clock.now) }
-                guard !lanes.isClosed else { continue }
-                switch lanes.packets.push(packet) {
-                case .queued: hasKeyframe = hasKeyframe || isKeyframe
-                case .dropped(let cause): refusal = cause
+                if isKeyframe {
+                    lanes.keyframes.stopWaiting()
+                    if lanes.isChanging { change = lanes.change(at: clock.now) }
                 }
+                guard !lanes.isClosed else { continue }
+                if lanes.packets.push(packet) != .queued || isKeyframe { needsLook = true }
             }
+            if needsLook, lanes.isLive { episode = lanes.episode.note(lanes.queueDrops, at: clock.now) }
         }
         if let change { complete(change) }
-        if let refusal { note(refusal) }
-        if hasKeyframe, lastDrop.load(ordering: .relaxed) > 0 { noteRecovery() }
+        if let episode { log(episode) }
     }
-
-    private func note(_ refusal: DropCause) {
-        guard refusal == .disposable || refusal == .congestion else { return }
-        if lastDrop.exchange(clock.now, ordering: .relaxed) == 0 {
-            logger.warning(
-                "the target takes less than the program makes: frames are dropped",
-                metadata: ["cause": "\(refusal.rawValue)", "queue_ms": "\(fedQueue.status.milliseconds)"])
-        }
-    }
-
-    /// A target that is too slow for long drops and recovers every few seconds; that is one event for an operator.
-    private func noteRecovery() {
-        let last = lastDrop.load(ordering: .relaxed)
-        guard clock.now - last > Self.recovery.inNanoseconds else { return }
-        lastDrop.store(0, ordering: .relaxed)
-        logger.notice("no frame was dropped for 10 s", metadata: ["dropped": "\(fedQueue.status.droppedFrames)"])
-    }
-
-    private var fedQueue: PacketQueue { state.withLock { $0.packets } }
 
     public var server: (any PacketServer)? {
-        let (server, asksForKeyframe) = state.withLock { lanes -> ((any PacketServer)?, Bool) in
-            guard lanes.isLive else { return (nil, false) }
-            let needs = lanes.packets.needsKeyframe && (lanes.patience == 0 || clock.now >= lanes.patience)
-            defer { lanes.hasAskedForKeyframe = needs }
-            return (lanes.current?.attempt.server, needs && !lanes.hasAskedForKeyframe)
+        let (server, request) = state.withLock { lanes -> ((any PacketServer)?, Int?) in
+            if lanes.isLive, lanes.packets.needsKeyframe { lanes.keyframes.wait(from: clock.now) }
+            let isDue = lanes.keyframes.isWaiting && lanes.keyframes.isRequestDue(at: clock.now)
+            return (lanes.isLive ? lanes.current?.attempt.server : nil, isDue ? lanes.keyframes.requests : nil)
         }
-        if asksForKeyframe { keyframes.requestKeyframe(at: nil) }
+        if let request { ask(request) }
         return server
     }
 
+    /// Asks the encoder for a keyframe, the `number`-th time.
+    func ask(_ number: Int, level: Logger.Level = .info) {
+        keyframes.requestKeyframe(at: nil)
+        logger.log(level: level, "asks for a keyframe", metadata: ["keyframes_requested": "\(number)"])
+    }
+
     public func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
-        state.withLock { $0.completions.append(completion) }
+        finish(deadline: deadline, reason: .interrupted, completion: completion)
+    }
+
+    /// No packet follows, for this reason: ends cleanly by `deadline` (monotonic nanoseconds), then calls `completion`
+    /// once, on any thread.
+    public func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
+        state.withLock { lanes in
+            lanes.completions.append(completion)
+            lanes.endReason = reason
+        }
         post(.finish(deadline: deadline))
     }
 
@@ -136,7 +127,7 @@ public final class OutputSupervisor: PacketConsumer {
             liveSeconds: 0, bytes: lanes.bytes, frames: lanes.frames, reconnects: max(0, machine.connections - 1),
             attempts: machine.attempts, queue: lanes.queueStatus,
             details: lanes.current?.attempt.progress.details ?? [:], wasLive: machine.connections > 0,
-            endpoint: machine.endpoint)
+            endpoint: machine.endpoint, keyframesRequested: lanes.keyframes.requests)
         switch machine.state {
         case .connecting:
             status.detail = [lanes.current?.step, machine.lastFailure?.description].compactMap(\.self).first

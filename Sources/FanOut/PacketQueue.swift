@@ -17,15 +17,14 @@ public struct QueueStatus: Sendable, Codable, Equatable {
     /// Frames among them.
     public var droppedFrames = 0
 
-    mutating func addDrops(of other: QueueStatus) {
-        drops.merge(other.drops, uniquingKeysWith: +)
-        droppedFrames += other.droppedFrames
-    }
-
-    func adding(dropsOf other: QueueStatus) -> QueueStatus {
-        var sum = self
-        sum.addDrops(of: other)
-        return sum
+    /// ``drops`` and ``droppedFrames`` as one value.
+    public var dropCounts: DropCounts {
+        get {
+            var counts = DropCounts()
+            (counts.causes, counts.frames) = (drops, droppedFrames)
+            return counts
+        }
+        set { (drops, droppedFrames) = (newValue.causes, newValue.frames) }
     }
 }
 
@@ -38,8 +37,7 @@ public final class PacketQueue: Sendable {
         var packets = Deque<EncodedPacket>()
         var bytes = 0
         var policy: DropPolicy
-        var drops: [DropCause: Int] = [:]
-        var droppedFrames = 0
+        var drops = DropCounts()
         /// Whether the output has not joined the program yet, and so misses nothing.
         var isJoining: Bool
     }
@@ -130,12 +128,15 @@ public final class PacketQueue: Sendable {
         state.withLock { state in state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
 
+    /// What was refused or removed so far.
+    public var drops: DropCounts { state.withLock { $0.drops } }
+
     /// A snapshot for status and metrics.
     public var status: QueueStatus {
         state.withLock { state in
             QueueStatus(
                 packets: state.packets.count, bytes: state.bytes, milliseconds: state.depth(with: nil) / 1_000_000,
-                drops: state.drops, droppedFrames: state.droppedFrames)
+                drops: state.drops.causes, droppedFrames: state.drops.frames)
         }
     }
 }
@@ -198,7 +199,6 @@ extension PacketQueue.State {
 
     private mutating func count(_ packet: EncodedPacket, as cause: DropCause) {
         guard !isJoining else { return }
-        drops[cause, default: 0] += 1
-        if packet.track == .video { droppedFrames += 1 }
+        drops.count(cause, isFrame: packet.track == .video)
     }
 }

@@ -6,6 +6,7 @@ internal import Foundation
 internal import Logging
 internal import Media
 internal import Publisher
+internal import RTMP
 
 /// A hub, its outputs and the feed, as a channel wires them. Used by one thread.
 final class Bench {

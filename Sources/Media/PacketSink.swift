@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Synchronization
+
 /// Takes coded packets in decoding order of both tracks.
 ///
 /// Both calls return at once: a sink neither blocks nor waits for I/O.
@@ -16,4 +18,34 @@ public protocol KeyframeRequester: Sendable {
     /// nil means as soon as possible. A request as soon as possible is rate-limited; one for a given time is not,
     /// because it belongs to a recording's cut. May be called on any thread; returns at once.
     func requestKeyframe(at programTime: Int64?)
+}
+
+/// Passes one asker's requests on and counts them. All calls may come from any thread.
+public final class CountedKeyframes: KeyframeRequester {
+    /// Requests so far.
+    public struct Counts: Sendable, Codable, Equatable {
+        /// Those for a given time, which are always met.
+        public var timed = 0
+        /// Those for as soon as possible.
+        public var prompt = 0
+
+        /// No request yet.
+        public init() {}
+    }
+
+    private let requester: any KeyframeRequester
+    private let state = Mutex(Counts())
+
+    /// Passes requests on to `requester`.
+    public init(_ requester: any KeyframeRequester) { self.requester = requester }
+
+    /// Requests so far.
+    public var counts: Counts { state.withLock { $0 } }
+
+    public func requestKeyframe(at programTime: Int64?) {
+        state.withLock { counts in
+            if programTime == nil { counts.prompt += 1 } else { counts.timed += 1 }
+        }
+        requester.requestKeyframe(at: programTime)
+    }
 }

@@ -24,7 +24,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let box = RecorderStatusBox()
     private let closer: SegmentCloser
     private let synchroniser: FileSynchroniser
-    private let keyframes: any KeyframeRequester
+    private let keyframes: CountedKeyframes
     private let clock: any MonotonicClock
     private let isOver = Mutex(false)
     /// Whether the last drain left packets for another one.
@@ -49,6 +49,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         closer = SegmentCloser(
             directory: configuration.directory, channel: channel, status: box, observers: configuration.observers,
             synchroniser: synchroniser, logger: logger)
+        let keyframes = CountedKeyframes(keyframes)
         self.keyframes = keyframes
         self.clock = clock
         let environment = RecorderEngine.Environment(
@@ -180,6 +181,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     public var status: RecorderStatus {
         var status = box.value.withLock { $0 }
         (status.queueBytes, status.queueMilliseconds) = packets.depth
+        status.keyframesRequested = keyframes.counts
         return status
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Media
+
 /// A stretch of the program that is in no file.
 public struct RecordingGap: Sendable, Codable, Equatable {
     /// Program time in nanoseconds of the first frame that is missing.
@@ -78,6 +80,9 @@ public struct RecorderStatus: Sendable, Codable {
     public var syncLatency = WriteLatencyStatus()
     /// Program time in nanoseconds at which the open file is to end; nil if only its size matters.
     public var nextCut: Int64?
+    /// Keyframes that the recorder asked for: `relay_recorder_keyframes_requested_total`, by `timed` (a cut's) and
+    /// `prompt` (a beginning's).
+    public var keyframesRequested = CountedKeyframes.Counts()
 
     /// Takes in a gap that is over.
     mutating func count(_ gap: RecordingGap) {

@@ -18,6 +18,8 @@ public final class Retention: RecordingObserver {
         var nextSweep = Int64.min
         /// Whether the last look at the directory found nothing to delete although room was wanted.
         var isVain = false
+        /// Whether it was wanted for the recording to go on, and not only by a rule.
+        var wasUrgent = false
         /// Why the directory cannot be looked at.
         var failure: String?
         /// Why files could not be deleted: each is logged once.
@@ -36,6 +38,8 @@ public final class Retention: RecordingObserver {
     private let state: Mutex<State>
 
     private static let sweepInterval: Int64 = 60_000_000_000
+    /// So long a start may wait for files to be deleted. What is not done by then goes on beside the program.
+    private static let longestStart: Int64 = 5_000_000_000
     /// Failures that are remembered.
     private static let mostReported = 100
 
@@ -85,6 +89,34 @@ public final class Retention: RecordingObserver {
     public func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
     public func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
+    /// Deletes at once what the rules ask for, and returns the bytes of the files that may be deleted in the course of a
+    /// recording of `budget`. Waits for the disk and for whoever has a veto; must not be called on retention's queue.
+    public func makeRoom(for budget: StorageBudget) -> Int64 {
+        queue.sync {
+            let end = clock.now + Self.longestStart
+            var before: Int
+            repeat {
+                before = status.deletedFiles
+                state.withLock { $0.nextSweep = .min }
+                check()
+            } while status.deletedFiles > before && clock.now < end
+            return deletable(budget)
+        }
+    }
+
+    private func deletable(_ budget: StorageBudget) -> Int64 {
+        guard (try? directory.checkMount()) != nil, let segments = try? directory.segments(of: channel) else {
+            return 0
+        }
+        let look = RetentionPolicy.Look(segments: segments, wallClock: wallClock(), now: clock.now)
+        var policy = state.withLock { $0.policy }
+        let bytes = policy.deletable(look, during: budget) { segment in
+            vetoes.allSatisfy { $0.mayDelete(segment.fileName) }
+        }
+        state.withLock { $0.policy = policy }
+        return bytes
+    }
+
     /// One look. Called by the timer, on retention's queue.
     func check() {
         do throws(FileFailure) {
@@ -106,7 +138,10 @@ public final class Retention: RecordingObserver {
     private func isDue(_ space: DiskSpace?, _ now: Int64) -> Bool {
         state.withLock { state in
             let wantsRoom = space.map { state.policy.wantsRoom($0, now: now) } ?? false
-            guard now >= state.nextSweep || (wantsRoom && !state.isVain) else { return false }
+            let isUrgent = space.map(state.policy.isUrgent) ?? false
+            let isVain = state.isVain && (state.wasUrgent || !isUrgent)
+            guard now >= state.nextSweep || (wantsRoom && !isVain) else { return false }
+            state.wasUrgent = isUrgent
             state.nextSweep = now + Self.sweepInterval
             return true
         }

@@ -78,6 +78,9 @@ struct RetentionPolicy {
         rules.minimumFree.map { max($0.bytes(of: space.capacity), leastFree) } ?? 0
     }
 
+    /// Whether so little of `space` is free that the recording is about to stop.
+    func isUrgent(_ space: DiskSpace) -> Bool { rules.minimumFree != nil && space.free < leastFree }
+
     /// Whether `space` asks for deleting, as far as that may help.
     mutating func wantsRoom(_ space: DiskSpace, now: Int64) -> Bool {
         judge(space, now)
@@ -114,22 +117,22 @@ struct RetentionPolicy {
                 plan.problem = unkept("a total of \(ByteSize(bytes: limit))")
             }
         }
-        if let space = look.space { makeRoom(space, look.now, &candidates, &plan) }
+        if let space = look.space { makeRoom(space, look, &candidates, &plan) }
         plan.deletions.removeLast(max(0, plan.deletions.count - Self.mostAtOnce))
         return plan
     }
 
     private mutating func makeRoom(
-        _ space: DiskSpace, _ now: Int64, _ candidates: inout ArraySlice<StoredSegment>, _ plan: inout Plan
+        _ space: DiskSpace, _ look: Look, _ candidates: inout ArraySlice<StoredSegment>, _ plan: inout Plan
     ) {
-        let goal = goal(of: space)
-        plan.wantsRoom = wantsRoom(space, now: now)
+        plan.wantsRoom = wantsRoom(space, now: look.now)
         guard failedAttempts < Self.mostFailedAttempts else {
             plan.problem = "deleting files frees no space: snapshots or other programs hold it; it is tried each 10 min"
             return
         }
         var freed = plan.deletions.reduce(0) { $0 + $1.segment.bytes }
         let before = freed
+        let goal = reachableGoal(of: space, most: Self.sum(space.free, look.segments.reduce(0) { $0 + $1.bytes }))
         while plan.wantsRoom, space.free + freed < goal, freed == before || freed - before < Self.freeingStep,
             let next = candidates.popFirst()
         {
@@ -137,9 +140,40 @@ struct RetentionPolicy {
             plan.deletions.append(Deletion(segment: next, rule: .free))
         }
         plan.reclaimableBytes = candidates.reduce(0) { $0 + $1.bytes }
-        if plan.wantsRoom, candidates.isEmpty, space.free + freed < goal {
-            plan.problem = unkept("\(ByteSize(bytes: goal)) of free space")
+        let wanted = "\(ByteSize(bytes: self.goal(of: space))) of free space"
+        if plan.wantsRoom, goal < self.goal(of: space) {
+            plan.problem = "\(wanted) cannot be had by deleting: what else is on the disk takes too much of it"
+        } else if plan.wantsRoom, candidates.isEmpty, space.free + freed < goal {
+            plan.problem = unkept(wanted)
         }
+    }
+
+    /// The bytes that are to be free if deleting can bring that about: `most` would be free if nothing of the channel
+    /// were there. What others take cannot be deleted, so a rule that they make impossible costs no recording; then files
+    /// go only as far as the recording needs that to go on. 0 if deleting cannot do even that.
+    private func reachableGoal(of space: DiskSpace, most: Int64) -> Int64 {
+        let goal = goal(of: space)
+        if goal <= most { return goal }
+        return leastFree <= most ? leastFree : 0
+    }
+
+    /// The bytes of the files in `look` that may be deleted in the course of a recording of `budget`: for free space, or
+    /// because a limit will ask for it by then. `mayDelete` is asked for each.
+    mutating func deletable(
+        _ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool
+    ) -> Int64 {
+        guard !distrustsClock(look), failedAttempts < Self.mostFailedAttempts else { return 0 }
+        let least = max(.zero, rules.minimumAge - budget.duration)
+        let candidates = look.segments.filter { $0.isFinished && age($0, look) >= least }.filter(mayDelete)
+        let all = candidates.reduce(0) { $0 + $1.bytes }
+        guard rules.minimumFree == nil else { return all }
+        let expired = candidates.filter { file in
+            rules.maximumAge.map { age(file, look) > $0 + .milliseconds(setForward) - budget.duration } ?? false
+        }
+        let old = expired.reduce(0) { $0 + $1.bytes }
+        guard let limit = rules.maximumBytes else { return old }
+        let total = Self.sum(look.segments.reduce(0) { $0 + $1.bytes }, budget.requiredBytes)
+        return max(old, min(all, total - limit))
     }
 
     /// Without figures that change: it is logged when it changes.

@@ -24,15 +24,18 @@ public final class StorageGuard: Sendable {
     private let control: any RecordingControl
     private let writtenBytes: @Sendable () -> Int64
     private let retained: @Sendable () -> RetentionBalance
+    private let makeRoom: @Sendable (StorageBudget) -> Int64
     private let queue: DispatchQueue
     private let state: Mutex<State>
 
     /// A guard of `directory` for recordings of `budget`. `writtenBytes` is the recorder's total so far, `retained` what
-    /// retention has freed and may free.
+    /// retention has freed and may free. `makeRoom` is called before recording would be refused: it deletes old
+    /// recordings and returns the bytes of those that may go in the course of the new one. It may block on the disk.
     public init(
         directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
         control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
         retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
+        makeRoom: @escaping @Sendable (StorageBudget) -> Int64 = { _ in 0 },
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
         self.directory = directory
@@ -42,6 +45,7 @@ public final class StorageGuard: Sendable {
         self.control = control
         self.writtenBytes = writtenBytes
         self.retained = retained
+        self.makeRoom = makeRoom
         queue = DispatchQueue(label: "relay.storage.\(directory.path)", qos: .utility)
         let policy = StoragePolicy(directory: directory.path, budget: budget, warning: warning)
         state = Mutex(State(policy: policy))
@@ -59,19 +63,31 @@ public final class StorageGuard: Sendable {
         }
     }
 
-    /// Looks once whether there is room for the whole recording; if not, suspends the recorder. Blocks for as long as
-    /// the file system does: call it before anything goes live.
+    /// Looks whether there is room for the whole recording, or can be made; if not, suspends the recorder. Blocks for as
+    /// long as the file system does: call it before anything goes live.
     public func admit() -> StorageAdmission {
-        let measurement = measure()
-        let admission = state.withLock { state in
-            state.measuredAt = clock.now
-            return state.policy.admit(measurement, now: clock.now)
-        }
+        let admission = decide()
         if !admission.isAdmitted {
             logger.error("recording refused: \(admission.sentence)")
             control.suspend(admission.sentence)
         }
         return admission
+    }
+
+    /// Nothing is deleted where there is room enough.
+    private func decide() -> StorageAdmission {
+        let admission = decide(deletable: 0)
+        guard !admission.isAdmitted else { return admission }
+        let budget = state.withLock { $0.policy.budget }
+        return decide(deletable: makeRoom(budget))
+    }
+
+    private func decide(deletable: Int64) -> StorageAdmission {
+        let measurement = measure()
+        return state.withLock { state in
+            state.measuredAt = clock.now
+            return state.policy.admit(measurement, deletable: deletable, now: clock.now)
+        }
     }
 
     /// Begins to look each second.
@@ -98,12 +114,12 @@ public final class StorageGuard: Sendable {
     func check() {
         let measurement = measure()
         let (written, retained) = (writtenBytes(), retained())
-        let (before, policy, actions) = state.withLock { state in
+        let (before, actions, isAdmissionDue) = state.withLock { state in
             let before = state.policy.state
             if case .free = measurement { state.measuredAt = clock.now }
             let actions = state.policy.update(
                 measurement, written: written, retained: retained, now: clock.now)
-            return (before, state.policy, actions)
+            return (before, actions, state.policy.isAdmissionDue(at: clock.now))
         }
         for action in actions {
             switch action {
@@ -111,6 +127,8 @@ public final class StorageGuard: Sendable {
             case .resume: control.resume()
             }
         }
+        if isAdmissionDue, decide().isAdmitted { control.resume() }
+        let policy = state.withLock { $0.policy }
         if policy.state != before { report(policy) }
     }
 

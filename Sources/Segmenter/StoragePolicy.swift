@@ -48,8 +48,9 @@ struct StoragePolicy {
         critical = min(.seconds(300), warning / 2)
     }
 
-    /// Decides whether recording may begin at all.
-    mutating func admit(_ measurement: Measurement, now: Int64) -> StorageAdmission {
+    /// Decides whether recording may begin at all. `deletable` are the bytes of old recordings that retention may delete
+    /// in the course of this one: they count as room, but not for the reserve, which must be free now.
+    mutating func admit(_ measurement: Measurement, deletable: Int64 = 0, now: Int64) -> StorageAdmission {
         let required = budget.requiredBytes
         var admission = StorageAdmission(
             isAdmitted: false, freeBytes: 0, requiredBytes: required, bitrate: budget.bitrate,
@@ -59,8 +60,10 @@ struct StoragePolicy {
         case .free(let free):
             freeBytes = free
             admission.freeBytes = free
-            admission.isAdmitted = free > required && free > budget.reserveBytes
-            admission.sentence = sentence(free: free, required: required)
+            admission.deletableBytes = deletable
+            let (room, overflow) = free.addingReportingOverflow(deletable)
+            admission.isAdmitted = (overflow || room > required) && free > budget.reserveBytes
+            admission.sentence = sentence(free: free, deletable: deletable, required: required)
         }
         state = admission.isAdmitted ? .ok : .refused
         reason = admission.isAdmitted ? nil : admission.sentence
@@ -68,13 +71,22 @@ struct StoragePolicy {
         return admission
     }
 
-    private func sentence(free: Int64, required: Int64) -> String {
-        let megabits = Double(budget.bitrate / 10_000) / 100
-        let needs =
-            "recording needs \(ByteSize(bytes: required)) "
-            + "(2 × \(megabits) Mbit/s × \(DurationText(budget.duration)), with 2 % for the container)"
-        let has = "\(directory) has \(ByteSize(bytes: free)) free"
-        if free <= required { return "\(needs), \(has): \(ByteSize(bytes: required - free)) short" }
+    /// Whether a recording that was refused is to be tried again.
+    func isAdmissionDue(at now: Int64) -> Bool { state == .refused && now >= nextAdmission }
+
+    private func sentence(free: Int64, deletable: Int64, required: Int64) -> String {
+        let recording = "\(Double(budget.bitrate / 10_000) / 100) Mbit/s × \(DurationText(budget.duration))"
+        let parts =
+            budget.needsReserve
+            ? "\(recording) and 2 % for the container, and \(ByteSize(bytes: budget.reserveBytes)) that --disk-reserve "
+                + "keeps free"
+            : "2 × \(recording), with 2 % for the container"
+        let needs = "recording needs \(ByteSize(bytes: required)) (\(parts))"
+        let old = deletable > 0 ? " and old recordings of \(ByteSize(bytes: deletable)) that may be deleted" : ""
+        let has = "\(directory) has \(ByteSize(bytes: free)) free\(old)"
+        if required - free >= deletable {
+            return "\(needs), \(has): \(ByteSize(bytes: required - free - deletable)) short"
+        }
         let reserve = budget.reserveBytes
         if free <= reserve {
             return "\(has), which is not more than the reserve of \(ByteSize(bytes: reserve)): nothing can be recorded"
@@ -111,9 +123,7 @@ struct StoragePolicy {
 
     private mutating func judge(_ free: Int64, _ now: Int64) -> [Action] {
         switch state {
-        case .refused:
-            guard now >= nextAdmission else { return [] }
-            return admit(.free(free), now: now).isAdmitted ? [.resume] : []
+        case .refused: return []
         case .stopped:
             guard free >= budget.resumeBytes else {
                 reason = shortage(free)

@@ -43,7 +43,9 @@ public struct StorageAdmission: Sendable, Equatable {
     public var isAdmitted: Bool
     /// Free bytes.
     public var freeBytes: Int64
-    /// Bytes that must be free.
+    /// Bytes of old recordings that retention may delete in the course of this one. They count as room.
+    public var deletableBytes: Int64 = 0
+    /// Bytes that must be free, or become free by deleting.
     public var requiredBytes: Int64
     /// Bits a second of both tracks.
     public var bitrate: Int64

@@ -116,6 +116,30 @@ extension Serial {
             try await checkWhole(try await receiver.recording(), last: 239, atLeast: 90)
         }
 
+        @Test("Receivers that call late, as the first or beside others, get every frame from their first on")
+        func lateCallers() async throws {
+            // An output each for those who are the first to call: what was held for them is no congestion.
+            let moments = [0, 1500, 2500, 4000]
+            let ports = try moments.map { _ in try Ports.free() }
+            let outputs = ports.flatMap { ["--srt", "srt://127.0.0.1:\($0)?mode=listener&latency=120"] }
+            let relay = try RelayProcess(
+                Shape.size + ["--fps", "25", "--gop", "2s", "--duration", "12s"] + outputs)
+            try await listens(at: ports[3])
+            let begin = ContinuousClock.now
+            var receivers: [SRTReceiver] = []
+            for (moment, port) in zip(moments, ports) {
+                try await Task.sleep(until: begin + .milliseconds(moment))
+                receivers.append(try await SRTReceiver(.caller, port: port, latency: 120))
+                // Beside the first caller of the first output.
+                if moment > 0 { receivers.append(try await SRTReceiver(.caller, port: ports[0], latency: 120)) }
+            }
+            let result = try await relay.finished(within: .seconds(40))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("dropped,"), "\(result.log)")
+            #expect(!result.log.contains("frames are dropped"), "\(result.log)")
+            for receiver in receivers { try await checkWhole(try await receiver.recording(), last: 299, atLeast: 100) }
+        }
+
         // MARK: Other ways to connect
 
         @Test("Both sides call each other in a rendezvous")

@@ -85,6 +85,68 @@ extension Serial {
             #expect(recorded.count < stream.counters.count)
         }
 
+        @Test("An archive that keeps its disk free records again after each restart: old recordings count as room")
+        func restarts() async throws {
+            let disk = try await SmallDisk(megabytes: 100)
+            let set = RecordingSet(directory: "\(disk.path)/recordings")
+            let clip = try await Clip.noisy(seconds: 30, in: directory)
+            // 30 s take 31 MB, so 63 MB must be there at the start; 56 MB is what retention keeps free.
+            for start in 1...4 {
+                let before = set.finished
+                let result = try await RelayProcess.run(
+                    ["--input", clip, "--preset", "ultrafast", "--video-bitrate", "8M", "--segment", "2s", "--unpaced"]
+                        + ["--duration", "30s", "--disk-reserve", "2MB", "--record", set.directory]
+                        + ["--keep-free", "56MB", "--keep-min", "0s"])
+                #expect(result.ending == .exited(0), "start \(start): \(result.log)")
+                #expect(!Set(set.finished).subtracting(before).isEmpty, "start \(start)")
+            }
+        }
+
+        @Test("On a disk that is smaller than a minute of recording, files are kept as long as there is room for them")
+        func tiny() async throws {
+            let disk = try await SmallDisk(megabytes: 42)
+            let set = RecordingSet(directory: "\(disk.path)/recordings")
+            let clip = try await Clip.noisy(seconds: 16, in: directory)
+            let result = try await RelayProcess.run(
+                ["--input", clip, "--preset", "ultrafast", "--video-bitrate", "8M", "--segment", "2s", "--unpaced"]
+                    + ["--expect", "2s", "--disk-reserve", "6MB", "--record", set.directory]
+                    + ["--keep-free", "12MB", "--keep-min", "0s"])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("segment deleted"), "\(result.log)")
+            #expect(set.finished.count >= 8)
+        }
+
+        @Test("A card of 1 or 2 GB records with the default reserve, and keeps what it holds", arguments: [1000, 2000])
+        func card(megabytes: Int) async throws {
+            let disk = try await SmallDisk(megabytes: megabytes)
+            let set = RecordingSet(directory: "\(disk.path)/recordings")
+            let result = try await RelayProcess.run(
+                Shape.small + ["--unpaced", "--duration", "20s", "--segment", "2s", "--record", set.directory]
+                    + ["--keep-free", "10%", "--keep-min", "0s"])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("segment deleted"), "\(result.log)")
+            #expect(set.finished.count == 10)
+        }
+
+        @Test(
+            "What a small card cannot hold is refused by the names of the flags",
+            arguments: [
+                (["--keep-free", "95%", "--keep-min", "0s"], "--keep-free 95% leaves no room for one file"),
+                (["--keep-free", "10%", "--segment", "1m"], "--keep-min 1h keeps about"),
+                (
+                    ["--keep-free", "10%", "--keep-min", "0s", "--segment", "1m", "--disk-reserve", "1GB"],
+                    "--disk-reserve 1.0 GB leaves no room for one file"
+                ),
+            ])
+        func cardNonsense(flags: [String], sentence: String) async throws {
+            let disk = try await SmallDisk(megabytes: 1000)
+            let result = try await RelayProcess.run(
+                ["--size", "320x180", "--video-bitrate", "4M", "--record", "\(disk.path)/recordings"]
+                    + ["--expect", "1s"] + flags)
+            #expect(result.ending == .exited(64), "\(result.log)")
+            #expect(result.log.contains(sentence), "\(result.log)")
+        }
+
         @Test(
             "Retention that makes no sense is refused in one sentence",
             arguments: [
@@ -109,6 +171,16 @@ extension Serial {
             for number in ["1.0 GB", "1.16 Mbit/s", "1h", "52.4 MB", "short"] {
                 #expect(result.log.contains(number), "\(number): \(result.log)")
             }
+        }
+
+        @Test("A recording that would end at the reserve before its time is refused, although twice its size is free")
+        func endsAtReserve() async throws {
+            let disk = try await SmallDisk(megabytes: 50)
+            // 10 s take 1.5 MB, and 52.4 MB are free; but only 400 kB more than the reserve.
+            let result = try await RelayProcess.run(
+                Shape.size + ["--record", "\(disk.path)/recordings", "--expect", "10s", "--disk-reserve", "52MB"])
+            #expect(result.ending == .exited(75), "\(result.log)")
+            #expect(result.log.contains("52.0 MB that --disk-reserve keeps free"), "\(result.log)")
         }
 
         @Test("A recording that cannot fit does not keep the program off the air")

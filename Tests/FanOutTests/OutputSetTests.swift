@@ -10,17 +10,21 @@ import Testing
 @Suite("Output set")
 struct OutputSetTests {
     private let hub = FanOut()
+    private let clock = ManualClock()
+    private let log = LogSpy()
     private let keyframes = KeyframeCounter()
     private let outputs: OutputSet
 
     init() {
         outputs = OutputSet(
-            hub: hub, description: .sample, keyframes: keyframes, clock: ManualClock(),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            hub: hub, description: .sample, keyframes: keyframes, clock: clock,
+            logger: log.logger)
     }
 
-    private func publish(_ range: Range<Int64>) {
-        for packet in Packets.video(range) {
+    /// Publishes frames with a keyframe at each multiple of `gop`, at the pace of the program.
+    private func publish(_ range: Range<Int64>, gop: Int64 = 60) {
+        for packet in Packets.video(range, gop: gop) {
+            clock.advance(by: .nanoseconds(1_000_000_000 / 30))
             hub.publish(packet)
             hub.publish(Packets.audio(packet.pts * 1600 / 1024 + 2))
         }
@@ -126,6 +130,94 @@ struct OutputSetTests {
         #expect(after.first.map { $0 % 60 } == 0)
     }
 
+    @Test("One sick output asked for a keyframe each time: it waits longer each time, and what it asked is counted")
+    func flappingReceiver() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        publish(0..<1)
+        // Within 2.5 s the keyframe that comes anyway may come.
+        target.attempts[0].report(.wantsKeyframe)
+        publish(1..<75, gop: 10_000)
+        #expect(keyframes.count == 0)
+        publish(75..<80, gop: 10_000)
+        #expect(keyframes.count == 1)
+        // A receiver that calls again and again: 5 s, 10 s and 20 s.
+        for index in Int64(80)..<1200 {
+            target.attempts[0].report(.wantsKeyframe)
+            publish(index..<index + 1, gop: 10_000)
+        }
+        #expect(keyframes.count == 4)
+        #expect(outputs.statuses[0].keyframesRequested == 4)
+    }
+
+    @Test("A request that cannot wait is passed on at once, and counted")
+    func keyframeIsDue() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        target.attempts[0].report(.keyframeIsDue)
+        #expect(keyframes.count == 1)
+        #expect(outputs.statuses[0].keyframesRequested == 1)
+    }
+
+    @Test("Drops by overflow, and of what waits for a keyframe, are logged once when they begin and once when over")
+    func dropEpisode() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        var limits = QueueLimits.live
+        limits.maximumBytes = 1000
+        try outputs.add(OutputDefinition(name: "a", target: target, limits: limits))
+        #expect(await eventually { target.attempts.count == 1 })
+        target.attempts[0].report(.accepted)
+        #expect(await eventually { target.attempts[0].isLive })
+        publish(0..<70)
+        #expect(log.lines(containing: "frames are dropped").isEmpty)
+        target.attempts[0].stall(true)
+        publish(70..<120)
+        #expect(log.lines(containing: "frames are dropped").count == 1)
+        target.attempts[0].stall(false)
+        publish(120..<400)
+        #expect(log.lines(containing: "no frame is dropped any more").isEmpty)
+        publish(400..<540)
+        let over = log.lines(containing: "no frame is dropped any more")
+        #expect(over.count == 1)
+        #expect(over.first?.contains("overflow=") == true && over.first?.contains("awaiting_keyframe=") == true)
+        #expect(log.lines(containing: "frames are dropped").count == 1)
+    }
+
+    @Test("What an output missed while it was off air is logged when it is back")
+    func missedOffAir() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        publish(0..<70)
+        target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        #expect(await eventually { state("a") == "backing_off" })
+        publish(70..<200)
+        try outputs.retryNow("a")
+        #expect(await eventually { target.attempts.count == 2 })
+        target.attempts[1].report(.accepted)
+        #expect(await eventually { target.attempts[1].isLive })
+        let lines = log.lines(containing: "missed off air")
+        #expect(lines.count == 1)
+        #expect(target.attempts[1].sent == Array(180..<200))
+        #expect(lines.first?.contains("dropped_frames=110") == true, "\(lines)")
+    }
+
+    @Test("What an attempt dropped on the way to one of its receivers stands in the output's status, and stays there")
+    func receiversDrops() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        target.attempts[0].drop(3, .congestion)
+        #expect(outputs.statuses[0].queue.drops == [.congestion: 3])
+        #expect(outputs.statuses[0].queue.droppedFrames == 3)
+        try outputs.pause("a")
+        #expect(await eventually { target.attempts[0].isAbandoned })
+        #expect(outputs.statuses[0].queue.droppedFrames == 3)
+    }
+
     @Test("A retry that an operator asks for does not wait for the timer")
     func retryNow() async throws {
         let target = ScriptedTarget()
@@ -154,11 +246,31 @@ struct OutputSetTests {
         outputs.start()
         try await liveOutput("a", at: target)
         let group = DispatchGroup()
-        outputs.finish(deadline: SystemClock().now + 5_000_000_000, in: group)
+        outputs.finish(deadline: SystemClock().now + 5_000_000_000, reason: .programOver, in: group)
         #expect(await eventually { group.wait(timeout: .now()) == .success })
         #expect(target.attempts[0].isAbandoned)
         #expect(throws: OutputSetError.over) {
             try outputs.add(OutputDefinition(name: "b", target: ScriptedTarget()))
         }
+    }
+
+    @Test("An attempt learns whether the program is over, or the output alone ends and may go on")
+    func endReasons() async throws {
+        let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
+        outputs.start()
+        try await liveOutput("steady", at: steady)
+        try await liveOutput("guest", at: guest)
+        try outputs.pause("guest")
+        #expect(await eventually { guest.attempts[0].endReason == .interrupted })
+        try outputs.resume("guest")
+        #expect(await eventually { guest.attempts.count == 2 })
+        guest.attempts[1].report(.accepted)
+        #expect(await eventually { guest.attempts[1].isLive })
+        try outputs.remove("guest")
+        #expect(await eventually { guest.attempts[1].endReason == .interrupted })
+        let group = DispatchGroup()
+        outputs.finish(deadline: 5_000_000_000, reason: .programOver, in: group)
+        #expect(await eventually { group.wait(timeout: .now()) == .success })
+        #expect(steady.attempts[0].endReason == .programOver)
     }
 }

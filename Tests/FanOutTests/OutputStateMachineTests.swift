@@ -132,6 +132,58 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.failed(attempt: 61, rejected, at: 0)).last == .wait(until: second, attempt: 62))
     }
 
+    /// The times in seconds, from 0 on, at which attempts fail that find nobody, for ten minutes.
+    private func unansweredAttempts(_ machine: inout OutputStateMachine, from first: Int) -> [Double] {
+        let away = OutputFailure(.unreachable, step: "resolve", reason: "no such name")
+        var (now, attempt, times): (Int64, Int, [Double]) = (0, first, [])
+        while now < 600 * second {
+            times.append(Double(now) / 1e9)
+            guard case .wait(let until, _)? = machine.handle(.failed(attempt: attempt, away, at: now)).last else {
+                break
+            }
+            now = until
+            attempt += 1
+            _ = machine.handle(.retryDue(attempt: attempt))
+        }
+        return times
+    }
+
+    @Test("A name that does not exist was looked up 86 000 times a day: it is tried up to each 15 s")
+    func neverReached() {
+        var machine = OutputStateMachine()
+        _ = machine.handle(.start)
+        let times = unansweredAttempts(&machine, from: 1)
+        #expect(times.count < 50)
+        #expect(times.suffix(2).reduce(0) { $1 - $0 } == 15)
+    }
+
+    @Test("A peer that was lost is tried each second for half a minute, then up to each 5 s")
+    func lostPeer() {
+        var machine = liveMachine()
+        _ = machine.handle(.failed(attempt: 1, lost, at: 100 * second))
+        _ = machine.handle(.retryDue(attempt: 2))
+        let away = OutputFailure(.unreachable, step: "connect", reason: "refused")
+        var (now, waits): (Int64, [Int64]) = (101 * second, [])
+        for attempt in 2...60 {
+            guard case .wait(let until, _)? = machine.handle(.failed(attempt: attempt, away, at: now)).last else {
+                break
+            }
+            waits.append((until - now) / 1_000_000)
+            now = until
+            _ = machine.handle(.retryDue(attempt: attempt + 1))
+        }
+        #expect(waits.prefix(29).allSatisfy { $0 == 1000 })
+        #expect(waits.dropFirst(29).prefix(5) == [1000, 1500, 2250, 3375, 5000])
+        #expect(waits.suffix(20).allSatisfy { $0 == 5000 })
+    }
+
+    @Test("With a backup that does not answer either, attempts become as rare")
+    func nobodyAnywhere() {
+        var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
+        _ = machine.handle(.start)
+        #expect(unansweredAttempts(&machine, from: 1).count < 50)
+    }
+
     @Test("Whoever asks for the end after it is told so at once")
     func finishAfterStop() {
         var machine = liveMachine()
@@ -162,10 +214,24 @@ struct BackoffTests {
         #expect(backoff.delay(afterFailure: .max, kind: .rejected, jitter: 0) == .seconds(15))
     }
 
-    @Test("A peer that does not answer is tried every second, for weeks")
-    func unreachable() {
+    @Test("A peer that never answered was tried each second for ever: it is tried ever more rarely, up to each 15 s")
+    func neverReached() {
         let backoff = Backoff()
-        #expect(backoff.delay(afterFailure: 1_000_000, kind: .unreachable, jitter: 0) == .seconds(1))
+        let delays = (1...10).map { backoff.delay(afterFailure: $0, kind: .unreachable, jitter: 0).inSeconds }
+        #expect(delays.prefix(3) == [1, 1.5, 2.25])
+        #expect(delays.suffix(3) == [15, 15, 15])
+        #expect(backoff.delay(afterFailure: .max, kind: .unreachable, jitter: 0) == .seconds(15))
+    }
+
+    @Test("A peer that took the stream is tried each second while that is fresh, then up to each 5 s")
+    func lostPeer() {
+        let backoff = Backoff()
+        func delay(_ failures: Int, _ past: Backoff.Past) -> Duration {
+            backoff.delay(afterFailure: failures, kind: .unreachable, past: past, jitter: 0)
+        }
+        #expect(delay(1000, .justLost) == .seconds(1))
+        #expect(delay(1, .lostBefore) == .seconds(1))
+        #expect(delay(1000, .lostBefore) == .seconds(5))
     }
 
     @Test("Jitter takes at most a fifth off and never adds")

@@ -33,9 +33,11 @@ final class ScriptedTarget: OutputTarget {
 final class ScriptedAttempt: OutputAttempt, PacketServer {
     private struct State {
         var isLive = false
-        var isDraining = false
+        var endReason: EndReason?
         var isAbandoned = false
         var sent: [Int64] = []
+        var isStalled = false
+        var drops = DropCounts()
     }
 
     private let queue: PacketQueue
@@ -50,12 +52,29 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
     /// The frames sent, by number.
     var sent: [Int64] { state.withLock { $0.sent } }
     var isLive: Bool { state.withLock { $0.isLive } }
-    var isDraining: Bool { state.withLock { $0.isDraining } }
+    var isDraining: Bool { endReason != nil }
+    /// Why it was told to end.
+    var endReason: EndReason? { state.withLock { $0.endReason } }
     var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
     var progress: AttemptProgress {
         var progress = AttemptProgress()
         progress.frames = UInt64(sent.count)
+        progress.drops = state.withLock { $0.drops }
         return progress
+    }
+
+    /// Says that so many frames did not reach one of its receivers.
+    func drop(_ frames: Int, _ cause: DropCause) {
+        state.withLock { state in
+            state.drops.causes[cause, default: 0] += frames
+            state.drops.frames += frames
+        }
+    }
+
+    /// Takes nothing, or takes what waits and goes on.
+    func stall(_ isStalled: Bool) {
+        state.withLock { $0.isStalled = isStalled }
+        wake()
     }
 
     func start() { report(.step("connect")) }
@@ -69,16 +88,16 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
 
     func wake() {
         state.withLock { state in
-            guard state.isLive else { return }
+            guard state.isLive, !state.isStalled else { return }
             while let packet = queue.pop() {
                 if packet.track == .video { state.sent.append(packet.pts) }
             }
         }
     }
 
-    func drain(until deadline: Int64) {
+    func drain(until deadline: Int64, reason: EndReason) {
         wake()
-        state.withLock { $0.isDraining = true }
+        state.withLock { $0.endReason = reason }
         report(.drained)
     }
 

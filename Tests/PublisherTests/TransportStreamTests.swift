@@ -2,6 +2,7 @@
 
 import LibAV
 import Media
+import PacketSamples
 import Testing
 
 @testable import Publisher

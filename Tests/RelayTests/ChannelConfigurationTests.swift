@@ -12,16 +12,16 @@ import Testing
 @Suite("Flags together")
 struct ChannelConfigurationTests {
     private func configuration(_ arguments: String...) throws -> ChannelConfiguration {
-        try RelayCommand.parse(arguments).channelConfiguration()
+        try RunCommand.parse(arguments).channelConfiguration()
     }
 
     /// The sentence with which `arguments` are refused; empty if they are not.
     private func refusal(_ arguments: String...) -> String {
         do {
-            _ = try RelayCommand.parse(arguments)
+            _ = try RunCommand.parse(arguments)
             return ""
         } catch {
-            return RelayCommand.message(for: error)
+            return RunCommand.message(for: error)
         }
     }
 
@@ -41,11 +41,11 @@ struct ChannelConfigurationTests {
         let untagged = VideoFormat(width: 720, height: 576, frameRate: FrameRate(25), color: .unspecified)
         let own = try configuration("--rtmp", "rtmp://host/live/key")
         let large = try configuration("--rtmp", "rtmp://host/live/key", "--size", "1280x720")
-        #expect(Channel.shape(untagged, own).color == .bt601With625Lines)
-        #expect(Channel.shape(untagged, large).color == .bt709)
+        #expect(ChannelInputs.shape(untagged, own).color == .bt601With625Lines)
+        #expect(ChannelInputs.shape(untagged, large).color == .bt709)
         var tagged = untagged
         tagged.color = .bt601With525Lines
-        #expect(Channel.shape(tagged, large).color == .bt601With525Lines)
+        #expect(ChannelInputs.shape(tagged, large).color == .bt601With525Lines)
     }
 
     @Test("Outputs may be given again and again")

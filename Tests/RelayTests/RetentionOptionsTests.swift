@@ -10,7 +10,7 @@ import Testing
 struct RetentionOptionsTests {
     private func rules(_ flags: String) throws -> RetentionRules? {
         let arguments = ["--record", "dir"] + flags.split(separator: " ").map(String.init)
-        return try RelayCommand.parse(arguments).channelConfiguration().recording?.retention
+        return try RunCommand.parse(arguments).channelConfiguration().recording?.retention
     }
 
     @Test("Nothing is deleted unless it is asked for")
@@ -34,15 +34,21 @@ struct RetentionOptionsTests {
         ])
     func useless(flags: [String]) {
         let arguments = flags + ["--rtmp", "rtmp://localhost/live/key"]
-        #expect(throws: (any Error).self) { try RelayCommand.parse(arguments) }
+        // The parser's own error, which is not public.
+        let error = #expect(throws: (any Error).self) { try RunCommand.parse(arguments) }
+        #expect(error.map { RunCommand.exitCode(for: $0) } == .validationFailure)
     }
 
     @Test("Contradictions are one sentence each")
     func contradictions() {
-        let budget = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .zero)
         func text(
-            _ rules: RetentionRules, _ length: SegmentLength = .duration(.seconds(1800)), capacity: Int64? = 1 << 40
-        ) -> String? { rules.contradiction(length: length, budget: budget, capacity: capacity) }
+            _ rules: RetentionRules, _ length: SegmentLength = .duration(.seconds(1800)), capacity: Int64? = 1 << 40,
+            reserve: ByteSize? = nil
+        ) -> String? {
+            let budget = StorageBudget(
+                videoBitrate: 8_000_000, audioBitrate: 0, duration: .zero, reserve: reserve, capacity: capacity)
+            return rules.contradiction(length: length, budget: budget)
+        }
         #expect(text(.init(maximumAge: .seconds(10)))?.contains("shorter than one file (about 30m)") == true)
         #expect(text(.init(maximumAge: .seconds(10), minimumAge: .zero), .bytes(1 << 30))?.contains("one file") == true)
         #expect(text(.init(maximumAge: .seconds(1800)))?.contains("--keep-min 1h") == true)
@@ -51,5 +57,17 @@ struct RetentionOptionsTests {
         #expect(text(.init(minimumFree: .bytes(1 << 41)))?.contains("more than the disk holds") == true)
         #expect(text(.init(maximumAge: .seconds(7200), maximumBytes: 2_000_000_000, minimumFree: .percent(10))) == nil)
         #expect(text(.init(minimumFree: .bytes(1 << 41)), capacity: nil) == nil)
+        // A card of 2 GB: files of 1.8 GB do not fit beside a tenth of it, and an hour of them does not fit at all.
+        let tenth = RetentionRules(minimumFree: .percent(10))
+        let seldom = text(tenth, capacity: 2_000_000_000)
+        #expect(seldom?.contains("--keep-free 10% leaves no room for one file") == true, "\(seldom ?? "")")
+        let hour = text(tenth, .duration(.seconds(60)), capacity: 2_000_000_000)
+        #expect(hour?.contains("--keep-min 1h keeps about 3.6 GB") == true, "\(hour ?? "")")
+        let ring = RetentionRules(minimumFree: .percent(10), minimumAge: .zero)
+        #expect(text(ring, .duration(.seconds(60)), capacity: 2_000_000_000) == nil)
+        #expect(text(ring, .duration(.seconds(60)), capacity: 1_000_000_000) == nil)
+        let reserved = text(
+            ring, .duration(.seconds(60)), capacity: 1_000_000_000, reserve: ByteSize(bytes: 900_000_000))
+        #expect(reserved?.contains("--disk-reserve 900.0 MB leaves no room for one file") == true)
     }
 }

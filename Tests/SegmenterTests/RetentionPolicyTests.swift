@@ -86,19 +86,53 @@ import Testing
         #expect(names(self.plan(.init(minimumFree: .bytes(1)), files(10), free: 4_999_999_999)) == ["file-1"])
     }
 
+    @Test func `Nothing is deleted for room that deleting cannot give, because other files take it`() {
+        // 10 GB of recordings on a disk of 1 TB that others fill: half of it free cannot be had.
+        let half = plan(.init(minimumFree: .percent(50)), files(10), free: 97_500_000_000)
+        #expect(half.deletions.isEmpty && half.problem?.contains("cannot be had by deleting") == true)
+        // What the recording needs to go on can.
+        let urgent = plan(.init(minimumFree: .percent(50)), files(10), free: 4_500_000_000)
+        #expect(names(urgent) == ["file-1"])
+        // Not even that.
+        let vain = plan(.init(minimumFree: .percent(50)), files(4), free: 500_000_000)
+        #expect(vain.deletions.isEmpty && vain.problem?.contains("cannot be had by deleting") == true)
+    }
+
+    @Test func `What may be deleted in the course of a recording is what each rule will ask for by then`() {
+        let budget = StorageBudget(
+            videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3 * 3600), reserve: ByteSize(bytes: 0))
+        func deletable(
+            _ rules: RetentionRules, _ count: Int = 10, mayDelete: (StoredSegment) -> Bool = { _ in true }
+        ) -> Int64 {
+            var policy = RetentionPolicy(rules: rules, leastFree: 5_000_000_000)
+            return policy.deletable(.init(segments: files(count), wallClock: Self.now, now: 0), during: budget) {
+                mayDelete($0)
+            }
+        }
+        let free = RetentionRules(minimumFree: .percent(10), minimumAge: .seconds(5 * 3600))
+        // In three hours the files are five hours old that are two now; the open one never goes.
+        #expect(deletable(free) == 8_000_000_000)
+        #expect(deletable(free) { $0.sequence > 3 } == 5_000_000_000, "what is still needed does not count")
+        #expect(deletable(.init(maximumAge: .seconds(9 * 3600))) == 3_000_000_000)
+        // Twice the recording are 22.032 GB; of 40 GB nine stay for it.
+        #expect(deletable(.init(maximumBytes: 40_000_000_000), 31) == 13_032_000_000)
+        #expect(deletable(.init(maximumBytes: 90_000_000_000), 31) == 0)
+        #expect(deletable(.init(maximumAge: .seconds(Int64.max))) == 0)
+    }
+
     @Test func `Small files go many at a time`() {
         let small = files(300).map { file in
             var file = file
             file.bytes = 4 << 20
             return file
         }
-        #expect(plan(.init(minimumFree: .percent(50)), small, free: 0).deletions.count == 64)
+        #expect(plan(.init(minimumFree: .percent(50)), small, free: 499_000_000_000).deletions.count == 64)
         #expect(plan(.init(maximumAge: .seconds(3600)), small).deletions.count == 100)
     }
 
     @Test func `Deleting that frees nothing ends`() {
         var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0)
-        var left = files(50)
+        var left = files(60)
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
         var deleted = 0
         var problem: String?

@@ -148,6 +148,34 @@ private final class Upload: RetentionVeto, RecordingObserver {
         #expect(files.count == 3)
     }
 
+    @Test func `Before a recording is refused all that a rule asks for goes at once, and what may go later counts`()
+        throws
+    {
+        let retention = try make(.init(maximumAge: .seconds(4 * 3600), minimumFree: .percent(20)))
+        let budget = StorageBudget(videoBitrate: 8, audioBitrate: 0, duration: .seconds(60))
+        let sizes = try files.map { name in
+            try #require(FileManager.default.attributesOfItem(atPath: temporary.path(name))[.size] as? Int)
+        }
+        disk.free.withLock { $0 = 200_000 - Int64(sizes[2]) }
+        let left = retention.makeRoom(for: budget)
+        // Two are older than four hours, and one goes for free space: more only when it is seen that it helped.
+        #expect(files.count == 2)
+        #expect(left == sizes[3...].reduce(0) { $0 + Int64($1) })
+        #expect(retention.status.deletedFiles == 3)
+    }
+
+    @Test func `A rule that cannot be kept does not delay what the recording needs to go on`() throws {
+        let retention = Retention(
+            directory: try .prepare(temporary.path), channel: "test", rules: .init(minimumFree: .percent(50)),
+            leastFree: 10_000, probe: disk, clock: clock, logger: quiet)
+        disk.free.withLock { $0 = 100_000 }
+        retention.check()
+        #expect(files.count == 5, "half of the disk cannot be had by deleting")
+        disk.free.withLock { $0 = 9999 }
+        retention.check()
+        #expect(files.count == 4)
+    }
+
     @Test func `A directory that is not the one any more is not looked into`() throws {
         let lines = LogLines()
         let retention = try make(.init(maximumAge: .seconds(3600), minimumAge: .zero), logger: lines)

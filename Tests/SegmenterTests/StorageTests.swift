@@ -36,9 +36,28 @@ private final class Counter: Sendable {
     @Test func `The budget is bitrate and 2 % times duration times two, in bytes`() {
         let budget = StorageBudget(videoBitrate: 4_000_000, audioBitrate: 160_000, duration: .seconds(3600))
         #expect(budget.requiredBytes == 4_160_000 * 102 / 100 * 3600 * 2 / 8)
-        #expect(StorageBudget(videoBitrate: 1, audioBitrate: 0, duration: .nanoseconds(1)).requiredBytes == 1)
-        #expect(StorageBudget(videoBitrate: 0, audioBitrate: 0, duration: .seconds(9)).requiredBytes == 0)
-        #expect(StorageBudget(videoBitrate: -5, audioBitrate: 8, duration: .seconds(-1)).requiredBytes == 0)
+        func required(_ video: Int, _ audio: Int, _ duration: Duration) -> Int64 {
+            StorageBudget(
+                videoBitrate: video, audioBitrate: audio, duration: duration, reserve: ByteSize(bytes: 0)
+            ).requiredBytes
+        }
+        #expect(required(1, 0, .nanoseconds(1)) == 1)
+        #expect(required(0, 0, .seconds(9)) == 0)
+        #expect(required(-5, 8, .seconds(-1)) == 0)
+    }
+
+    @Test func `A recording that would end at the reserve before its time is not admitted`() {
+        // 1 Mbit/s for an hour takes 459 MB, and 1 GiB stays free: 1.2 GB last for 17 minutes.
+        let budget = StorageBudget(videoBitrate: 1_000_000, audioBitrate: 0, duration: .seconds(3600))
+        #expect(budget.requiredBytes == 459_000_000 + 1 << 30)
+        var policy = StoragePolicy(directory: "d", budget: budget, warning: .seconds(1800))
+        let refused = policy.admit(.free(1_200_000_000), now: 0)
+        #expect(!refused.isAdmitted && refused.sentence.contains("332.7 MB short"), "\(refused.sentence)")
+        #expect(refused.sentence.contains("1.0 GB that --disk-reserve keeps free"), "\(refused.sentence)")
+        #expect(policy.admit(.free(459_000_001 + 1 << 30), now: 0).isAdmitted)
+        // Twice the recording is the most that is asked for where the reserve is smaller than the recording.
+        let long = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3600))
+        #expect(long.requiredBytes == 2 * 3_672_000_000)
     }
 
     @Test func `The budget does not overflow`() {
@@ -57,17 +76,72 @@ private final class Counter: Sendable {
         #expect(fast.reserveBytes == 3_060_000_000)
     }
 
+    @Test func `A small disk has a small reserve, and retention does not want more than it can give`() {
+        func budget(_ capacity: Int64, bitrate: Int = 4_000_000, reserve: ByteSize? = nil) -> StorageBudget {
+            StorageBudget(
+                videoBitrate: bitrate, audioBitrate: 0, duration: .zero, reserve: reserve, capacity: capacity)
+        }
+        // Cards of 1 and 2 GB: a tenth. From 10 GiB on it is 1 GiB.
+        #expect(budget(1_000_000_000).reserveBytes == 100_000_000)
+        #expect(budget(2_000_000_000).reserveBytes == 200_000_000)
+        #expect(budget(64_000_000_000).reserveBytes == 1 << 30)
+        #expect(budget(1_000_000_000, bitrate: 40_000_000).reserveBytes == 306_000_000, "a minute of recording")
+        #expect(budget(1_000_000_000, reserve: ByteSize(bytes: 7)).reserveBytes == 7, "what was asked for stands")
+        // A minute of 8 Mbit/s is more than this disk holds.
+        let tiny = budget(42 << 20, bitrate: 8_000_000, reserve: ByteSize(bytes: 6_000_000))
+        #expect(tiny.retentionGoalBytes == 6_000_000 + 5_100_000 + (42 << 20) / 10)
+        #expect(budget(1_000_000_000).retentionGoalBytes == 100_000_000 + 65 * 510_000)
+    }
+
     private func make(
         _ disk: FakeDisk, _ clock: ManualClock, reserve: Int64 = 100_000_000,
         written: @escaping @Sendable () -> Int64 = { 0 },
-        retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() }
+        retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
+        makeRoom: @escaping @Sendable (StorageBudget) -> Int64 = { _ in 0 }
     ) throws -> StorageGuard {
         let directory = try RecordDirectory.prepare(temporary.path)
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(100), reserve: ByteSize(bytes: reserve))
         return StorageGuard(
             directory: directory, budget: budget, warning: .seconds(60), control: disk, writtenBytes: written,
-            retained: retained, probe: disk, clock: clock, logger: quiet)
+            retained: retained, makeRoom: makeRoom, probe: disk, clock: clock, logger: quiet)
+    }
+
+    @Test func `An archive that makes room for itself is not refused after a restart`() throws {
+        let (disk, asked) = (FakeDisk(free: 150_000_000), Counter())
+        func make(deletable: Int64, freeing: Int64 = 0) throws -> StorageGuard {
+            let makeRoom: @Sendable (StorageBudget) -> Int64 = { _ in
+                asked.value.withLock { $0 += 1 }
+                disk.free.withLock { $0 = $0.map { $0 + freeing } }
+                return deletable
+            }
+            return try self.make(disk, ManualClock(), makeRoom: makeRoom)
+        }
+        let admission = try make(deletable: 60_000_000).admit()
+        #expect(admission.isAdmitted && admission.freeBytes == 150_000_000 && admission.deletableBytes == 60_000_000)
+        #expect(try make(deletable: 0, freeing: 60_000_000).admit().isAdmitted, "what was deleted is free")
+        #expect(asked.value.withLock { $0 } == 2)
+        #expect(try make(deletable: 60_000_000).admit().isAdmitted)
+        #expect(asked.value.withLock { $0 } == 2, "nothing is deleted where there is room")
+
+        disk.set(150_000_000)
+        let refused = try make(deletable: 40_000_000).admit()
+        #expect(!refused.isAdmitted && refused.sentence.contains("14.0 MB short"), "\(refused.sentence)")
+        #expect(refused.sentence.contains("old recordings of 40.0 MB that may be deleted"), "\(refused.sentence)")
+        // The reserve must be free now: what is to be deleted some time later does not let recording begin.
+        disk.set(90_000_000)
+        #expect(try !make(deletable: 900_000_000).admit().isAdmitted)
+        #expect(try make(deletable: 900_000_000, freeing: 20_000_000).admit().isAdmitted)
+    }
+
+    @Test func `A recording that was refused begins when old recordings may be deleted`() throws {
+        let (disk, clock, deletable) = (FakeDisk(free: 150_000_000), ManualClock(), Counter())
+        let watched = try make(disk, clock, makeRoom: { _ in deletable.value.withLock { $0 } })
+        #expect(!watched.admit().isAdmitted)
+        deletable.value.withLock { $0 = 60_000_000 }
+        clock.advance(by: .seconds(30))
+        watched.check()
+        #expect(watched.status.state == .ok && disk.seen == ["suspend", "resume"])
     }
 
     @Test func `Too little space is refused with the numbers and tried again every 30 s`() throws {

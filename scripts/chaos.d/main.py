@@ -189,7 +189,7 @@ def parse() -> argparse.Namespace:
 
 
 def seconds_of(row: rows.Row, short: bool) -> float:
-    return row.hold[short] * (4 if row.victim == "none" else 1) + SETUP + (row.patience[short] > 40) * 50
+    return row.hold[short] * (4 if row.victim == "none" else 1) + SETUP + (not short and row.patience[short] > 40) * 50
 
 
 def end(*_: object) -> None:
@@ -205,7 +205,7 @@ def main() -> int:
     lengths = [seconds_of(row, options.short) for row in options.rows if not machine.obstacle(row)]
     total = sum(lengths) * len(options.peers) / options.jobs
     print(f"{len(lengths)} faults, {', '.join(options.peers)}: about {total / 60:.0f} min", file=sys.stderr, flush=True)
-    make_inputs(options.work, max(lengths, default=0) + 60)
+    make_inputs(options.work, max(lengths, default=0) + 120)
     entries = Matrix(options, machine).all()
     text = report.scorecard(entries, options.relay, options.short)
     if options.output:
@@ -213,6 +213,9 @@ def main() -> int:
     else:
         print(text)
     print(report.summary(entries), file=sys.stderr)
+    for entry in entries:
+        if entry.late:
+            print(f"late, not judged: {entry.line()}", file=sys.stderr)
     broken = [entry for entry in entries if entry.broken]
     for entry in broken:
         print(f"broken: {entry.line()}", file=sys.stderr)

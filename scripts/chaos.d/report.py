@@ -54,7 +54,14 @@ class Entry:
             return [self.result["failed"]]
         if self.contestant != "relay" or "not_run" in self.result:
             return []
-        return verdict.counts(self.row, self.result) + verdict.times(self.row, self.result, self.short)
+        return verdict.faults(self.row, self.result, self.short)
+
+    @property
+    def late(self) -> list[str]:
+        """What took long in a short run, which tells it and does not judge it."""
+        if not self.short or self.contestant != "relay" or "outputs" not in self.result:
+            return []
+        return verdict.times(self.row, self.result, self.short)
 
     @property
     def holds(self) -> bool:
@@ -70,7 +77,8 @@ class Entry:
             tries = f" (try {self.result['tries']})" if self.result.get("tries", 1) > 1 else ""
             if self.broken:
                 return f"**broken**{tries}: " + "; ".join(self.broken)
-            return ("holds" if self.holds else "**not shown**: the machine was busy") + tries
+            late = f" (not judged: {'; '.join(self.late)})" if self.late else ""
+            return ("holds" if self.holds else "**not shown**: the machine was busy") + tries + late
         end = self.result["end"]
         if end["died"] is not None:
             return f"ended by itself {end['died']:.0f} s after the fault began"

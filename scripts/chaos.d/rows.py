@@ -42,8 +42,8 @@ class Row:
     """rtmp, far (behind a cable of its own), rtmps, srt, eight or none."""
     detected: float | None = None
     back: float | None = None
-    patience: tuple[float, float] = (30, 15)
-    """How long to wait for the victim to be back."""
+    patience: tuple[float, float] = (30, 60)
+    """How long to wait for the victim to be back. The short version has it only to tell a victim that never is."""
     says: str = ""
     """What relay's words about the victim must match."""
     behind: float | None = None
@@ -185,9 +185,9 @@ def clock(run: Run) -> None:
 FIREWALL, SHAPER, RESOLVER, CLOCK, TLS = "iptables", "tc", "resolver", "clock", "rtmps"
 
 ALL = [
-    Row("stop", "stall", "SIGSTOP {hold} s, then SIGCONT", stop, (40, 12), back=3, patience=(40, 20)),
+    Row("stop", "stall", "SIGSTOP {hold} s, then SIGCONT", stop, (40, 12), back=3, patience=(40, 60)),
     Row("black-hole", "stall", "black hole (DROP both ways) {hold} s", black_hole, (30, 17), needs=(FIREWALL,),
-        detected=15, back=5, patience=(40, 15)),
+        detected=15, back=5, patience=(40, 60)),
     Row("kill", "drop", "kill -9, {hold} s later restart", kill, (10, 5), back=2, returns=True),
     Row("rst", "drop", "RST in mid-tag 5 s after each return", each("rst-each", "cut"), (30, 11), back=5, returns=True),
     Row("fin", "drop", "half-open FIN 5 s after each return", each("fin-each", "fin"), (30, 11), back=5, returns=True),
@@ -212,11 +212,11 @@ ALL = [
     Row("loss", "network", "10 % random loss on UDP from the first data on, SRT latency 400 ms", loss, (60, 10),
         needs=(FIREWALL,), victim="srt", whole=True),
     Row("dns-slow", "names", "DNS answers after 30 s (after a drop)", names("30"), (40, 12), needs=(RESOLVER,),
-        patience=(50, 15), says="^resolve:"),
+        patience=(50, 60), says="^resolve:"),
     Row("dns-never", "names", "DNS never answers (at start-up)", names("never"), (40, 13), at_start="ok",
-        needs=(RESOLVER,), patience=(50, 15), says="^resolve:"),
+        needs=(RESOLVER,), patience=(50, 60), says="^resolve:"),
     Row("flap", "crowd", "8 of 10 targets there 3 s, away 3 s, for {hold} s", flap, (300, 20), victim="eight",
-        patience=(40, 20), returns=True),
+        patience=(40, 60), returns=True),
     Row("clock", "clock", "wall clock of the process stepped by ±1 h", clock, (10, 3), needs=(CLOCK,),
         victim="none", whole=True),
 ]

@@ -162,7 +162,7 @@ class Run:
         if self.row.at_start:
             self.begin()
         self.subject = Subject(contestants.ALL[self.contestant](job), self.work, self.environment)
-        alive = until(20 if self.row.at_start else 15, lambda: self.on_air() or self.subject.process.poll() is not None)
+        alive = until(60, lambda: self.on_air() or self.subject.process.poll() is not None)
         all_on_air = alive and self.on_air()
         if self.subject.process.poll() is None:
             if not self.row.at_start:

@@ -176,21 +176,26 @@ class VerdictTests(unittest.TestCase):
     def test_each_bound_can_break(self) -> None:
         row = rows.BY_NAME["silent"]
         worse = SimpleNamespace(**self.result())
-        self.assertEqual(verdict.counts(row, self.result()) + verdict.times(row, self.result(), False), [])
+        for short in (False, True):
+            self.assertEqual(verdict.counts(row, self.result(), short) + verdict.times(row, self.result(), short), [])
         for changes in ({"outputs": {"rtmp": {**worse.outputs["rtmp"], "missing": 1}}}, {"unreadable": 1},
                         {"forced": 2}, {"end": {**worse.end, "status": 1}}, {"words": {"says": "", "detected": 1.0}},
                         {"victim": {**worse.victim, "key": False}}, {"victim": {**worse.victim, "unreadable": 1}},
                         {"resources": {**worse.resources, "descriptors": [9, 13, 13]}},
                         {"resources": {**worse.resources, "threads": [9, 9, 30]}}, {"resources": {}}, {"bit": False},
                         {"outputs": {"rtmp": {**worse.outputs["rtmp"], "audio": 1}}},
-                        {"end": {**worse.end, "on_air": False}}):
-            self.assertEqual(len(verdict.counts(row, self.result(**changes))), 1, changes)
-        for changes in ({"gaps": {"rtmp": {"gap": 0.06, "machine": 0.0}}}, {"slip": 0.3},
-                        {"end": {**worse.end, "shutdown": 4.0}},
+                        {"end": {**worse.end, "on_air": False}}, {"end": {**worse.end, "shutdown": None}},
                         {"victim": {**worse.victim, "back": None}}):
+            for short in (False, True):
+                self.assertEqual(len(verdict.counts(row, self.result(**changes), short)), 1, changes)
+                self.assertEqual(len(verdict.faults(row, self.result(**changes), short)), 1, changes)
+        for changes in ({"gaps": {"rtmp": {"gap": 0.06, "machine": 0.0}}}, {"slip": 0.3},
+                        {"end": {**worse.end, "shutdown": 4.0}}):
             self.assertEqual(len(verdict.times(row, self.result(**changes), False)), 1, changes)
-        for name, changes in (("loss", {"missing": 1}), ("bandwidth", {"window": 0}), ("bandwidth", {"lag": 5.5}),
-                              ("close", {"connections": 1}), ("flap", {"connections": 1})):
+        for name, changes in (("bandwidth", {"window": 0}), ("bandwidth", {"lag": 5.5}), ("kill", {"back": 2.5})):
+            self.assertEqual(verdict.delays(rows.BY_NAME[name], worse.victim, False), [])
+            self.assertEqual(len(verdict.delays(rows.BY_NAME[name], {**worse.victim, **changes}, False)), 1, changes)
+        for name, changes in (("loss", {"missing": 1}), ("close", {"connections": 1}), ("flap", {"connections": 1})):
             row, well = rows.BY_NAME[name], self.result(victim={**worse.victim, "unreadable": 0})
             self.assertEqual(verdict.of_victim(row, well["victim"]), [])
             self.assertEqual(len(verdict.of_victim(row, {**worse.victim, **changes})), 1, changes)
@@ -205,8 +210,30 @@ class VerdictTests(unittest.TestCase):
         self.assertFalse(self.entry(gaps=busy).broken)
         self.assertIn("not shown", self.entry(gaps=busy).outcome)
         self.assertTrue(self.entry(gaps={"rtmp": {"gap": 0.08, "machine": 0.0}}).broken)
-        self.assertTrue(self.entry(True, gaps={"rtmp": {"gap": 0.4, "machine": 0.0}}).holds)
-        self.assertTrue(self.entry(True, gaps={"rtmp": {"gap": 0.6, "machine": 0.0}}).broken)
+
+    def test_the_short_version_tells_a_delay_and_does_not_judge_it(self) -> None:
+        well = SimpleNamespace(**self.result())
+        for changes in ({"gaps": {"rtmp": {"gap": 0.6, "machine": 0.0}}}, {"gaps": {"rtmp": {"gap": 9, "machine": 5}}},
+                        {"slip": 6.1}, {"end": {**well.end, "shutdown": 30.0}}):
+            entry = self.entry(True, **changes)
+            self.assertEqual((entry.broken, entry.holds, len(entry.late)), ([], True, 1), changes)
+            self.assertIn("holds (not judged: ", entry.outcome)
+            self.assertTrue(self.entry(False, **changes).broken, changes)
+        for name, changes in (("kill", {"back": 50.0}), ("bandwidth", {"lag": 20.0}), ("bandwidth", {"window": 0})):
+            result = self.result(victim={**well.victim, **changes})
+            self.assertEqual(verdict.faults(rows.BY_NAME[name], result, True), [], changes)
+            self.assertEqual(len(verdict.faults(rows.BY_NAME[name], result, False)), 1, changes)
+        late = self.result(words={**well.words, "detected": 60.0})
+        self.assertEqual(verdict.faults(rows.BY_NAME["black-hole"], late, True), [])
+        self.assertEqual(verdict.faults(rows.BY_NAME["black-hole"], late, False), ["not detected in time"])
+        quick = self.entry(True, gaps={"rtmp": {"gap": 0.4, "machine": 0.0}})
+        self.assertEqual((quick.outcome, quick.late), ("holds", []))
+
+    def test_what_is_lost_breaks_the_short_version_however_busy_the_machine_was(self) -> None:
+        busy = {"rtmp": {"gap": 0.6, "machine": 0.6}}
+        entry = self.entry(True, gaps=busy, unreadable=1)
+        self.assertEqual(entry.broken, ["healthy outputs: 1 unreadable"])
+        self.assertFalse(entry.holds)
 
     def test_only_an_excused_gap_is_played_again(self) -> None:
         row, busy = rows.BY_NAME["silent"], {"rtmp": {"gap": 0.08, "machine": 0.03}}

@@ -93,7 +93,7 @@ class RTMPTarget:
         self.process = python("rtmp_sink.py", "--address", address, "--port", self.port, "--events", self.log.path,
                               "--first", accepted, *self.options, stdin=subprocess.PIPE, text=True,
                               prefix=["unshare", "--net"] if self.far else [])
-        until(10, lambda: len(self.log.update().times("listening")) > listened, f"{self.name} listens")
+        until(30, lambda: len(self.log.update().times("listening")) > listened, f"{self.name} listens")
         if self.far:
             self._lay_cable(self.process.pid)
 
@@ -157,7 +157,7 @@ class SRTTarget:
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
         self.reader = python("ts_sink.py", self.log.path, stdin=self.receiver.stdout)
         hexadecimal = f":{self.port:04X}"
-        until(10, lambda: hexadecimal in Path("/proc/net/udp").read_text(), f"{self.name} listens")
+        until(30, lambda: hexadecimal in Path("/proc/net/udp").read_text(), f"{self.name} listens")
 
     def finish(self) -> None:
         for process in (self.receiver, self.reader):
@@ -225,7 +225,7 @@ class Subject:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(20)
+            self.process.wait(60)
             return time.monotonic() - began
         except subprocess.TimeoutExpired:
             self.process.kill()

@@ -2,9 +2,11 @@
 #pragma once
 #include <linux/memfd.h>
 #include <malloc.h>
+#include <netdb.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 // Swift's Glibc module leaves out what needs _GNU_SOURCE. The prototype is that of fallocate(2); FALLOC_FL_KEEP_SIZE is

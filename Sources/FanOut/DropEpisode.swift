@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Tells when a queue on air begins to drop and when that is over, each once. A target that is too slow for long drops and
+/// recovers every few seconds, which is one episode: it is over when nothing was dropped for 10 s.
+///
+/// Times are monotonic nanoseconds. One thread at a time.
+public struct DropEpisode: Sendable {
+    /// What is worth telling.
+    public enum Event: Sendable, Equatable {
+        /// An episode began with these drops.
+        case began(DropCounts)
+        /// It is over; these are all of its drops.
+        case over(DropCounts)
+    }
+
+    private enum State {
+        /// Nothing is dropped; what was counted so far.
+        case quiet(DropCounts)
+        /// From `before` on packets are dropped: `last` was counted when it was looked at last, the newest drop is not
+        /// older than `time`.
+        case dropping(before: DropCounts, last: DropCounts, time: Int64)
+    }
+
+    private static let recovery = Duration.seconds(10)
+    private var state = State.quiet(DropCounts())
+
+    /// No episode, and nothing counted yet.
+    public init() {}
+
+    /// The queue is on air from now on; what was counted before is no episode.
+    public mutating func begin(from counts: DropCounts) { state = .quiet(counts) }
+
+    /// Looks at what was counted up to `now`, after a drop and from time to time.
+    public mutating func note(_ counts: DropCounts, at now: Int64) -> Event? {
+        switch state {
+        case .quiet(let before):
+            guard counts.onAir > before.onAir else { return nil }
+            state = .dropping(before: before, last: counts, time: now)
+            return .began(counts.since(before))
+        case .dropping(let before, let last, let time):
+            if counts.onAir > last.onAir {
+                state = .dropping(before: before, last: counts, time: now)
+                return nil
+            }
+            guard now - time > Self.recovery.inNanoseconds else { return nil }
+            return end(counts)
+        }
+    }
+
+    /// The queue is off air, for a while or for good: an episode under way is over.
+    public mutating func end(_ counts: DropCounts) -> Event? {
+        defer { state = .quiet(counts) }
+        guard case .dropping(let before, _, _) = state else { return nil }
+        return .over(counts.since(before))
+    }
+}
+
+extension DropCounts {
+    /// Packets that were dropped although the output was connected.
+    fileprivate var onAir: Int { packets - causes[.notConnected, default: 0] }
+
+    /// What was dropped since `before` was counted.
+    public func since(_ before: DropCounts) -> DropCounts {
+        var difference = DropCounts()
+        difference.causes = causes.merging(before.causes) { $0 - $1 }.filter { $0.value > 0 }
+        difference.frames = frames - before.frames
+        return difference
+    }
+
+    /// The causes and their counts in one line, in a fixed order: `congestion=3 awaiting_keyframe=40`.
+    public var summary: String {
+        DropCause.allCases.compactMap { cause in causes[cause].map { "\(cause.rawValue)=\($0)" } }
+            .joined(separator: " ")
+    }
+}

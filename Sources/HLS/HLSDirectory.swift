@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Network
+
+/// The directory of one HLS output, locked against a second. Closed with the last reference. Every call may block for as
+/// long as the file system does.
+final class HLSDirectory {
+    /// The longest playlists are below it.
+    private static let maximumPlaylistBytes = 1 << 20
+
+    let path: String
+    private let descriptor: CInt
+
+    /// Opens `path`, which is created if its parent exists, and takes the lock.
+    init(_ path: String) throws(OutputFailure) {
+        self.path = path
+        if mkdir(path, 0o755) != 0, errno != EEXIST { throw Self.failure("open", "create", path, errno) }
+        descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.failure("open", "open", path, errno) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
+            throw OutputFailure(.rejected, step: "open", reason: "\(path): another HLS output writes to it")
+        }
+        guard access(path, W_OK) == 0 else { throw Self.failure("open", "write to", path, errno) }
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    private func full(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Free bytes that an ordinary user may take.
+    func freeBytes() throws(OutputFailure) -> Int64 {
+        var info = statvfs()
+        guard fstatvfs(descriptor, &info) == 0 else { throw Self.failure("open", "measure", path, errno) }
+        let (bytes, overflow) = UInt64(info.f_bavail).multipliedReportingOverflow(by: UInt64(info.f_frsize))
+        return overflow ? .max : Int64(clamping: bytes)
+    }
+
+    /// Bytes in the file; 0 if there is none.
+    func size(_ name: String) -> Int64 {
+        var info = stat()
+        return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_size) : 0
+    }
+
+    /// When the file was written, in seconds since 1970; 0 if there is none.
+    func modified(_ name: String) -> Int64 {
+        var info = stat()
+        return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_mtim.tv_sec) : 0
+    }
+
+    /// The names of all entries.
+    func names() throws(OutputFailure) -> [String] {
+        guard let stream = opendir(path) else { throw Self.failure("open", "list", path, errno) }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            names.append(
+                withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                })
+        }
+        return names
+    }
+
+    /// The playlist, if there is one. One that is not ours is an error: it must not be overwritten. An empty file is what a
+    /// power cut leaves.
+    func playlist() throws(OutputFailure) -> HLSPlaylist? {
+        let name = full(HLSName.playlist)
+        let file = Glibc.open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        if file < 0, errno == ENOENT { return nil }
+        guard file >= 0 else { throw Self.failure("open", "open", name, errno) }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: Self.maximumPlaylistBytes)
+        var filled = 0
+        while filled < bytes.count {
+            let got = bytes[filled...].withUnsafeMutableBytes { read(file, $0.baseAddress, $0.count) }
+            if got < 0 && errno == EINTR { continue }
+            guard got > 0 else { break }
+            filled += got
+        }
+        if filled == 0 { return nil }
+        guard filled < bytes.count,
+            let playlist = HLSPlaylist(parsing: String(decoding: bytes[..<filled], as: UTF8.self))
+        else {
+            throw OutputFailure(
+                .rejected, step: "open",
+                reason: "\(name) was made by another program; remove it or name another directory")
+        }
+        return playlist
+    }
+
+    /// A new file beside the one called `name`, which it becomes when it is complete.
+    func create(_ name: String) throws(OutputFailure) -> HLSFile { try HLSFile(full(name)) }
+
+    /// Writes a small file as a whole.
+    func write(_ bytes: [UInt8], as name: String) throws(OutputFailure) {
+        let file = try create(name)
+        try file.write(bytes)
+        try file.publish()
+    }
+
+    /// Removes the file, if it is one of ours.
+    func remove(_ name: String) {
+        if HLSName.isOurs(name) { unlink(full(name)) }
+    }
+
+    /// `errno` as a failure: what an operator must set right is asked for ever more rarely, the rest each second.
+    static func failure(_ step: String, _ operation: String, _ path: String, _ code: CInt) -> OutputFailure {
+        let isForOperator = [EACCES, EPERM, EROFS, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code)
+        return OutputFailure(
+            isForOperator ? .rejected : .unreachable, step: step,
+            reason: "cannot \(operation) \(path): \(TCPSocket.message(code))")
+    }
+}

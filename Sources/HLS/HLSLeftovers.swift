@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import Network
+
+/// Files of earlier runs that no playlist names any more. Players may still hold a playlist that did (RFC 8216, 6.2.2).
+struct HLSLeftovers {
+    /// A segment with its header, and how many more seconds it must stay.
+    struct Kept: Equatable {
+        let names: Set<String>
+        let seconds: Int64
+    }
+
+    private let directory: HLSDirectory
+    private let names: [String]
+
+    /// What lies in `directory`.
+    init(in directory: HLSDirectory) throws(OutputFailure) {
+        self.directory = directory
+        names = try directory.names().filter(HLSName.isOurs)
+    }
+
+    /// Removes what is not in `named` and was written longer than `lifetime` seconds ago, and returns the rest. So runs that
+    /// end early again and again do not fill the disk.
+    func clear(except named: Set<String>, lifetime: Int64) -> [Kept] {
+        let now = HLSDate.nowMicroseconds / 1_000_000
+        let others = Set(names).subtracting(named)
+        var headers: [Substring: String] = [:]
+        for name in others where HLSName.isMap(name) {
+            if let run = HLSName.run(of: name) { headers[run] = name }
+        }
+        let kept = others.filter(HLSName.isSegment).compactMap { name -> Kept? in
+            // A file from the future was written before the clock was set back.
+            let age = max(0, now - directory.modified(name))
+            guard age <= lifetime else { return nil }
+            let header = HLSName.run(of: name).flatMap { headers[$0] }
+            return Kept(names: Set([name, header].compactMap(\.self)), seconds: lifetime - age)
+        }
+        others.subtracting(kept.flatMap(\.names)).forEach(directory.remove)
+        return kept
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Network
+
+/// The directory of an HLS output: `hls:/var/www/live`, or relative to the working directory, `hls:live`.
+public struct HLSLocation: Sendable, Equatable, CustomStringConvertible {
+    /// The directory's path, without a slash at its end.
+    public let path: String
+
+    /// The location in `text`.
+    public init(_ text: String) throws(PublisherURLError) {
+        guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == "hls" else {
+            throw PublisherURLError("The address must begin with hls: and go on with a directory.")
+        }
+        let rest = text[text.index(after: colon)...]
+        guard !rest.hasPrefix("//") else {
+            throw PublisherURLError("hls: takes a directory of this host, such as hls:/var/www/live.")
+        }
+        guard !rest.isEmpty else { throw PublisherURLError("The address hls: names no directory.") }
+        guard rest.utf8.count <= 3000, !rest.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
+            throw PublisherURLError("The directory's path is too long or contains a control character.")
+        }
+        var path = rest
+        while path.count > 1, path.last == "/" { path.removeLast() }
+        self.path = String(path)
+    }
+
+    public var description: String { "hls:\(path)" }
+}

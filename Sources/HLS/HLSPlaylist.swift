@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A live media playlist (RFC 8216, 4.3) of fragmented MP4 segments: as it stands in a file, and as it grows. Pure.
+struct HLSPlaylist: Equatable {
+    /// One segment.
+    struct Entry: Equatable {
+        /// The file's name, in the playlist's directory.
+        var name: String
+        /// The file with the header that the segment needs.
+        var map: String
+        /// Microseconds.
+        var duration: Int64
+        /// UTC of the first frame in milliseconds since 1970.
+        var date: Int64
+        /// Whether times or coding do not go on from the segment before.
+        var isDiscontinuous: Bool
+    }
+
+    /// The segments, the oldest first.
+    private(set) var entries: [Entry] = []
+    /// The number of the first (RFC 8216, 4.3.3.2).
+    private(set) var mediaSequence: Int64 = 0
+    /// Discontinuities that have left the playlist (4.3.3.3).
+    private(set) var discontinuitySequence: Int64 = 0
+    /// Whole seconds that no segment exceeds, rounded (4.3.3.1).
+    private(set) var targetSeconds: Int64
+    /// Whether nothing follows (4.3.3.4).
+    var hasEnded = false
+
+    /// Segments that a playlist holds at most, however short they are: its file stays below 1 MiB.
+    static let maximumEntries = 4000
+
+    /// An empty playlist of segments that are to last `targetSeconds`.
+    init(targetSeconds: Int64) { self.targetSeconds = targetSeconds }
+
+    /// The same playlist, for segments of up to `seconds`.
+    func with(targetSeconds seconds: Int64) -> HLSPlaylist {
+        var copy = self
+        copy.targetSeconds = max(targetSeconds, seconds)
+        return copy
+    }
+
+    /// What all segments last, in microseconds.
+    var duration: Int64 { entries.reduce(0) { $0 + $1.duration } }
+
+    /// The playlist of a program that follows this one: empty, with counters that go on, because players and caches may
+    /// know this one (RFC 8216, 6.2.1).
+    func successor(targetSeconds: Int64) -> HLSPlaylist {
+        var next = HLSPlaylist(targetSeconds: targetSeconds)
+        next.mediaSequence = mediaSequence + Int64(entries.count)
+        next.discontinuitySequence = discontinuitySequence + Int64(entries.count(where: \.isDiscontinuous))
+        return next
+    }
+
+    /// Adds a segment and returns those that leave: all but the newest `limit`, as far as three target durations remain
+    /// (RFC 8216, 6.2.2).
+    mutating func append(_ entry: Entry, limit: Int) -> [Entry] {
+        entries.append(entry)
+        // It must not change, but a segment that is longer than it says breaks players worse.
+        targetSeconds = max(targetSeconds, (entry.duration + 500_000) / 1_000_000)
+        var left: [Entry] = []
+        var remaining = duration
+        while entries.count > limit {
+            guard remaining - entries[0].duration >= 3_000_000 * targetSeconds || entries.count > Self.maximumEntries
+            else { break }
+            let entry = entries.removeFirst()
+            remaining -= entry.duration
+            mediaSequence += 1
+            // The tag leaves with the segment that it stands before.
+            if entry.isDiscontinuous { discontinuitySequence += 1 }
+            left.append(entry)
+        }
+        return left
+    }
+
+    /// The playlist as a file.
+    var text: String {
+        var lines = [
+            "#EXTM3U", "#EXT-X-VERSION:7", "#EXT-X-TARGETDURATION:\(targetSeconds)",
+            "#EXT-X-MEDIA-SEQUENCE:\(mediaSequence)", "#EXT-X-DISCONTINUITY-SEQUENCE:\(discontinuitySequence)",
+            "#EXT-X-INDEPENDENT-SEGMENTS",
+        ]
+        var map: String?
+        for entry in entries {
+            if entry.isDiscontinuous { lines.append("#EXT-X-DISCONTINUITY") }
+            if entry.map != map { lines.append("#EXT-X-MAP:URI=\"\(entry.map)\"") }
+            map = entry.map
+            lines.append("#EXT-X-PROGRAM-DATE-TIME:\(HLSDate.text(milliseconds: entry.date))")
+            lines.append("#EXTINF:\(Self.seconds(entry.duration)),")
+            lines.append(entry.name)
+        }
+        if hasEnded { lines.append("#EXT-X-ENDLIST") }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// `4.004000`: to the microsecond, without a floating-point number.
+    private static func seconds(_ microseconds: Int64) -> String {
+        let fraction = String(microseconds % 1_000_000)
+        return "\(microseconds / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)"
+    }
+
+    /// All files that the playlist names.
+    var names: Set<String> { Set(entries.flatMap { [$0.name, $0.map] }) }
+}
+
+extension HLSPlaylist {
+    /// Reads back a playlist that ``text`` made; nil if it is anything else.
+    ///
+    /// The caller bounds the length. Names are taken only if they are of our own making, because files are removed by them.
+    init?(parsing text: String) {
+        let lines = text.split(separator: "\n")
+        guard lines.first == "#EXTM3U" else { return nil }
+        self.init(targetSeconds: 1)
+        var (map, date, duration, isDiscontinuous) = ("", Int64(0), Int64?.none, false)
+        for line in lines.dropFirst() {
+            let tag = line.prefix { $0 != ":" }
+            let value = line.dropFirst(tag.count + 1)
+            switch tag {
+            case "#EXT-X-TARGETDURATION": targetSeconds = Int64(value) ?? 0
+            case "#EXT-X-MEDIA-SEQUENCE": mediaSequence = Int64(value) ?? -1
+            case "#EXT-X-DISCONTINUITY-SEQUENCE": discontinuitySequence = Int64(value) ?? -1
+            case "#EXT-X-DISCONTINUITY": isDiscontinuous = true
+            case "#EXT-X-MAP": map = String(value.dropFirst(5).dropLast())
+            case "#EXT-X-PROGRAM-DATE-TIME": date = HLSDate.milliseconds(String(value)) ?? 0
+            case "#EXTINF": duration = Int64(value.filter { $0 != "." && $0 != "," })
+            case "#EXT-X-ENDLIST": hasEnded = true
+            case _ where line.hasPrefix("#"): continue
+            default:
+                guard let length = duration, (0...3_600_000_000).contains(length), HLSName.isOurs(String(line)),
+                    HLSName.isOurs(map)
+                else { return nil }
+                entries.append(
+                    Entry(
+                        name: String(line), map: map, duration: length, date: date, isDiscontinuous: isDiscontinuous))
+                (duration, isDiscontinuous) = (nil, false)
+            }
+        }
+        // Bounds that leave room to count for ever.
+        let counters: ClosedRange<Int64> = 0...(.max / 2)
+        guard (1...3600).contains(targetSeconds), counters.contains(mediaSequence),
+            counters.contains(discontinuitySequence), entries.count <= Self.maximumEntries
+        else { return nil }
+    }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+package import Media
+package import Network
+
+/// Writes one run of an HLS output: a header, segments and, after each segment, the playlist.
+///
+/// libavformat makes the header and the fragments. Its own HLS muxer is not used: it keeps one header for all segments
+/// of a playlist, so that those of an earlier run with other codec settings cannot be decoded any more; and it goes
+/// on after a failed write. Not thread-safe; what it does blocks for as long as the file system does.
+package final class HLSWriter {
+    /// What the muxer made and no file has yet. A class, because libavformat's callback reaches it too.
+    private final class Outbox {
+        var bytes: [UInt8] = []
+    }
+
+    /// Payload that is gathered before it becomes a fragment, with or without a keyframe.
+    private static let maximumPendingBytes = 8 << 20
+
+    private let directory: HLSDirectory
+    private let options: HLSOptions
+    private let run = HLSDate.nowMicroseconds
+    private let outbox = Outbox()
+    private let muxer: Muxer
+    private var cutter: HLSCutter
+    private var playlist: HLSPlaylist
+    private var file: HLSFile?
+    private var number: Int64 = 0
+    private var isDiscontinuous: Bool
+    /// What turns a time of the program into one of the file, which is UTC, in hundredths of a second. So the times of a
+    /// later run are later, for players that do not start anew at a discontinuity.
+    private var shift: Int64?
+    /// Program time and UTC of the run's first frame, and program time of the segment's, in nanoseconds.
+    private var origin: (program: Int64, utc: Int64)?
+    private var segmentStart: Int64 = 0
+    private let clock: any MonotonicClock
+    /// Files that left the playlist, until they can go.
+    private var expiry = HLSExpiry()
+    /// The playlist that this run replaces by one without its segments, until that is done.
+    private var replaced: HLSPlaylist?
+
+    /// Bytes in files.
+    package private(set) var bytes: UInt64 = 0
+    /// Frames in files.
+    package private(set) var frames: UInt64 = 0
+    /// Segments in the playlist so far.
+    package private(set) var segments = 0
+    private var pendingFrames: UInt64 = 0
+    private var pendingBytes = 0
+    /// Whether a keyframe is needed; the reader resets it.
+    package var wantsKeyframe = false
+
+    /// Begins a run in the directory `path`.
+    ///
+    /// It goes on with the playlist that an earlier run left. One that has ended, or that is so old that nobody can be playing
+    /// it, is replaced: then only its counters go on, so that players and caches which know it are not misled.
+    package init(
+        _ path: String, _ options: HLSOptions, _ description: StreamDescription,
+        clock: any MonotonicClock = SystemClock()
+    ) throws(EndpointFailure) {
+        directory = try HLSDirectory(path)
+        self.options = options
+        self.clock = clock
+        let target = options.segmentDuration
+        let frame = description.video.format.frameRate.timeBase.rescale(1, to: .nanoseconds)
+        cutter = HLSCutter(target: target, frame: frame)
+        let old = try directory.playlist()
+        let seconds = (target.inNanoseconds + 999_999_999) / 1_000_000_000
+        // A segment is in the playlist for one length of it, and in players' playlists for another and its own length.
+        let lifetime = 2 * max(Int64(options.listSize) * seconds, (old?.duration ?? 0) / 1_000_000) + seconds
+        let kept = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], lifetime: lifetime)
+        for file in kept { expiry.retire(file.names, due: clock.now + file.seconds * 1_000_000_000) }
+        if let old { expiry.publish(old) }
+        let isStale = HLSDate.nowMicroseconds / 1_000_000 - directory.modified(HLSName.playlist) > lifetime
+        if let old, old.hasEnded || isStale {
+            playlist = old.successor(targetSeconds: seconds)
+            replaced = old
+        } else {
+            playlist = old?.with(targetSeconds: seconds) ?? HLSPlaylist(targetSeconds: seconds)
+        }
+        isDiscontinuous = old?.entries.isEmpty == false
+        muxer = try Self.makeMuxer(description, outbox)
+        try checkSpace(description)
+        try directory.write(outbox.bytes, as: HLSName.map(run: run))
+        outbox.bytes = []
+    }
+
+    deinit {
+        if segments == 0 { directory.remove(HLSName.map(run: run)) }
+    }
+
+    private static func makeMuxer(
+        _ description: StreamDescription, _ outbox: Outbox
+    ) throws(EndpointFailure) -> Muxer {
+        var options = Muxer.Options(format: "mp4")
+        // Fragments when we say so, with their own times; all times are positive already, so that no edit list is needed.
+        options.values = [
+            "movflags": "frag_custom+empty_moov+default_base_moof+frag_discont+skip_trailer", "use_editlist": "0",
+            "avoid_negative_ts": "disabled", "video_track_timescale": "90000",
+        ]
+        do throws(AVFailure) {
+            let muxer = try Muxer(options, description: description) { outbox.bytes.append(contentsOf: $0) }
+            muxer.flush()
+            return muxer
+        } catch {
+            throw OutputFailure(.rejected, step: "open", reason: "\(error)")
+        }
+    }
+
+    /// A run that could not keep its segments does not begin, lest it begins again and again, each time with a keyframe.
+    private func checkSpace(_ description: StreamDescription) throws(EndpointFailure) {
+        let bits = Int64(max(description.video.bitrate, 1_000_000) + description.audio.bitrate)
+        let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
+        // Those of the playlist, as many and one more for players that hold an older one, and the one being written.
+        let there = playlist.names.union(expiry.names).union(replaced?.names ?? [])
+        let needed = segment * Int64(2 * options.listSize + 2) - there.reduce(0) { $0 + directory.size($1) }
+        let free = try directory.freeBytes()
+        guard free >= needed else {
+            throw OutputFailure(
+                .unreachable, step: "open",
+                reason: "\(directory.path): \(free / 1000) kB are free and the segments take \(needed / 1000) kB more")
+        }
+    }
+}
+
+extension HLSWriter {
+    /// Writes one packet. What comes before the first keyframe cannot be decoded and is left out.
+    package func write(_ packet: EncodedPacket) throws(EndpointFailure) {
+        if pendingBytes > Self.maximumPendingBytes { try writeFragment() }
+        if packet.track == .video {
+            guard shift != nil || packet.isKeyframe else { return }
+            try cut(before: packet)
+            pendingFrames += 1
+        }
+        guard let shift else { return }
+        pendingBytes += packet.payload.count
+        let clock = muxer.timeBase(of: packet.track)
+        do throws(AVFailure) {
+            try muxer.write(packet, shift: TimeBase(1, 100).rescale(shift, to: clock))
+        } catch {
+            throw OutputFailure(.lost, step: "write", reason: "\(error)")
+        }
+    }
+
+    private func cut(before packet: EncodedPacket) throws(EndpointFailure) {
+        let pts = packet.ptsNanoseconds
+        if shift == nil {
+            // Hundredths of a second are whole ticks of every clock in use, so audio and video move by exactly the same.
+            let utc = HLSDate.nowMicroseconds * 1000
+            shift = TimeBase.nanoseconds.rescale(utc - pts, to: TimeBase(1, 100), rounding: .down)
+            origin = (pts, utc)
+            segmentStart = pts
+        }
+        switch cutter.video(pts: pts, isKeyframe: packet.isKeyframe) {
+        case .goOn: return
+        case .fragmentAndAsk:
+            wantsKeyframe = true
+            try writeFragment()
+        case .fragment: try writeFragment()
+        case .cut(let duration, let isDiscontinuous):
+            try finishSegment(duration)
+            self.isDiscontinuous = isDiscontinuous
+            segmentStart = pts
+        }
+    }
+
+    private func writeFragment() throws(EndpointFailure) {
+        do throws(AVFailure) {
+            try muxer.flushFragment()
+        } catch {
+            throw OutputFailure(.lost, step: "write", reason: "\(error)")
+        }
+        if file == nil { file = try directory.create(HLSName.segment(run: run, number: number)) }
+        try file?.write(outbox.bytes)
+        bytes += UInt64(outbox.bytes.count)
+        outbox.bytes.removeAll(keepingCapacity: true)
+        frames += pendingFrames
+        (pendingFrames, pendingBytes) = (0, 0)
+    }
+
+    private func finishSegment(_ duration: Int64) throws(EndpointFailure) {
+        try writeFragment()
+        try file?.publish()
+        file = nil
+        let elapsed = segmentStart - (origin?.program ?? 0)
+        let entry = HLSPlaylist.Entry(
+            name: HLSName.segment(run: run, number: number), map: HLSName.map(run: run),
+            duration: (duration + 500) / 1000, date: ((origin?.utc ?? 0) + elapsed) / 1_000_000,
+            isDiscontinuous: isDiscontinuous)
+        number += 1
+        segments += 1
+        let first = playlist.mediaSequence
+        let left = playlist.append(entry, limit: options.listSize)
+        try writePlaylist()
+        expiry.retire(left, first: first, at: clock.now)
+        if let replaced { expiry.retire(replaced.entries, first: replaced.mediaSequence, at: clock.now) }
+        replaced = nil
+        expiry.publish(playlist)
+        expiry.takeDue(at: clock.now).subtracting(playlist.names).forEach(directory.remove)
+    }
+
+    private func writePlaylist() throws(EndpointFailure) {
+        try directory.write(Array(playlist.text.utf8), as: HLSName.playlist)
+    }
+
+    /// Completes the last segment. At an end at which the options say so, the playlist says that nothing follows;
+    /// otherwise a later run goes on with it.
+    package func finish(isProgramOver: Bool) throws(EndpointFailure) {
+        playlist.hasEnded = options.endList.closes(isProgramOver: isProgramOver)
+        if cutter.elapsed > 0 {
+            try finishSegment(cutter.elapsed)
+        } else if playlist.hasEnded, !playlist.entries.isEmpty {
+            try writePlaylist()
+        }
+    }
+}

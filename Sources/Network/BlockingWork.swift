@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CDispatch  // owns the C types of threads where it is loaded before Glibc
+internal import Glibc
+
+/// Runs what may block, for good if need be, on a thread of its own.
+///
+/// Dispatch runs at most 255 blocked serial queues at a time, so on its queues 300 frozen targets would keep all others
+/// from connecting. A thread here costs an entry in the kernel's tables and the pages of its stack that it touches.
+package enum BlockingWork {
+    /// Enough for `getaddrinfo` with its plug-ins, the most demanding of what runs here.
+    private static let stackBytes = 512 << 10
+    /// The kernel keeps 15 bytes of a thread's name.
+    private static let nameBytes = 15
+
+    private final class Job {
+        let name: String
+        let work: @Sendable () -> Void
+
+        init(name: String, work: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.work = work
+        }
+    }
+
+    /// Runs `work` once on a new thread called `name`; nobody waits for it. Returns 0, or the error number of the
+    /// thread's creation, and then `work` does not run. Any thread; does not block.
+    package static func start(_ name: String, _ work: @escaping @Sendable () -> Void) -> CInt {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+        pthread_attr_setstacksize(&attributes, stackBytes)
+        let name = String(decoding: name.utf8.prefix(nameBytes), as: UTF8.self)
+        let job = Unmanaged.passRetained(Job(name: name, work: work))
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, &attributes,
+            { argument in
+                guard let argument else { return nil }
+                let job = Unmanaged<Job>.fromOpaque(argument).takeRetainedValue()
+                BlockingWork.setName(job.name)
+                job.work()
+                return nil
+            }, job.toOpaque())
+        if code != 0 { job.release() }
+        return code
+    }
+
+    /// Names the calling thread for `top` and debuggers. Glibc hides its function for this from Swift.
+    private static func setName(_ name: String) {
+        let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        _ = name.withCString { write(file, $0, strlen($0)) }
+        close(file)
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// Waits, on a thread of its own, until descriptors can be read or written, and tells once for each wish.
+///
+/// Not a dispatch source: on Linux those have ended the process when one was cancelled (libdispatch issue 949, and seen
+/// here once at the end of a stream). Here an event names a number, never a place in memory, so one that comes late finds
+/// nobody. All calls may come from any thread; none blocks.
+package final class DescriptorWatcher: Sendable {
+    /// What a descriptor is ready for. An error or a hang-up counts as both.
+    package struct Readiness: OptionSet, Sendable {
+        /// One bit for each.
+        package let rawValue: UInt8
+
+        /// The readiness with these bits.
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// There is something to read.
+        package static let read = Readiness(rawValue: 1)
+        /// There is room to write.
+        package static let write = Readiness(rawValue: 2)
+    }
+
+    /// What the thread holds, so that it does not hold the watcher.
+    private final class Registry: Sendable {
+        let epoll: CInt
+        let stop: CInt
+        let watches = Mutex<(next: UInt64, handlers: [UInt64: @Sendable (Readiness) -> Void])>((1, [:]))
+
+        init?() {
+            epoll = epoll_create1(relay_epoll_cloexec)
+            stop = eventfd(0, relay_eventfd_cloexec)
+            var event = epoll_event(events: relay_epollin, data: epoll_data_t(u64: 0))
+            guard epoll >= 0, stop >= 0, epoll_ctl(epoll, EPOLL_CTL_ADD, stop, &event) == 0 else { return nil }
+        }
+
+        deinit {
+            if epoll >= 0 { close(epoll) }
+            if stop >= 0 { close(stop) }
+        }
+
+        /// Until told to stop.
+        func run() {
+            var events = [epoll_event](repeating: epoll_event(), count: 64)
+            while true {
+                let count = epoll_wait(epoll, &events, CInt(events.count), -1)
+                guard count >= 0 else {
+                    if errno == EINTR { continue }
+                    return
+                }
+                for event in events.prefix(Int(count)) {
+                    let number = event.data.u64
+                    if number == 0 { return }
+                    let handler = watches.withLock { $0.handlers[number] }
+                    handler?(Self.readiness(event.events))
+                }
+            }
+        }
+
+        private static func readiness(_ events: UInt32) -> Readiness {
+            if events & ~(relay_epollin | relay_epollout) != 0 { return [.read, .write] }
+            return Readiness(rawValue: (events & relay_epollin != 0 ? 1 : 0) | (events & relay_epollout != 0 ? 2 : 0))
+        }
+    }
+
+    private let registry: Registry
+
+    /// A watcher with its thread; nil if the kernel gives none.
+    package init?(name: String) {
+        guard let registry = Registry() else { return nil }
+        self.registry = registry
+        guard BlockingWork.start(name, { registry.run() }) == 0 else { return nil }
+    }
+
+    deinit {
+        var one: UInt64 = 1
+        write(registry.stop, &one, MemoryLayout.size(ofValue: one))
+    }
+
+    /// Watches `descriptor` from now on, for nothing yet, and returns the watch's number; nil if the kernel refuses.
+    /// `handler` is called on the watcher's thread, and must not block.
+    package func add(_ descriptor: CInt, _ handler: @escaping @Sendable (Readiness) -> Void) -> UInt64? {
+        let number = registry.watches.withLock { watches in
+            defer { watches.next += 1 }
+            watches.handlers[watches.next] = handler
+            return watches.next
+        }
+        guard control(EPOLL_CTL_ADD, descriptor, number, []) else {
+            registry.watches.withLock { $0.handlers[number] = nil }
+            return nil
+        }
+        return number
+    }
+
+    /// Tells once when `descriptor` is ready for one of `wishes`, in place of what was wished for before.
+    package func arm(_ number: UInt64, _ descriptor: CInt, for wishes: Readiness) {
+        _ = control(EPOLL_CTL_MOD, descriptor, number, wishes)
+    }
+
+    /// Ends the watch. To be called before the descriptor is closed.
+    package func remove(_ number: UInt64, _ descriptor: CInt) {
+        _ = control(EPOLL_CTL_DEL, descriptor, number, [])
+        registry.watches.withLock { $0.handlers[number] = nil }
+    }
+
+    private func control(_ operation: CInt, _ descriptor: CInt, _ number: UInt64, _ wishes: Readiness) -> Bool {
+        let wished = (wishes.contains(.read) ? relay_epollin : 0) | (wishes.contains(.write) ? relay_epollout : 0)
+        var event = epoll_event(events: wished | relay_epolloneshot, data: epoll_data_t(u64: number))
+        return epoll_ctl(registry.epoll, operation, descriptor, &event) == 0
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Media
+internal import Synchronization
+
+/// Finds the addresses of names within a deadline of its own, whatever the system's resolver does.
+///
+/// `getaddrinfo` cannot be interrupted. It runs on a thread of its own, one for each name and not for each attempt, so a
+/// name server that never answers costs one blocked thread per host. An answer that came too late for somebody is kept
+/// for the next attempt: a name server that takes 30 s delays an output by that much and no more.
+package final class HostResolver: Sendable {
+    /// What came of a request: at least one address, or why there is none (`unreachable`, step `resolve`).
+    package typealias Answer = Result<[HostAddress], EndpointFailure>
+    /// Finds a host's addresses; may block for good.
+    typealias LookUp = @Sendable (String) throws(EndpointFailure) -> [HostAddress]
+
+    private struct Entry {
+        var waiting: [Int: @Sendable (Answer) -> Void] = [:]
+        var isLookingUp = false
+        /// Somebody did not get the answer in time.
+        var isLate = false
+        var late: (addresses: [HostAddress], at: Int64)?
+    }
+
+    private struct State {
+        var entries: [String: Entry] = [:]
+        var requests = 0
+    }
+
+    /// The resolver that all outputs share.
+    package static let shared = HostResolver()
+
+    private let deadlineMilliseconds: Int
+    private let keepNanoseconds: Int64
+    private let clock: any MonotonicClock
+    private let lookUp: LookUp
+    private let state = Mutex(State())
+
+    /// A resolver that answers within `deadlineMilliseconds` and keeps late answers for `keepSeconds`.
+    init(
+        deadlineMilliseconds: Int = 5_000, keepSeconds: Int64 = 60, clock: any MonotonicClock = SystemClock(),
+        lookUp: @escaping LookUp = { (host) throws(EndpointFailure) in try HostAddress.lookUp(host, port: 0) }
+    ) {
+        self.deadlineMilliseconds = deadlineMilliseconds
+        keepNanoseconds = keepSeconds * 1_000_000_000
+        self.clock = clock
+        self.lookUp = lookUp
+    }
+
+    /// Finds the addresses of `host`, a name or a literal, with `port` in them. Does not block. `completion` is called
+    /// once: at once on the calling thread for a literal, else on another, within the deadline.
+    package func resolve(_ host: String, port: UInt16, completion: @escaping @Sendable (Answer) -> Void) {
+        if let literal = HostAddress(literal: host, port: port) { return completion(.success([literal])) }
+        let complete: @Sendable (Answer) -> Void = { answer in
+            completion(answer.map { $0.map { $0.with(port: port) } })
+        }
+        let now = clock.now
+        let (kept, request, begins) = state.withLock { state -> ([HostAddress]?, Int, Bool) in
+            forgetOld(in: &state, at: now)
+            if let late = state.entries[host]?.late { return (late.addresses, 0, false) }
+            var entry = state.entries[host] ?? Entry()
+            state.requests += 1
+            entry.waiting[state.requests] = complete
+            let begins = !entry.isLookingUp
+            entry.isLookingUp = true
+            state.entries[host] = entry
+            return (nil, state.requests, begins)
+        }
+        if let kept { return complete(.success(kept)) }
+        if begins { begin(host) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(deadlineMilliseconds)) {
+            self.giveUp(request, on: host)
+        }
+    }
+
+    private func forgetOld(in state: inout State, at now: Int64) {
+        state.entries = state.entries.filter { _, entry in
+            entry.late.map { now - $0.at < keepNanoseconds } ?? true
+        }
+    }
+
+    private func begin(_ host: String) {
+        let code = BlockingWork.start("relay.resolver") { [lookUp] in
+            do throws(EndpointFailure) {
+                let addresses = try lookUp(host)
+                let none = EndpointFailure(.unreachable, step: "resolve", reason: "\(host): the name has no address")
+                self.finish(host, addresses.isEmpty ? .failure(none) : .success(addresses))
+            } catch {
+                self.finish(host, .failure(error))
+            }
+        }
+        guard code != 0 else { return }
+        let reason = "\(host): no thread to resolve it on: \(TCPSocket.message(code))"
+        finish(host, .failure(EndpointFailure(.unreachable, step: "resolve", reason: reason)))
+    }
+
+    private func finish(_ host: String, _ answer: Answer) {
+        let waiting = state.withLock { state -> [Int: @Sendable (Answer) -> Void] in
+            guard let entry = state.entries.removeValue(forKey: host) else { return [:] }
+            if entry.isLate, case .success(let addresses) = answer {
+                state.entries[host] = Entry(late: (addresses, clock.now))
+            }
+            return entry.waiting
+        }
+        for complete in waiting.values { complete(answer) }
+    }
+
+    private func giveUp(_ request: Int, on host: String) {
+        let complete = state.withLock { state in
+            let complete = state.entries[host]?.waiting.removeValue(forKey: request)
+            if complete != nil { state.entries[host]?.isLate = true }
+            return complete
+        }
+        let reason = "\(host): the name server did not answer within \(deadlineMilliseconds) ms"
+        complete?(.failure(EndpointFailure(.unreachable, step: "resolve", reason: reason)))
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import CLinux
+internal import DequeModule
+internal import Glibc
+package import Media
+
+/// Bytes on their way to a socket: references to shared bytes, in order, without a copy.
+///
+/// Pure: whoever sends takes ``withVectors(limit:_:)`` and tells ``consume(_:)`` how much the socket took.
+package struct OutboundBuffer {
+    private struct Piece {
+        let bytes: SharedBytes
+        var start: Int
+        let end: Int
+        let endsFrame: Bool
+        /// The same bytes, where the kernel need not copy them.
+        let place: SharedFile.Place?
+    }
+
+    private var pieces = Deque<Piece>()
+    /// Bytes not taken yet.
+    package private(set) var pendingBytes = 0
+
+    /// An empty buffer.
+    package init() {}
+
+    /// The count and not the pieces, whose memory need not be fetched for it.
+    package var isEmpty: Bool { pendingBytes == 0 }
+
+    /// Appends a part of `bytes`; `endsFrame` marks the last byte of a frame.
+    package mutating func append(
+        _ bytes: SharedBytes, _ range: Range<Int>, endsFrame: Bool = false, place: SharedFile.Place? = nil
+    ) {
+        guard !range.isEmpty else { return }
+        pieces.append(
+            Piece(
+                bytes: bytes, start: range.lowerBound, end: range.upperBound, endsFrame: endsFrame, place: place))
+        pendingBytes += range.count
+    }
+
+    /// Appends all of `bytes`, which are in a file too, at `place`, if there is one.
+    package mutating func append(_ bytes: SharedBytes, endsFrame: Bool = false, place: SharedFile.Place? = nil) {
+        append(bytes, 0..<bytes.count, endsFrame: endsFrame, place: place)
+    }
+
+    /// Where the head of the buffer is in a file, if it is in one, and how many bytes it has.
+    var placeOfHead: (SharedFile.Place, count: Int)? {
+        guard let head = pieces.first, let place = head.place else { return nil }
+        return (SharedFile.Place(file: place.file, start: place.start + head.start), head.end - head.start)
+    }
+
+    /// A copy of everything in one piece of memory.
+    package func joined() -> SharedBytes {
+        SharedBytes(count: pendingBytes) { copy in
+            var position = 0
+            for piece in pieces {
+                piece.bytes.withUnsafeBytes { bytes in
+                    UnsafeMutableRawBufferPointer(rebasing: copy[position...]).copyMemory(
+                        from: UnsafeRawBufferPointer(rebasing: bytes[piece.start..<piece.end]))
+                }
+                position += piece.end - piece.start
+            }
+        }
+    }
+
+    /// Lends the head of the buffer as at most `limit` vectors, valid during the call: the pieces keep their bytes.
+    package func withVectors<R>(limit: Int = 64, _ body: (UnsafeMutableBufferPointer<iovec>) -> R) -> R {
+        let count = min(limit, pieces.count)
+        return withUnsafeTemporaryAllocation(of: iovec.self, capacity: max(count, 1)) { vectors in
+            for index in 0..<count {
+                let piece = pieces[index]
+                let vector = piece.bytes.withUnsafeBytes { bytes in
+                    // sendmsg only reads through this pointer; iovec has no constant form.
+                    iovec(
+                        iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress.map { $0 + piece.start }),
+                        iov_len: piece.end - piece.start)
+                }
+                vectors.initializeElement(at: index, to: vector)
+            }
+            return body(UnsafeMutableBufferPointer(rebasing: vectors[..<count]))
+        }
+    }
+
+    /// Removes `count` bytes from the head. Returns how many frames ended among them.
+    package mutating func consume(_ count: Int) -> Int {
+        var remaining = min(count, pendingBytes)
+        var frames = 0
+        pendingBytes -= remaining
+        while remaining > 0, let piece = pieces.first {
+            let length = piece.end - piece.start
+            guard length <= remaining else {
+                pieces[0].start += remaining
+                break
+            }
+            remaining -= length
+            if piece.endsFrame { frames += 1 }
+            pieces.removeFirst()
+        }
+        return frames
+    }
+}

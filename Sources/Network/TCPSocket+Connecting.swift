@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
+internal import Glibc
+internal import Media
+
+extension TCPSocket {
+    /// A connection that does not stand yet.
+    private struct Candidate {
+        let address: HostAddress
+        let socket: TCPSocket
+    }
+
+    /// A non-blocking connection to the first of `addresses` that answers, all within `milliseconds`; the others are
+    /// closed. Blocks. `name` is what the failure calls the host.
+    ///
+    /// `opened` is told each socket before it is waited for and says whether to go on: whoever shuts them down ends the
+    /// waiting.
+    package static func connect(
+        to addresses: [HostAddress], name: String, milliseconds: Int64, opened: (TCPSocket) -> Bool
+    ) throws(EndpointFailure) -> TCPSocket {
+        let order = AddressRace.interleaved(addresses)
+        let deadline = SystemClock().now + milliseconds * 1_000_000
+        var race = AddressRace(count: order.count, at: SystemClock().now)
+        var candidates: [Candidate] = []
+        var failures: [(HostAddress, String)] = []
+        while race.nextStart != nil || !candidates.isEmpty {
+            let now = SystemClock().now
+            guard now < deadline else {
+                failures += candidates.map { ($0.address, "no answer within \(milliseconds) ms") }
+                break
+            }
+            if let index = race.next(at: now) {
+                do throws(EndpointFailure) {
+                    let candidate = Candidate(address: order[index], socket: try TCPSocket(connectingTo: order[index]))
+                    guard opened(candidate.socket) else { break }
+                    candidates.append(candidate)
+                } catch {
+                    failures.append((order[index], error.reason))
+                    race.failed(at: now)
+                    continue
+                }
+            }
+            if let winner = pollCandidates(
+                &candidates, &race, &failures, until: min(deadline, race.nextStart ?? deadline))
+            {
+                return winner
+            }
+        }
+        throw EndpointFailure(.unreachable, step: "connect", reason: "\(name): \(sentence(failures))")
+    }
+
+    /// Waits until a candidate stands, fails or `time` comes. Returns the one that stands and takes out those that
+    /// failed.
+    private static func pollCandidates(
+        _ candidates: inout [Candidate], _ race: inout AddressRace, _ failures: inout [(HostAddress, String)],
+        until time: Int64
+    ) -> TCPSocket? {
+        var entries = candidates.map { pollfd(fd: $0.socket.descriptor, events: Int16(POLLOUT), revents: 0) }
+        let milliseconds = max(0, (time - SystemClock().now + 999_999) / 1_000_000)
+        guard poll(&entries, nfds_t(entries.count), CInt(milliseconds)) > 0 else { return nil }
+        var waiting: [Candidate] = []
+        for (candidate, entry) in zip(candidates, entries) {
+            guard entry.revents != 0 else {
+                waiting.append(candidate)
+                continue
+            }
+            let code = candidate.socket.pendingError
+            if code == 0 && entry.revents & Int16(POLLHUP) == 0 { return candidate.socket }
+            failures.append((candidate.address, message(code == 0 ? ECONNABORTED : code)))
+            race.failed(at: SystemClock().now)
+        }
+        candidates = waiting
+        return nil
+    }
+
+    /// Each address' failure; the address itself only where there are several.
+    private static func sentence(_ failures: [(HostAddress, String)]) -> String {
+        if failures.isEmpty { return "no address was tried" }
+        if failures.count == 1 { return failures[0].1 }
+        return failures.map { "\($0.0): \($0.1)" }.joined(separator: "; ")
+    }
+
+    /// A socket on its way to `address`.
+    private convenience init(connectingTo address: HostAddress) throws(EndpointFailure) {
+        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(address.family, type, 0)
+        guard descriptor >= 0 else {
+            throw EndpointFailure(.unreachable, step: "connect", reason: "socket: \(Self.message(errno))")
+        }
+        self.init(owning: descriptor)
+        let tcp = CInt(IPPROTO_TCP)
+        setOption(tcp, TCP_NODELAY, CInt(1))
+        // A dead link is noticed within 15 s, also with data in flight: the time counts from the first byte that is not
+        // acknowledged, and ends at a retransmission. 6 s proved too short in the field (OBS 63c3299a9).
+        setOption(tcp, TCP_USER_TIMEOUT, CInt(12_000))
+        // The backlog belongs in the queue, where the policy can drop it, not in the kernel.
+        setOption(tcp, TCP_NOTSENT_LOWAT, CInt(256 << 10))
+        setOption(SOL_SOCKET, SO_KEEPALIVE, CInt(1))
+        setOption(tcp, TCP_KEEPIDLE, CInt(10))
+        setOption(tcp, TCP_KEEPINTVL, CInt(5))
+        guard address.withSockaddr({ Glibc.connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS else {
+            throw EndpointFailure(.unreachable, step: "connect", reason: Self.message(errno))
+        }
+    }
+
+    /// Asks `proxy`, at the other end, for a connection to `host`, within `milliseconds`. The socket does not block; this
+    /// does, and no longer than the socket is open.
+    package func tunnel(through proxy: ProxyURL, to host: String, port: UInt16, milliseconds: Int64)
+        throws(EndpointFailure)
+    {
+        let deadline = SystemClock().now + milliseconds * 1_000_000
+        var dialogue = proxy.dialogue(host: host, port: port)
+        var reaction = ProxyReaction.send(dialogue.begin())
+        while reaction != .done {
+            if case .send(let bytes) = reaction { try send(bytes, to: proxy) }
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let left = (deadline - SystemClock().now) / 1_000_000
+            guard left > 0, poll(&entry, 1, CInt(left)) != 0 else {
+                throw proxy.failure(.unreachable, "no answer within \(milliseconds) ms")
+            }
+            reaction = try dialogue.take(try receive(proxy))
+        }
+    }
+
+    /// A question is short: a fresh connection takes it at once.
+    private func send(_ bytes: [UInt8], to proxy: ProxyURL) throws(EndpointFailure) {
+        var buffer = OutboundBuffer()
+        buffer.append(SharedBytes(bytes))
+        guard send(buffer) == .bytes(bytes.count) else {
+            throw proxy.failure(.unreachable, "sending to it: \(Self.message(errno))")
+        }
+    }
+
+    private func receive(_ proxy: ProxyURL) throws(EndpointFailure) -> [UInt8] {
+        var bytes: [UInt8] = []
+        let outcome = withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { memory in
+            let outcome = receive(into: memory)
+            if case .bytes(let count) = outcome { bytes = Array(memory[..<count]) }
+            return outcome
+        }
+        switch outcome {
+        case .bytes, .wouldBlock: return bytes
+        case .closed: throw proxy.failure(.rejected, "it closed the connection")
+        case .failed(let code): throw proxy.failure(.unreachable, Self.message(code))
+        }
+    }
+
+    /// The error that the kernel noted for the socket, 0 if none.
+    private var pendingError: CInt {
+        var code: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+        return code
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
+internal import Glibc
+internal import Media
+
+/// The owner of one stream socket, closed when nobody holds it any more: a TCP connection, or the near end of a
+/// ``SocketTunnel`` to one. All calls may come from any thread.
+package final class TCPSocket: Sendable {
+    /// What a send or a receive came to. Would-block is a result, not an error.
+    package enum Outcome: Equatable {
+        case bytes(Int)
+        case wouldBlock
+        case closed
+        case failed(CInt)
+    }
+
+    /// Valid as long as the socket is held.
+    package let descriptor: CInt
+    private let tunnel: (any SocketTunnel)?
+
+    init(owning descriptor: CInt, tunnel: (any SocketTunnel)? = nil) {
+        self.descriptor = descriptor
+        self.tunnel = tunnel
+    }
+
+    deinit { close(descriptor) }
+
+    /// librtmp sends without `MSG_NOSIGNAL`, so a dead peer would end the process.
+    package static let ignoresBrokenPipes: Void = {
+        signal(SIGPIPE, SIG_IGN)
+    }()
+
+    /// Wakes every thread that is blocked on the socket; nothing passes afterwards.
+    package func shutDown(_ how: CInt = CInt(SHUT_RDWR)) { shutdown(descriptor, how) }
+
+    /// Makes the close a reset: the server sees a broken connection, not the end of the programme.
+    package func resetOnClose() {
+        if let tunnel { tunnel.reset() } else { setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
+    }
+
+    /// Sends what the socket takes at once.
+    package func send(_ buffer: OutboundBuffer) -> Outcome {
+        if let (place, count) = buffer.placeOfHead { return send(count, from: place) }
+        return buffer.withVectors { vectors in
+            var message = msghdr()
+            message.msg_iov = vectors.baseAddress
+            message.msg_iovlen = vectors.count
+            while true {
+                let count = sendmsg(descriptor, &message, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
+                if count >= 0 { return .bytes(count) }
+                if errno != EINTR { return Self.outcome(errno) }
+            }
+        }
+    }
+
+    /// `sendfile` has no flag for one call: the descriptor itself must not block.
+    private func send(_ bytes: Int, from place: SharedFile.Place) -> Outcome {
+        var offset = off_t(place.start)
+        while true {
+            let count = sendfile(descriptor, place.file.descriptor, &offset, bytes)
+            if count >= 0 { return .bytes(count) }
+            if errno != EINTR { return Self.outcome(errno) }
+        }
+    }
+
+    /// Receives what is there.
+    package func receive(into memory: UnsafeMutableRawBufferPointer) -> Outcome {
+        while true {
+            let count = recv(descriptor, memory.baseAddress, memory.count, CInt(MSG_DONTWAIT))
+            if count > 0 { return .bytes(count) }
+            if count == 0 { return .closed }
+            if errno != EINTR { return Self.outcome(errno) }
+        }
+    }
+
+    /// Bytes that were sent and that the peer has not acknowledged, wherever they are on the way.
+    package var unacknowledgedBytes: Int {
+        var count: CInt = 0
+        let own = ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
+        return own + (tunnel?.unacknowledgedBytes ?? 0)
+    }
+
+    /// What ended the connection, where the socket itself only sees its end.
+    package var ending: String? { tunnel?.ending }
+
+    /// Why the connection failed with `code` here.
+    package func reason(_ code: CInt) -> String { ending ?? Self.message(code) }
+
+    /// The kernel's words for an error number.
+    package static func message(_ code: CInt) -> String { String(cString: strerror(code)) }
+
+    private static func outcome(_ code: CInt) -> Outcome {
+        code == EAGAIN || code == EWOULDBLOCK ? .wouldBlock : .failed(code)
+    }
+
+    func setOption<Value>(_ level: CInt, _ name: CInt, _ value: Value) {
+        withUnsafeBytes(of: value) { bytes in
+            _ = setsockopt(descriptor, level, name, bytes.baseAddress, socklen_t(bytes.count))
+        }
+    }
+}
+
+extension TCPSocket {
+    /// From now on no call waits.
+    package func setNonBlocking() { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) }
+
+    /// How the socket treats the time until the stream is published: the bound of each blocking call of librtmp.
+    package func setBlocking(timeoutSeconds: Int) {
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
+        setOption(SOL_SOCKET, SO_RCVTIMEO, timeval(tv_sec: timeoutSeconds, tv_usec: 0))
+        setOption(SOL_SOCKET, SO_SNDTIMEO, timeval(tv_sec: timeoutSeconds, tv_usec: 0))
+    }
+}

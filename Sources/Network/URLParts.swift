@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The pieces of `scheme://[user[:password]@]host[:port][/path][?query]`, still encoded.
+package struct URLParts {
+    /// In lower case.
+    package let scheme: String
+    /// In front of the `@`, decoded.
+    package let user: String?
+    /// Behind the first colon in front of the `@`, decoded.
+    package let password: String?
+    /// Without the brackets of an IPv6 literal.
+    package let host: String
+    /// From 1 to 65535.
+    package let port: UInt16?
+    /// What follows the authority's slash, up to the query.
+    package let path: String
+    /// What follows the question mark.
+    package let query: String?
+
+    /// The pieces of `text`, whose sentence of an error never repeats what it holds.
+    package init(_ text: String) throws(PublisherURLError) {
+        guard !text.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) else {
+            throw PublisherURLError("The address contains a space or control character; write it as %20.")
+        }
+        guard let colon = text.firstRange(of: "://") else {
+            throw PublisherURLError("The address has no scheme such as rtmp:// or srt://.")
+        }
+        scheme = text[..<colon.lowerBound].lowercased()
+        let rest = text[colon.upperBound...]
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        let tail = rest[authority.endIndex...]
+        let mark = tail.firstIndex(of: "?")
+        path = String(tail[..<(mark ?? tail.endIndex)].drop { $0 == "/" })
+        query = mark.map { String(tail[tail.index(after: $0)...]) }
+
+        let at = authority.lastIndex(of: "@")
+        let userInfo = at.map { authority[..<$0].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false) }
+        user = userInfo?.first.map { Self.decode($0) }
+        password = userInfo.flatMap { $0.count > 1 ? Self.decode($0[1]) : nil }
+        (host, port) = try Self.endpoint(at.map { authority[authority.index(after: $0)...] } ?? authority)
+    }
+
+    private static func endpoint(_ text: Substring) throws(PublisherURLError) -> (String, UInt16?) {
+        var host = text
+        var port: Substring?
+        if text.first == "[" {
+            guard let close = text.firstIndex(of: "]") else {
+                throw PublisherURLError("The address has an IPv6 host without its closing bracket.")
+            }
+            host = text[text.index(after: text.startIndex)..<close]
+            let tail = text[text.index(after: close)...]
+            guard tail.isEmpty || tail.first == ":" else {
+                throw PublisherURLError("The address has something between the IPv6 host and the port.")
+            }
+            port = tail.isEmpty ? nil : tail.dropFirst()
+        } else if let colon = text.firstIndex(of: ":") {
+            host = text[..<colon]
+            port = text[text.index(after: colon)...]
+        }
+        guard let port else { return (String(host), nil) }
+        guard let number = UInt16(port), number > 0, port.allSatisfy(\.isNumber) else {
+            throw PublisherURLError("The address has a bad port; a port is a number from 1 to 65535.")
+        }
+        return (String(host), number)
+    }
+
+    /// `text` with each `%XX` replaced; what is no valid escape stays as it is.
+    package static func decode(_ text: some StringProtocol) -> String {
+        let source = Array(text.utf8)
+        var bytes: [UInt8] = []
+        var index = 0
+        while index < source.count {
+            if source[index] == 0x25, index + 2 < source.count,
+                let value = UInt8(String(decoding: source[index + 1...index + 2], as: UTF8.self), radix: 16)
+            {
+                bytes.append(value)
+                index += 3
+            } else {
+                bytes.append(source[index])
+                index += 1
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The host as it stands in an address: an IPv6 literal in brackets.
+    package static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+
+    /// A secret's first two characters, if it is long enough that they tell little.
+    package static func masked(_ secret: String) -> String { secret.count < 6 ? "***" : "\(secret.prefix(2))***" }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+public import FanOut
+public import HLS
+public import Media
+
+/// A directory that a web server hands out, with HLS segments and a playlist, `index.m3u8`.
+public struct HLSTarget: OutputTarget {
+    private let location: HLSLocation
+    private let options: HLSOptions
+    /// One for all attempts: two never write at the same time, and a file system that hangs holds one thread, however often
+    /// it is tried again.
+    private let queue: DispatchQueue
+
+    /// The directory at `location` for the output `name`.
+    public init(location: HLSLocation, options: HLSOptions = HLSOptions(), name: String) {
+        self.location = location
+        self.options = options
+        queue = DispatchQueue(label: "relay.hls.\(name)")
+    }
+
+    public var kind: String { "hls" }
+    public var displayAddress: String { location.description }
+
+    public func makeAttempt(
+        queue packets: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
+    ) -> any OutputAttempt {
+        HLSAttempt(
+            location: location, options: options, queue: queue, packets: packets, description: description,
+            report: report)
+    }
+}

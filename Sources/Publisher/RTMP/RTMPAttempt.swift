@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import FanOut
+internal import Media
+internal import Network
+internal import RTMP
+internal import Synchronization
+
+/// One attempt to publish on an RTMP server.
+///
+/// What blocks (connecting, proxy, TLS, librtmp's part) runs on a thread of the attempt's own. Each step has a deadline,
+/// and all of them together; what interrupts them is shutting down the sockets.
+final class RTMPAttempt: OutputAttempt {
+    private struct State {
+        var isOver = false
+        var wantsLive = false
+        var wantsDrain = false
+        var step = "resolve"
+        /// Those that are being connected, or the one that librtmp has.
+        var sockets: [TCPSocket] = []
+        var connection: RTMPConnection?
+    }
+
+    /// A TCP connection stands within this, or is tried again later.
+    private static let connectMilliseconds: Int64 = 4_000
+    /// A proxy has answered within this, and a TLS handshake is over.
+    private static let openMilliseconds: Int64 = 5_000
+    /// A login takes three: one without, one that names the user, one with the answer.
+    private static let loginConnections = 3
+    /// From the start to the server's acceptance: longer than a frozen server usually sleeps, so that one that comes
+    /// back is served at once.
+    private static let acceptSeconds = 10
+
+    private let writer: RTMPWriter
+    private let url: RTMPURL
+    private let transport: RTMPTransport
+    private let name: String
+    private let packets: PacketQueue
+    private let streams: StreamDescription
+    private let report: @Sendable (AttemptEvent) -> Void
+    private let state = Mutex(State())
+
+    init(
+        url: RTMPURL, transport: RTMPTransport, name: String, writer: RTMPWriter, packets: PacketQueue,
+        description: StreamDescription,
+        report: @escaping @Sendable (AttemptEvent) -> Void
+    ) {
+        self.url = url
+        self.transport = transport
+        self.writer = writer
+        self.packets = packets
+        self.report = report
+        streams = description
+        self.name = name
+    }
+
+    var progress: AttemptProgress { state.withLock { $0.connection }?.progress ?? AttemptProgress() }
+
+    func start() {
+        _ = TCPSocket.ignoresBrokenPipes
+        report(.step("resolve"))
+        let (host, port) = transport.proxy.map { ($0.host, $0.port) } ?? (url.host, url.port)
+        HostResolver.shared.resolve(host, port: port) { answer in
+            switch answer {
+            case .success(let addresses): self.begin(addresses)
+            case .failure(let failure): self.finish(.failed(OutputFailure(failure)))
+            }
+        }
+        let deadline = DispatchTime.now() + .seconds(Self.acceptSeconds)
+        DispatchQueue.global().asyncAfter(deadline: deadline) { self.acceptanceIsDue() }
+    }
+
+    func goLive() {
+        let connection = state.withLock { state in
+            state.wantsLive = true
+            return state.connection
+        }
+        connection?.goLive()
+    }
+
+    var server: any PacketServer { writer }
+
+    func drain(until deadline: Int64, reason: EndReason) {
+        let connection = state.withLock { state in
+            state.wantsDrain = true
+            return state.connection
+        }
+        connection?.drain()
+    }
+
+    func abandon() {
+        let (sockets, connection) = state.withLock { state in
+            // The attempt and its connection hold each other.
+            defer { (state.sockets, state.connection) = ([], nil) }
+            state.isOver = true
+            return (state.sockets, state.connection)
+        }
+        connection?.abandon()
+        interrupt(sockets)
+    }
+}
+
+// MARK: Connecting, on the attempt's thread
+
+extension RTMPAttempt {
+    private func begin(_ addresses: [HostAddress]) {
+        let code = BlockingWork.start(name) { self.publish(at: addresses) }
+        guard code != 0 else { return }
+        let reason = "no thread to connect on: \(TCPSocket.message(code))"
+        finish(.failed(OutputFailure(.unreachable, step: "connect", reason: reason)))
+    }
+
+    private func publish(at addresses: [HostAddress]) {
+        var login = RTMPLogin(url: url)
+        var answer = ""
+        do throws(EndpointFailure) {
+            for _ in 0..<Self.loginConnections {
+                let socket = try open(addresses)
+                let session = try RTMPSession(url: url, login: answer, socket: socket)
+                do throws(EndpointFailure) {
+                    try session.connect()
+                    try enter("publish")
+                    try session.publish()
+                    return handOver(session, socket)
+                } catch {
+                    socket.resetOnClose()
+                    guard let message = session.refusal, let next = try login.answer(to: message) else { throw error }
+                    answer = next
+                }
+            }
+            throw EndpointFailure(.refused, step: "handshake", reason: "\(url): the login does not come to an end")
+        } catch {
+            finish(.failed(OutputFailure(error)))
+        }
+    }
+
+    /// The socket to speak RTMP on, blocking: through the proxy and TLS if there are any.
+    private func open(_ addresses: [HostAddress]) throws(EndpointFailure) -> TCPSocket {
+        try enter("connect")
+        let proxy = transport.proxy
+        var socket = try TCPSocket.connect(
+            to: addresses, name: proxy?.description ?? "\(url.host) port \(url.port)",
+            milliseconds: Self.connectMilliseconds
+        ) { adopt($0, alone: false) }
+        guard adopt(socket, alone: true) else { throw abandoned }
+        if let proxy {
+            try enter("proxy")
+            try socket.tunnel(through: proxy, to: url.host, port: url.port, milliseconds: Self.openMilliseconds)
+        }
+        if url.isSecure {
+            try enter("tls")
+            socket = try TLSTunnel.open(
+                over: socket, host: url.host, trust: transport.tls, milliseconds: Self.openMilliseconds)
+            guard adopt(socket, alone: true) else {
+                socket.resetOnClose()
+                throw abandoned
+            }
+        }
+        try enter("handshake")
+        socket.setBlocking(timeoutSeconds: Self.acceptSeconds)
+        return socket
+    }
+
+    /// Makes a socket one that ``interrupt(_:)`` shuts down. Returns whether the attempt still wants it.
+    private func adopt(_ socket: TCPSocket, alone: Bool) -> Bool {
+        state.withLock { state in
+            guard !state.isOver else { return false }
+            state.sockets = alone ? [socket] : state.sockets + [socket]
+            return true
+        }
+    }
+
+    private func handOver(_ session: RTMPSession, _ socket: TCPSocket) {
+        let connection = RTMPConnection(
+            url: url, socket: socket, handover: session.handOver(), writer: writer, packets: packets,
+            description: streams, report: { event in self.forward(event) })
+        let wants = state.withLock { state in
+            guard !state.isOver else { return nil as State? }
+            state.connection = connection
+            state.sockets = []
+            return state
+        }
+        guard let wants else { return socket.resetOnClose() }
+        report(.accepted)
+        if wants.wantsLive { connection.goLive() }
+        if wants.wantsDrain { connection.drain() }
+    }
+}
+
+// MARK: Steps and ends, on any thread
+
+extension RTMPAttempt {
+    private var abandoned: EndpointFailure { EndpointFailure(.unreachable, step: "connect", reason: "abandoned") }
+
+    /// Notes and reports the step, unless the attempt is over.
+    private func enter(_ step: String) throws(EndpointFailure) {
+        let isOver = state.withLock { state in
+            state.step = step
+            return state.isOver
+        }
+        if isOver { throw abandoned }
+        report(.step(step))
+    }
+
+    private func interrupt(_ sockets: [TCPSocket]) {
+        for socket in sockets {
+            socket.resetOnClose()
+            socket.shutDown()
+        }
+    }
+
+    private func acceptanceIsDue() {
+        let overdue = state.withLock { state in
+            defer { if state.connection == nil { state.sockets = [] } }
+            return state.connection == nil && !state.isOver ? (state.step, state.sockets) : nil
+        }
+        guard let (step, sockets) = overdue else { return }
+        let reason = "\(url): no answer within \(Self.acceptSeconds) s"
+        finish(.failed(OutputFailure(.unreachable, step: step, reason: reason)))
+        interrupt(sockets)
+    }
+
+    private func forward(_ event: AttemptEvent) {
+        switch event {
+        case .failed, .drained: finish(event)
+        default: if !state.withLock({ $0.isOver }) { report(event) }
+        }
+    }
+
+    /// Reports the end, once, and nothing if the attempt was abandoned.
+    private func finish(_ event: AttemptEvent) {
+        let isFirst = state.withLock { state in
+            defer {
+                state.isOver = true
+                state.sockets = []
+            }
+            return !state.isOver
+        }
+        if isFirst { report(event) }
+    }
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import FanOut
+internal import Glibc
+internal import Media
+internal import Network
+internal import RTMP
+internal import Synchronization
+
+/// One published stream: takes packets from the output's queue and writes them without blocking.
+///
+/// `@unchecked Sendable`: all mutable state but `sent` belongs to the writer's serial queue, on which every method but the
+/// three that post to it runs.
+final class RTMPConnection: @unchecked Sendable {
+    /// What the connection tells the attempt, on the writer's queue.
+    typealias Report = @Sendable (AttemptEvent) -> Void
+
+    private enum Phase { case attached, live, draining, leaving, closed }
+
+    /// Pending bytes below which the next packet is taken: above it, what waits belongs in the queue, where the policy
+    /// sees it.
+    private static let lowWaterBytes = 64 << 10
+    /// With the second or two that buffers take to fill, a peer that is gone is noticed within 15 s.
+    static let stallNanoseconds: Int64 = 13_000_000_000
+
+    // What each frame needs comes first: with hundreds of connections the time goes into fetching memory.
+    private var phase = Phase.attached
+    private var isWriteArmed = false
+    /// Let go at the end: the last holder's release closes it.
+    private var socket: TCPSocket?
+    private let packets: PacketQueue
+    let writer: RTMPWriter
+    private var outbound = OutboundBuffer()
+    private var lastProgress: Int64 = 0
+    private var timeline = RTMPTimeline()
+    private var chunks: RTMPChunkWriter
+    private let sent = Mutex(AttemptProgress())
+
+    let url: RTMPURL
+    let report: Report
+    var inbound: RTMPBackChannel
+    private var watcher: DescriptorWatcher?
+    /// The watch of the socket.
+    private var watch: UInt64?
+    private var isWatching = false
+    private var leftAt: Int64 = 0
+    var notices = NoticeLimit()
+    var wasAskedToMove = false
+
+    /// A connection over `socket` that has been handed over; it writes its headers when it goes live.
+    init(
+        url: RTMPURL, socket: TCPSocket, handover: RTMPSession.Handover, writer: RTMPWriter, packets: PacketQueue,
+        description: StreamDescription, report: @escaping Report
+    ) {
+        self.url = url
+        self.socket = socket
+        self.writer = writer
+        self.packets = packets
+        self.report = report
+        inbound = RTMPBackChannel(handover: handover)
+        chunks = RTMPChunkWriter(streamID: handover.streamID)
+        for message in RTMPHeaders.messages(for: description) { chunks.append(message, to: &outbound) }
+    }
+
+    /// What went out so far.
+    var progress: AttemptProgress { sent.withLock { $0 } }
+
+    /// Begins to send what is queued. Any thread.
+    func goLive() { writer.queue.async { self.begin() } }
+
+    /// Sends everything queued, then ends the stream. Any thread.
+    func drain() {
+        writer.queue.async {
+            guard self.phase == .attached || self.phase == .live else { return }
+            if self.phase == .attached { self.begin() }
+            guard self.phase == .live else { return }
+            self.phase = .draining
+            self.service()
+        }
+    }
+
+    /// Ends at once with a reset. Any thread.
+    func abandon() { writer.queue.async { self.close(reset: true) } }
+
+    /// The writer was woken at `now`. A connection whose socket is full goes on when that has room.
+    func serve(now: Int64) {
+        if phase == .live || phase == .draining, !isWriteArmed { service(now: now) }
+    }
+}
+
+extension RTMPConnection {
+    private func begin() {
+        guard phase == .attached, let socket else { return }
+        phase = .live
+        socket.setNonBlocking()
+        writer.add(self)
+        lastProgress = SystemClock().now
+        // The handler holds the connection until the watch ends.
+        watcher = writer.watcher
+        watch = watcher?.add(socket.descriptor) { readiness in
+            self.writer.queue.async { self.ready(readiness) }
+        }
+        guard watch != nil else { return fail("\(url): the connection cannot be watched: out of descriptors") }
+        arm()
+        take(inbound.unread(), isFirst: true)
+        service()
+    }
+
+    /// Sends until the queue is empty or the socket full.
+    private func service(now: Int64 = SystemClock().now) {
+        dispatchPrecondition(condition: .onQueue(writer.queue))
+        guard phase != .closed, let socket else { return }
+        if outbound.isEmpty { lastProgress = now }
+        switch writer.shared.withLock({ shared in pump(into: socket, &shared, now: now) }) {
+        case .wouldBlock: awaitRoom()
+        case .failed(let code): fail("sending to \(url): \(socket.reason(code))")
+        case .closed: break
+        case .bytes:
+            endAwaitingRoom()
+            if phase == .draining { leave() }
+        }
+    }
+
+    /// What ``service(now:)`` does with the socket; `.bytes` when everything went out.
+    private func pump(into socket: TCPSocket, _ shared: inout RTMPWriter.Shared, now: Int64) -> TCPSocket.Outcome {
+        // Who has nothing pending borrows the writer's buffer, which is in the processor's cache.
+        if outbound.isEmpty { swap(&outbound, &shared.outbound) }
+        defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
+        var (bytes, frames) = (0, 0)
+        defer {
+            sent.withLock { ($0.bytes, $0.frames) = ($0.bytes + UInt64(bytes), $0.frames + UInt64(frames)) }
+        }
+        var isAll = false
+        while !isAll || !outbound.isEmpty {
+            isAll = fill(&shared)
+            if outbound.isEmpty { continue }
+            let outcome = socket.send(outbound)
+            guard case .bytes(let count) = outcome else { return outcome }
+            bytes += count
+            frames += outbound.consume(count)
+            lastProgress = now
+        }
+        return .bytes(bytes)
+    }
+
+    /// Takes packets until there is enough to send. Returns whether those were all.
+    private func fill(_ shared: inout RTMPWriter.Shared) -> Bool {
+        guard phase == .live || phase == .draining else { return true }
+        let room = Self.lowWaterBytes - outbound.pendingBytes
+        guard room > 0 else { return false }
+        let isAll = packets.pop(upTo: room, into: &shared.batch)
+        defer { shared.batch.removeAll(keepingCapacity: true) }
+        if isAll, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) { return true }
+        for packet in shared.batch { chunks.append(timeline.message(for: packet), to: &outbound) }
+        return isAll
+    }
+
+    func send(_ messages: [RTMPMessage]) {
+        guard phase != .closed, !messages.isEmpty else { return }
+        for message in messages { chunks.append(message, to: &outbound) }
+        service()
+    }
+
+    func fail(_ reason: String, kind: OutputFailure.Kind = .lost) {
+        guard phase != .closed else { return }
+        let text = url.masking(reason)
+        close(reset: true)
+        report(.failed(OutputFailure(kind, step: "send", reason: text)))
+    }
+
+    private func close(reset: Bool) {
+        guard phase != .closed else { return }
+        phase = .closed
+        writer.remove(self)
+        if reset { socket?.resetOnClose() }
+        if let watch, let socket { watcher?.remove(watch, socket.descriptor) }
+        (watcher, watch, socket) = (nil, nil, nil)
+        outbound = OutboundBuffer()
+    }
+}
+
+extension RTMPConnection {
+    private func awaitRoom() {
+        watchForStall()
+        guard !isWriteArmed else { return }
+        isWriteArmed = true
+        arm()
+    }
+
+    private func endAwaitingRoom() {
+        guard isWriteArmed else { return }
+        isWriteArmed = false
+        arm()
+    }
+
+    private func arm() {
+        guard let watch, let socket else { return }
+        watcher?.arm(watch, socket.descriptor, for: isWriteArmed ? [.read, .write] : .read)
+    }
+
+    /// The socket is ready for something; the wish for it was good once.
+    private func ready(_ readiness: DescriptorWatcher.Readiness) {
+        if readiness.contains(.read) { readable() }
+        if readiness.contains(.write), isWriteArmed { service() }
+        arm()
+    }
+
+    /// `TCP_USER_TIMEOUT` does not see a peer whose kernel answers while its program sleeps.
+    private func watchForStall() {
+        guard !isWatching, phase != .closed else { return }
+        isWatching = true
+        let wait = max(0, lastProgress + Self.stallNanoseconds - SystemClock().now)
+        writer.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait) + 1_000_000)) { [weak self] in
+            self?.checkStall()
+        }
+    }
+
+    private func checkStall() {
+        isWatching = false
+        guard !outbound.isEmpty else { return }
+        if SystemClock().now - lastProgress >= Self.stallNanoseconds {
+            fail("\(url): the peer stopped reading for 13 s")
+        } else {
+            watchForStall()
+        }
+    }
+}
+
+extension RTMPConnection {
+    private func readable() {
+        guard phase != .closed, let socket else { return }
+        var bytes: [UInt8] = []
+        let outcome = withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 16) { memory in
+            let outcome = socket.receive(into: memory)
+            if case .bytes(let count) = outcome { bytes = Array(memory[..<count]) }
+            return outcome
+        }
+        switch outcome {
+        case .bytes: take(bytes, isFirst: false)
+        case .wouldBlock: break
+        case .closed where phase == .leaving: finished()
+        case .closed: fail("\(url): \(socket.ending ?? "the server closed the connection")")
+        case .failed where phase == .leaving: finished()
+        case .failed(let code): fail("\(url): \(socket.reason(code))")
+        }
+    }
+
+    private func take(_ bytes: [UInt8], isFirst: Bool) {
+        guard !bytes.isEmpty else { return }
+        let answer = inbound.take(bytes, isCounted: !isFirst)
+        for message in answer.messages {
+            if message.isError, phase == .live || phase == .draining {
+                let kind = message.failureKind == .refused ? OutputFailure.Kind.refused : .lost
+                return fail("\(url): the server said \(message.words(masking: url))", kind: kind)
+            }
+            tell(message)
+        }
+        // A server that asks and does not read gets no more answers than fit.
+        if phase != .leaving, outbound.pendingBytes < Self.lowWaterBytes { send(answer.replies) }
+    }
+
+    /// Everything went out: says goodbye, then half-closes.
+    private func leave() {
+        phase = .leaving
+        send(RTMPHeaders.teardown(playPath: url.playPath, streamID: chunks.streamID))
+        guard phase == .leaving else { return }
+        leftAt = SystemClock().now
+        finishLeaving()
+    }
+
+    /// A server that reads the goodbye closes; one that does not is given 300 ms. A close with data in flight is not
+    /// harmful by itself, but with received data unread it is a reset, so reading goes on until then.
+    private func finishLeaving() {
+        guard phase == .leaving, let socket else { return }
+        if outbound.isEmpty { socket.shutDown(CInt(SHUT_WR)) }
+        let isPatient = SystemClock().now - leftAt < 300_000_000
+        guard isPatient || !outbound.isEmpty || socket.unacknowledgedBytes > 1 else {
+            finished()
+            return
+        }
+        writer.queue.asyncAfter(deadline: .now() + .milliseconds(20)) { self.finishLeaving() }
+    }
+
+    private func finished() {
+        guard phase == .leaving else { return }
+        close(reset: false)
+        report(.drained)
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FanOut
+public import Media
+public import RTMP
+
+/// A stream on an RTMP server.
+public struct RTMPTarget: OutputTarget {
+    private let url: RTMPURL
+    private let name: String
+    private let pool: RTMPWriterPool
+    private let transport: RTMPTransport
+
+    /// The stream at `url` for the output `name`, reached by `transport`. All outputs of a process share one `pool`.
+    public init(url: RTMPURL, name: String, pool: RTMPWriterPool, transport: RTMPTransport = RTMPTransport()) {
+        self.url = url
+        self.name = name
+        self.pool = pool
+        self.transport = transport
+    }
+
+    public var kind: String { url.isSecure ? "rtmps" : "rtmp" }
+    public var displayAddress: String { url.description }
+
+    public func makeAttempt(
+        queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
+    ) -> any OutputAttempt {
+        RTMPAttempt(
+            url: url, transport: transport, name: name, writer: pool.next(), packets: queue, description: description,
+            report: report)
+    }
+
+    /// The same stream with the same credentials and transport at the `tcUrl` in `address`, which may be relative. Never
+    /// from TLS to none.
+    public func redirected(to address: String) -> (any OutputTarget)? {
+        url.redirected(to: address).map { RTMPTarget(url: $0, name: name, pool: pool, transport: transport) }
+    }
+}

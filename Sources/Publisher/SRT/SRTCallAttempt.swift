@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import FanOut
+internal import LibAV
+internal import Media
+internal import Network
+internal import SRT
+internal import Synchronization
+
+/// One attempt to call an SRT receiver, or to meet one in a rendezvous.
+///
+/// `@unchecked Sendable`: the mutable properties below `queue` belong to that serial queue, on which every
+/// method but those of ``OutputAttempt`` runs; what other threads reach is behind `session` and `report`.
+final class SRTCallAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
+    private enum Phase { case idle, resolving, calling, connected, closed }
+
+    private let url: SRTURL
+    private let packets: PacketQueue
+    private let streams: StreamDescription
+    private let report: AttemptReport
+    private let session = Mutex<SRTSession?>(nil)
+    private let queue: DispatchQueue
+
+    private var phase = Phase.idle
+    private var socket: SRTSocket?
+    private var untried: [HostAddress] = []
+    private var deadline: Int64 = 0
+    /// When the call is over, however many addresses were not tried.
+    private var lastDeadline: Int64 = 0
+
+    init(
+        url: SRTURL, name: String, packets: PacketQueue, description: StreamDescription,
+        report: @escaping @Sendable (AttemptEvent) -> Void
+    ) {
+        self.url = url
+        self.packets = packets
+        self.report = AttemptReport(report)
+        streams = description
+        queue = DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated)
+    }
+
+    var progress: AttemptProgress { session.withLock { $0 }?.progress ?? AttemptProgress() }
+
+    func start() { queue.async { self.resolve() } }
+
+    func goLive() {
+        queue.async { self.session.withLock { $0 }?.start() }
+    }
+
+    var server: any PacketServer { self }
+
+    func wake() { session.withLock { $0 }?.wake() }
+
+    func drain(until deadline: Int64, reason: EndReason) {
+        queue.async { self.session.withLock { $0 }?.drain() }
+    }
+
+    func abandon() {
+        report.silence()
+        queue.async { self.close() }
+    }
+}
+
+extension SRTCallAttempt {
+    /// How long all addresses together may take, unless one alone may take longer.
+    private static let callMilliseconds: Int64 = 15_000
+
+    /// How long one address may take. The library's own deadline comes first.
+    private var addressMilliseconds: Int64 { url.connectMilliseconds + 1000 }
+
+    private func resolve() {
+        guard phase == .idle, !report.isOver else { return }
+        phase = .resolving
+        report.tell(.step("resolve"))
+        HostResolver.shared.resolve(url.host, port: url.port) { answer in
+            self.queue.async { self.resolved(answer) }
+        }
+    }
+
+    private func resolved(_ answer: HostResolver.Answer) {
+        guard phase == .resolving else { return }
+        do throws(EndpointFailure) {
+            untried = try answer.get()
+            // Our own address decides the family.
+            if let local = url.local { untried.removeAll { $0.family != local.family } }
+            guard !untried.isEmpty else {
+                throw EndpointFailure(
+                    .unreachable, step: "resolve", reason: "\(url): the name has no address of localaddr's family")
+            }
+            phase = .calling
+            lastDeadline = SystemClock().now + max(Self.callMilliseconds, addressMilliseconds) * 1_000_000
+            report.tell(.step("connect"))
+            try callNext()
+        } catch {
+            fail(OutputFailure(error))
+        }
+    }
+
+    private func callNext() throws(EndpointFailure) {
+        let address = untried.removeFirst()
+        do throws(EndpointFailure) {
+            let socket = try SRTSocket(options: url, bandwidth: SRTBandwidth(streams, url: url))
+            if let local = url.local ?? rendezvousAddress(for: address) { try socket.bind(to: local, url: url) }
+            try socket.connect(to: address, url: url)
+            self.socket = socket
+        } catch {
+            // An address family that the host does not have fails at once; the next address may be of the other.
+            guard !untried.isEmpty, error.kind == .unreachable else { throw error }
+            return try callNext()
+        }
+        deadline = min(lastDeadline, SystemClock().now + addressMilliseconds * 1_000_000)
+        poll()
+    }
+
+    /// In a rendezvous both sides must know each other's port: ours is the same, unless the address says otherwise.
+    private func rendezvousAddress(for remote: HostAddress) -> HostAddress? {
+        guard url.mode == .rendezvous else { return nil }
+        return HostAddress.any(port: url.port).first { $0.family == remote.family }
+    }
+
+    private func poll() {
+        queue.asyncAfter(deadline: .now() + .milliseconds(SRTSession.pollMilliseconds)) { self.checkCall() }
+    }
+
+    private func checkCall() {
+        guard phase == .calling, let socket else { return }
+        let condition = socket.condition
+        if condition == .connected { return connected(socket) }
+        let now = SystemClock().now
+        if condition == .pending, now < deadline {
+            poll()
+        } else {
+            let rejection = socket.rejection(of: url)
+            guard rejection.kind == .unreachable, !untried.isEmpty, now < lastDeadline else {
+                return fail(OutputFailure(rejection))
+            }
+            do throws(EndpointFailure) { try callNext() } catch { fail(OutputFailure(error)) }
+        }
+    }
+
+    private func connected(_ socket: SRTSocket) {
+        do throws(AVFailure) {
+            let session = try SRTSession(
+                socket: socket, url: url, packets: packets, description: streams, queue: queue,
+                onNotice: { [report] in report.tell($0) }, onEnd: { [weak self] in self?.ended($0) })
+            self.session.withLock { $0 = session }
+        } catch {
+            return fail(OutputFailure(.rejected, step: "publish", reason: "\(error)"))
+        }
+        phase = .connected
+        self.socket = nil
+        untried = []
+        report.tell(.accepted)
+    }
+
+    private func ended(_ ending: SRTSession.Ending) {
+        switch ending {
+        case .failed(let failure): fail(failure)
+        case .drained:
+            close()
+            report.end(.drained)
+        }
+    }
+
+    private func fail(_ failure: OutputFailure) {
+        guard phase != .closed else { return }
+        close()
+        report.end(.failed(failure))
+    }
+
+    /// The session stays for its numbers; its socket does not.
+    private func close() {
+        phase = .closed
+        socket = nil
+        session.withLock { $0 }?.abandon()
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// What the server says while the stream is on air, and what must be said in return. Pure.
+package struct RTMPBackChannel {
+    /// What follows from received bytes.
+    package struct Answer {
+        /// What the server says, in order.
+        package var messages: [RTMPStatusMessage] = []
+        /// What must be sent, in order.
+        package var replies: [RTMPMessage] = []
+    }
+
+    private var parser: RTMPInboundParser?
+    private var waiting: [UInt8]
+    private var received: Int
+    private var acknowledged: Int
+    /// Bytes after which the server wants an acknowledgement (Adobe RTMP 1.0, 5.4.4); the usual value until it says.
+    private var window = 2_500_000
+
+    /// Goes on where librtmp stopped reading.
+    package init(handover: RTMPSession.Handover) {
+        self.init(parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes)
+    }
+
+    init(parser: RTMPInboundParser, unread: [UInt8] = [], receivedBytes: Int = 0) {
+        self.parser = parser
+        waiting = unread
+        received = receivedBytes
+        acknowledged = receivedBytes
+    }
+
+    /// What was received before this object was made; once.
+    package mutating func unread() -> [UInt8] {
+        defer { waiting = [] }
+        return waiting
+    }
+
+    /// Takes `bytes`. What cannot be parsed ends the parsing, not the output: the media does not depend on it.
+    package mutating func take(_ bytes: [UInt8], isCounted: Bool = true) -> Answer {
+        var answer = Answer()
+        if isCounted { received += bytes.count }
+        do {
+            for message in try parser?.parse(bytes) ?? [] { handle(message, into: &answer) }
+        } catch {
+            parser = nil
+        }
+        if received - acknowledged >= window {
+            acknowledged = received
+            answer.replies.append(Self.control(.acknowledgement, UInt32(truncatingIfNeeded: received)))
+        }
+        return answer
+    }
+
+    private mutating func handle(_ message: RTMPInboundParser.Message, into answer: inout Answer) {
+        let body = message.body
+        switch message.type {
+        case 4:  // User Control: event 6 is a ping, 7 its answer with the same time (7.1.7)
+            guard body.count >= 6, body[0] == 0, body[1] == 6 else { return }
+            answer.replies.append(
+                RTMPMessage(kind: .userControl, payload: SharedBytes([0, 7] + body[2..<6])))
+        case 5:
+            guard body.count >= 4 else { return }
+            window = max(1, body.prefix(4).reduce(0) { $0 << 8 | Int($1) })
+        case 6:  // Set Peer Bandwidth is answered with our window (5.4.5)
+            guard body.count >= 4 else { return }
+            answer.replies.append(RTMPMessage(kind: .windowSize, payload: SharedBytes(body.prefix(4))))
+        case 20: append(RTMPStatusMessage(command: body), to: &answer)
+        case 17: append(RTMPStatusMessage(command: Array(body.dropFirst())), to: &answer)
+        default: break
+        }
+    }
+
+    private func append(_ message: RTMPStatusMessage?, to answer: inout Answer) {
+        if let message { answer.messages.append(message) }
+    }
+
+    private static func control(_ kind: RTMPMessage.Kind, _ value: UInt32) -> RTMPMessage {
+        RTMPMessage(kind: kind, payload: SharedBytes(count: 4) { $0.storeBigEndian(value, bytes: 4, at: 0) })
+    }
+}

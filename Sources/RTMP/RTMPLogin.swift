@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+package import Network
+
+/// The login of Adobe's and Limelight's servers: the server closes the connection with a question, and the next
+/// connection brings the answer behind the application's name. Pure.
+///
+/// Neither is specified in public. Both are as librtmp and FFmpeg (`rtmpproto.c`, `do_adobe_auth`, `do_llnw_auth`) do
+/// them. The digest is MD5, so over plain `rtmp://` the password is worth little to somebody who listens.
+package struct RTMPLogin {
+    private enum Scheme: String { case adobe, llnw }
+    private enum Phase { case unasked, named, answered }
+
+    private let url: RTMPURL
+    private var phase = Phase.unasked
+    /// Eight hexadecimal digits of the client's own, new for each answer.
+    private let nonce: () -> String
+
+    /// A login that has not begun. `nonce` makes eight hexadecimal digits, new at each call.
+    package init(
+        url: RTMPURL,
+        nonce: @escaping () -> String = {
+            let digits = String(UInt32.random(in: 0 ... .max), radix: 16)
+            return String(repeating: "0", count: 8 - digits.count) + digits
+        }
+    ) {
+        self.url = url
+        self.nonce = nonce
+    }
+
+    /// What the next connection says behind the application's name, if `message` asks for a login; `nil` if the message is
+    /// about something else. Throws if the server does not let this user in.
+    package mutating func answer(to message: RTMPStatusMessage) throws(EndpointFailure) -> String? {
+        guard let scheme = Self.scheme(in: message.text) else { return nil }
+        guard let user = url.user, let password = url.password else {
+            throw refusal("the server wants a user and a password; write rtmp://user:password@host/…")
+        }
+        if message.text.contains("?reason=authfailed") { throw refusal("the password is wrong") }
+        if message.text.contains("?reason=nosuchuser") { throw refusal("the server does not know the user") }
+        let fields = Self.fields(in: message.text)
+        if message.text.contains("?reason=needauth") {
+            guard phase != .answered else { throw refusal("the password is wrong") }
+            phase = .answered
+            return scheme == .adobe
+                ? adobe(user: user, password: password, fields) : limelight(user: user, password: password, fields)
+        }
+        guard message.text.contains("code=403 need auth") else { return nil }
+        guard phase == .unasked else { throw refusal("the user or the password is wrong") }
+        phase = .named
+        return "?authmod=\(scheme.rawValue)&user=\(user)"
+    }
+
+    private static func scheme(in text: String) -> Scheme? {
+        if text.contains("authmod=adobe") { return .adobe }
+        return text.contains("authmod=llnw") ? .llnw : nil
+    }
+
+    /// The `name=value` pairs behind the question mark.
+    private static func fields(in text: String) -> [String: String] {
+        let query = text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+        let pairs = query.prefix { !$0.isWhitespace }.split(separator: "&").map {
+            $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        }
+        return Dictionary(pairs.filter { $0.count == 2 }.map { ($0[0], $0[1]) }) { first, _ in first }
+    }
+
+    private func adobe(user: String, password: String, _ fields: [String: String]) -> String {
+        let own = nonce()
+        let salted = Base64.encode(MD5.digest(of: Array("\(user)\(fields["salt"] ?? "")\(password)".utf8)))
+        let question = fields["opaque"] ?? fields["challenge"] ?? ""
+        let response = Base64.encode(MD5.digest(of: Array("\(salted)\(question)\(own)".utf8)))
+        let opaque = fields["opaque"].map { "&opaque=\($0)" } ?? ""
+        return "?authmod=adobe&user=\(user)&challenge=\(own)&response=\(response)\(opaque)"
+    }
+
+    /// HTTP's digest authentication (RFC 2617) with `qop=auth`, realm `live` and method `publish`.
+    private func limelight(user: String, password: String, _ fields: [String: String]) -> String {
+        let (own, count) = (nonce(), "00000001")
+        let app = url.app.contains("/") ? url.app : "\(url.app)/_definst_"
+        let first = Self.hexadecimal("\(user):live:\(password)")
+        let second = Self.hexadecimal("publish:/\(app)")
+        let question = fields["nonce"] ?? ""
+        let response = Self.hexadecimal("\(first):\(question):\(count):\(own):auth:\(second)")
+        return "?authmod=llnw&user=\(user)&nonce=\(question)&cnonce=\(own)&nc=\(count)&response=\(response)"
+    }
+
+    private static func hexadecimal(_ text: String) -> String {
+        MD5.digest(of: Array(text.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    private func refusal(_ reason: String) -> EndpointFailure {
+        EndpointFailure(.refused, step: "handshake", reason: "\(url): \(reason)")
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRTMP
+internal import Glibc
+package import Network
+
+/// librtmp, from the handshake until the server has accepted the stream; then the socket is taken over.
+///
+/// Every call blocks, bounded by the socket's timeouts, and by whoever shuts the socket down.
+package final class RTMPSession {
+    /// What goes on without librtmp.
+    package struct Handover {
+        /// The stream's number.
+        package let streamID: UInt32
+        /// Goes on reading where librtmp stopped.
+        let parser: RTMPInboundParser
+        /// What librtmp had received and not looked at.
+        let unread: [UInt8]
+        /// Bytes received so far.
+        let receivedBytes: Int
+    }
+
+    private let rtmp: UnsafeMutablePointer<RTMP>
+    private let url: RTMPURL
+    /// What stands behind the application's name to log in, or nothing.
+    private let login: String
+    /// The server's reason to refuse, if it gave one.
+    package private(set) var refusal: RTMPStatusMessage?
+    /// librtmp keeps pointers into these.
+    private var strings: [UnsafeMutablePointer<CChar>] = []
+
+    /// A session on a copy of `socket`'s descriptor: librtmp closes what it is given. It never learns the user and the
+    /// password, or it would log in over a connection of its own, without deadline, IPv6, TLS or proxy.
+    package init(url: RTMPURL, login: String, socket: TCPSocket) throws(EndpointFailure) {
+        let copy = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0, let rtmp = RTMP_Alloc() else {
+            if copy >= 0 { close(copy) }
+            throw EndpointFailure(.unreachable, step: "handshake", reason: "out of descriptors or memory")
+        }
+        self.rtmp = rtmp
+        self.url = url
+        self.login = login
+        RTMP_LogSetLevel(RTMP_LOGCRIT)  // its messages hold the key
+        RTMP_Init(rtmp)
+        var (host, path, target, app) = (
+            string(url.host), string(url.playPath), string(url.connectURL + login), string(url.app + login)
+        )
+        var noProxy = AVal()  // the one argument that librtmp reads without looking whether it is there
+        var version = string(RTMPConnectCommand.flashVersion)
+        RTMP_SetupStream(
+            rtmp, RTMP_PROTOCOL_RTMP, &host, UInt32(url.port), &noProxy, &path, &target, nil, nil, &app, nil, nil, 0,
+            &version, nil, nil, 0, 0, 1, 10)
+        RTMP_EnableWrite(rtmp)
+        rtmp.pointee.m_sb.sb_socket = copy
+    }
+
+    deinit {
+        // Without a stream to end, RTMP_Close only closes: the teardown is ours to say, or not to.
+        rtmp.pointee.m_stream_id = 0
+        RTMP_Close(rtmp)
+        RTMP_Free(rtmp)
+        for string in strings { free(string) }
+    }
+
+    private func string(_ text: String) -> AVal {
+        guard let copy = strdup(text) else { return AVal() }
+        strings.append(copy)
+        return AVal(av_val: copy, av_len: Int32(strlen(copy)))
+    }
+
+    /// Shakes hands, sends `connect`, announces our chunk size, and reads until the server has accepted the connection.
+    package func connect() throws(EndpointFailure) {
+        let command = RTMPConnectCommand(app: url.app + login, target: url.connectURL + login)
+        // librtmp numbers the commands that follow from here on.
+        rtmp.pointee.m_numInvokes = Int32(RTMPConnectCommand.transaction)
+        try withPacket(command.bytes, type: RTMP_PACKET_TYPE_INVOKE, channel: 3) { RTMP_Connect1(rtmp, &$0) }
+        let size = withUnsafeBytes(of: UInt32(RTMPChunkWriter.chunkBytes).bigEndian) { Array($0) }
+        try withPacket(size, type: RTMP_PACKET_TYPE_CHUNK_SIZE, channel: 2) { RTMP_SendPacket(rtmp, &$0, 0) }
+        rtmp.pointee.m_outChunkSize = Int32(RTMPChunkWriter.chunkBytes)
+        var isConnected = false
+        try read("handshake", until: { isConnected }) { command in
+            let values = AMF0Reader.values(command)
+            isConnected =
+                values.count > 1 && values[0].text == "_result"
+                && values[1] == .number(Double(RTMPConnectCommand.transaction))
+        }
+    }
+
+    /// Reads until the server has accepted the stream.
+    package func publish() throws(EndpointFailure) {
+        try read("publish", until: { rtmp.pointee.m_bPlaying != 0 }) { _ in }
+    }
+
+    /// What `RTMP_ConnectStream` does, but it keeps the server's reason, and does not wait on after `_error`: the server
+    /// will not change its mind. `saw` is shown each command.
+    private func read(_ step: String, until isDone: () -> Bool, saw: ([UInt8]) -> Void) throws(EndpointFailure) {
+        var packet = RTMPPacket()
+        while !isDone() {
+            guard RTMP_IsConnected(rtmp) != 0, RTMP_ReadPacket(rtmp, &packet) != 0 else { throw failure(step) }
+            guard packet.m_nBytesRead == packet.m_nBodySize else { continue }
+            defer { RTMPPacket_Free(&packet) }
+            if let command = command(in: packet) {
+                if let message = RTMPStatusMessage(command: command), message.isError {
+                    // Not librtmp's business: to the question for a login it would answer by itself.
+                    refusal = message
+                    throw failure(step)
+                }
+                saw(command)
+            }
+            RTMP_ClientPacket(rtmp, &packet)
+        }
+    }
+
+    /// Gives `body` a packet with `bytes`, which librtmp wants room in front of.
+    private func withPacket(
+        _ bytes: [UInt8], type: Int32, channel: Int32, _ body: (inout RTMPPacket) -> Int32
+    ) throws(EndpointFailure) {
+        var packet = RTMPPacket()
+        guard RTMPPacket_Alloc(&packet, UInt32(bytes.count)) != 0 else { throw failure("handshake") }
+        defer { RTMPPacket_Free(&packet) }
+        packet.m_nChannel = channel
+        packet.m_headerType = UInt8(RTMP_PACKET_SIZE_LARGE)
+        packet.m_packetType = UInt8(type)
+        packet.m_nBodySize = UInt32(bytes.count)
+        UnsafeMutableRawBufferPointer(start: packet.m_body, count: bytes.count).copyBytes(from: bytes)
+        guard body(&packet) != 0 else { throw failure("handshake") }
+    }
+
+    /// Takes the session over from librtmp.
+    package func handOver() -> Handover {
+        let buffered = UnsafeRawBufferPointer(
+            start: rtmp.pointee.m_sb.sb_start, count: Int(max(0, rtmp.pointee.m_sb.sb_size)))
+        return Handover(
+            streamID: UInt32(bitPattern: rtmp.pointee.m_stream_id),
+            parser: RTMPInboundParser(
+                chunkBytes: Int(rtmp.pointee.m_inChunkSize), streams: inboundStreams()),
+            unread: Array(buffered), receivedBytes: Int(rtmp.pointee.m_nBytesIn))
+    }
+
+    private func command(in packet: RTMPPacket) -> [UInt8]? {
+        guard packet.m_packetType == UInt8(RTMP_PACKET_TYPE_INVOKE), let body = packet.m_body else { return nil }
+        return Array(UnsafeRawBufferPointer(start: body, count: Int(packet.m_nBodySize)))
+    }
+
+    /// What later chunks with shortened headers refer to.
+    private func inboundStreams() -> [Int: RTMPInboundParser.ChunkStream] {
+        guard let channels = rtmp.pointee.m_vecChannelsIn else { return [:] }
+        var streams: [Int: RTMPInboundParser.ChunkStream] = [:]
+        for index in 0..<min(64, Int(rtmp.pointee.m_channelsAllocatedIn)) {
+            guard let packet = channels[index]?.pointee else { continue }
+            let partial = packet.m_body.map {
+                Array(UnsafeRawBufferPointer(start: $0, count: Int(packet.m_nBytesRead)))
+            }
+            streams[index] = .init(
+                type: packet.m_packetType, length: Int(packet.m_nBodySize), body: partial ?? [])
+        }
+        return streams
+    }
+
+    private func failure(_ step: String) -> EndpointFailure {
+        if let refusal {
+            return EndpointFailure(
+                refusal.failureKind, step: step, reason: "the server said \(refusal.words(masking: url))")
+        }
+        if rtmp.pointee.m_sb.sb_timedout != 0 {
+            return EndpointFailure(.unreachable, step: step, reason: "\(url): the server did not answer in time")
+        }
+        return EndpointFailure(.rejected, step: step, reason: "\(url): the server closed the connection")
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Network
+
+/// What a server says of the stream in an `onStatus` or `_error` command (Adobe RTMP 1.0, 7.2.2 and 7.2.1).
+package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
+    /// Whether it ends what was asked for.
+    package let isError: Bool
+    let code: String
+    let text: String
+    /// The `tcUrl` that comes with a reconnect request, if one does.
+    package let address: String?
+
+    /// The message in the AMF0 command `command`, if it is one.
+    init?(command: [UInt8]) {
+        let values = AMF0Reader.values(command)
+        guard let name = values.first?.text, ["onStatus", "_error", "close"].contains(name) else { return nil }
+        let information = values.last { if case .object = $0 { true } else { false } }
+        code = information?.text("code") ?? name
+        text = information?.text("description") ?? ""
+        address = information?.text("tcUrl")
+        // releaseStream and FCPublish (2, 3) are courtesies that servers may not know; librtmp numbers the
+        // rest 1 (connect), 4 (createStream) and 5 (publish).
+        let isOfConnect = values.count > 1 && values[1] == .number(1)
+        let isOfStream = values.count > 1 && (values[1] == .number(4) || values[1] == .number(5))
+        isError =
+            name == "close" || (name == "_error" && (isOfConnect || isOfStream))
+            || (name == "onStatus" && information?.text("level") == "error")
+    }
+
+    /// Whether the server asks to publish anew, and takes what is sent until then (Enhanced RTMP v2, "Reconnect
+    /// Request").
+    package var isReconnectRequest: Bool { code == "NetConnection.Connect.ReconnectRequest" }
+
+    /// Whatever the code: the name is taken, as it is as long as the server holds our own last connection.
+    private static let busy = ["already", "in use"]
+    /// What servers say of a key, a login, a permission or an application that will not appear by itself.
+    private static let lasting = [
+        "publish.denied", "publish.unauthorized", "connect.invalidapp", "code=403", "needauth", "authfail",
+        "nosuchuser",
+        "auth failed", "authentication", "unauthorized", "not authorized", "forbidden", "not allowed", "permission",
+        "access denied", "stream key", "authorized key", "invalid key", "token",
+    ]
+
+    /// A bare `BadName` or `Rejected` may be either, and is tried again as if it were the former.
+    package var failureKind: EndpointFailure.Kind {
+        let words = "\(code) \(text)".lowercased()
+        if Self.busy.contains(where: { words.contains($0) }) { return .rejected }
+        return Self.lasting.contains { words.contains($0) } ? .refused : .rejected
+    }
+
+    package var description: String { text.isEmpty ? code : "\(code): \(text)" }
+
+    /// The message without the secrets of `url`. A server's words are data: one line, of a length that fits a log. They are cut
+    /// after the secrets are gone, because half of one would not be known again.
+    package func words(masking url: RTMPURL) -> String {
+        let line = url.masking(String(description.prefix(4096)))
+        return String(line.prefix(200).map { $0.isNewline || $0.asciiValue.map { $0 < 0x20 } == true ? " " : $0 })
+    }
+}

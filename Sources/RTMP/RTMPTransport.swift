@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Network
+
+/// How an RTMP output reaches its server.
+public struct RTMPTransport: Sendable, Equatable {
+    /// Whose certificates the server may show; of no meaning without TLS.
+    public var tls: TLSVerification
+    /// The proxy to go through, if any.
+    public var proxy: ProxyURL?
+
+    /// A transport of these values.
+    public init(tls: TLSVerification = .system, proxy: ProxyURL? = nil) {
+        self.tls = tls
+        self.proxy = proxy
+    }
+
+    /// The transport that an output's options ask for, which are taken out of `options`: `tls=insecure`, `tls-ca=FILE` and
+    /// `proxy=URL`. What they leave open is as in `standard`. `isSecure` is whether the address is `rtmps://`.
+    public init(
+        taking options: inout [String: String], standard: RTMPTransport = RTMPTransport(), isSecure: Bool
+    ) throws(PublisherURLError) {
+        self = standard
+        let (mode, file) = (options.removeValue(forKey: "tls"), options.removeValue(forKey: "tls-ca"))
+        if !isSecure, mode != nil || file != nil {
+            throw PublisherURLError("tls= and tls-ca= need an address that begins with rtmps://.")
+        }
+        if let mode, mode != "insecure" { throw PublisherURLError("tls= takes the one value insecure.") }
+        if mode != nil, file != nil { throw PublisherURLError("tls=insecure and tls-ca= exclude each other.") }
+        if let file { tls = .authority(file: file) }
+        if mode != nil { tls = .insecure }
+        if let text = options.removeValue(forKey: "proxy") {
+            do throws(PublisherURLError) {
+                proxy = try ProxyURL(text)
+            } catch {
+                throw PublisherURLError("proxy= is not usable: \(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Network
+
+/// Where an RTMP output goes: `rtmp://[user:password@]host[:port]/app[/instance…]/key[?query]`, or the same with
+/// `rtmps://`, which is RTMP over TLS.
+///
+/// It prints itself without its secrets, so that interpolation cannot leak them.
+public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Whether the connection is TLS.
+    public let isSecure: Bool
+    /// The server's name or address; an IPv6 literal without brackets.
+    public let host: String
+    /// The server's port; 1935, or 443 with TLS, unless the address says otherwise.
+    public let port: UInt16
+    /// The application with its instance, such as `live`.
+    public let app: String
+    let key: String
+    let query: String?
+    let user: String?
+    let password: String?
+
+    /// The address in `text`.
+    public init(_ text: String) throws(PublisherURLError) {
+        let parts = try URLParts(text)
+        guard ["rtmp", "rtmps"].contains(parts.scheme) else {
+            throw PublisherURLError("The address must begin with rtmp:// or rtmps://.")
+        }
+        guard !parts.host.isEmpty else { throw PublisherURLError("The address has no host.") }
+        let components = parts.path.split(separator: "/", omittingEmptySubsequences: false)
+        guard let first = components.first, !first.isEmpty else {
+            throw PublisherURLError("The address has no app; write rtmp://host/app/key.")
+        }
+        guard components.count > 1, let last = components.last, !last.isEmpty else {
+            throw PublisherURLError("The address has no stream key; write rtmp://host/app/key.")
+        }
+        host = parts.host
+        isSecure = parts.scheme == "rtmps"
+        port = parts.port ?? (isSecure ? 443 : 1935)
+        app = components.dropLast().joined(separator: "/")
+        key = String(last)
+        query = parts.query
+        user = parts.user
+        password = parts.password
+    }
+
+    /// The stream of `other` at another server.
+    init(isSecure: Bool, host: String, port: UInt16?, app: String, streamOf other: RTMPURL) {
+        self.isSecure = isSecure
+        self.host = host
+        self.port = port ?? (isSecure ? 443 : 1935)
+        self.app = app
+        key = other.key
+        query = other.query
+        user = other.user
+        password = other.password
+    }
+
+    /// The address without user, password and query, and of the key at most its first two characters.
+    public var description: String {
+        "\(connectURL.prefix { $0 != "?" })/\(URLParts.masked(key))"
+    }
+
+    public var debugDescription: String { description }
+
+    /// What `dump` and mirrors see: the masked form only.
+    public var customMirror: Mirror { Mirror(self, children: ["address": description]) }
+
+    private var authority: String {
+        let isUsual = port == (isSecure ? 443 : 1935)
+        return isUsual ? URLParts.bracketed(host) : "\(URLParts.bracketed(host)):\(port)"
+    }
+
+    /// What `connect` names as `tcUrl` (Adobe RTMP 1.0, 7.2.1.1).
+    var connectURL: String { "\(isSecure ? "rtmps" : "rtmp")://\(authority)/\(app)" }
+
+    /// What `publish` names: the key, and the query, which is where servers take tokens from.
+    package var playPath: String { query.map { "\(key)?\($0)" } ?? key }
+
+    /// `text`, in which every secret of this address is replaced.
+    package func masking(_ text: String) -> String {
+        var masked = text
+        let tokens = (query ?? "").split(separator: "&").flatMap { pair in
+            let value = pair.drop { $0 != "=" }.dropFirst()
+            return value.count < 4 ? [] : [String(value), URLParts.decode(value)]
+        }
+        let secrets = [playPath, query, key, password, user].compactMap { $0 } + tokens
+        for secret in secrets.sorted(by: { $0.count > $1.count }) where !secret.isEmpty {
+            masked = masked.replacing(secret, with: "***")
+        }
+        return masked
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import ArgumentParser
+public import Encoder
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Network
+internal import Publisher
+internal import Segmenter
+
+extension EncoderSettings.Preset: ExpressibleByArgument {}
+extension EncoderSettings.Tune: ExpressibleByArgument {}
+extension EncoderSettings.Profile: ExpressibleByArgument {}
+
+/// `relay run`, or `relay` with flags: runs one channel, and ends with its status.
+struct RunCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Puts a program on air; what relay does without the name of a subcommand.",
+        discussion: """
+            Ctrl-C ends cleanly within 3 seconds; a second Ctrl-C ends at once, and the next start completes the file \
+            that was open. SIGUSR1 begins a new file of the recording.
+            """)
+
+    @OptionGroup(title: "Input") var input: InputOptions
+    @OptionGroup(title: "Outputs") var output: OutputOptions
+    @OptionGroup(title: "Recording") var record: RecordOptions
+    @OptionGroup(title: "Retention") var retention: RetentionOptions
+    @OptionGroup(title: "Encoder") var encoder: EncoderOptions
+    @OptionGroup(title: "Operation") var operation: OperationOptions
+
+    func validate() throws { _ = try channelConfiguration() }
+
+    func work() throws {
+        Allocator.limit()
+        ArgumentMask.hideSecrets(followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input"])
+        let configuration = try channelConfiguration()
+        let terminal = Terminal(format: operation.logFormat, showsStatus: !operation.noStatus)
+        let level = operation.verbose ? Logger.Level.debug : .info
+        LoggingSystem.bootstrap { RelayLogHandler(label: $0, terminal: terminal, logLevel: level) }
+        let limit = DescriptorLimit.raise()
+        if let shortage = DescriptorLimit.shortage(descriptors: configuration.descriptors, limit: limit) {
+            throw ValidationError(shortage)
+        }
+        let status = Host(terminal: terminal).run(configuration)
+        terminal.close()
+        throw status.code
+    }
+
+    /// The flags as one configuration, or the sentence that says what is wrong with them.
+    func channelConfiguration() throws -> ChannelConfiguration {
+        var configuration = ChannelConfiguration()
+        try input.apply(to: &configuration)
+        try output.apply(to: &configuration)
+        try record.apply(to: &configuration, duration: operation.duration)
+        try record.checkAlignment(isPaced: !input.unpaced)
+        try retention.apply(to: &configuration)
+        encoder.apply(to: &configuration)
+        configuration.name = operation.channel
+        configuration.duration = operation.duration
+        guard !configuration.outputs.isEmpty || configuration.recording != nil else {
+            throw ValidationError("There is nothing to do: give at least one of --rtmp, --srt, --output and --record.")
+        }
+        if !configuration.outputs.isEmpty {
+            if input.unpaced {
+                throw ValidationError("--unpaced is for recordings alone: a live output needs the clock. Leave it out.")
+            }
+            if encoder.crf != nil {
+                throw ValidationError(
+                    "--crf is for recordings alone: a live output needs a bitrate. Use --video-bitrate.")
+            }
+        }
+        guard SegmentName.safe(operation.channel) == operation.channel, !operation.channel.isEmpty else {
+            throw ValidationError("--channel is the beginning of file names: letters, digits and hyphens only.")
+        }
+        return configuration
+    }
+}

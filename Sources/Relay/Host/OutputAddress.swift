@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import HLS
+internal import Network
+internal import Publisher
+internal import RTMP
+internal import SRT
+
+/// Where a live output goes, with the options of its protocol.
+enum OutputAddress {
+    case rtmp(RTMPURL, RTMPTransport)
+    case srt(SRTURL)
+    case udp(UDPURL)
+    case hls(HLSLocation, HLSOptions)
+
+    /// The address in `text`. Each of `options` must be one of its protocol's; `standard` is for what they leave open.
+    init(
+        _ text: String, options: [String: String], standard: RTMPTransport = RTMPTransport()
+    ) throws(OutputSpecificationError) {
+        var options = options
+        do {
+            switch Self.scheme(of: text) {
+            case "rtmp":
+                let url = try RTMPURL(text)
+                self = .rtmp(url, try RTMPTransport(taking: &options, standard: standard, isSecure: url.isSecure))
+            case "srt": self = .srt(try SRTURL(text))
+            case "udp": self = .udp(try UDPURL(text))
+            case "hls":
+                self = .hls(try HLSLocation(text), try HLSOptions(options))
+                options = [:]
+            default:
+                throw OutputSpecificationError("Addresses begin with rtmp://, rtmps://, srt://, udp:// or hls:.")
+            }
+        } catch {
+            throw OutputSpecificationError("\(error)")
+        }
+    }
+
+    /// The options that an address of this scheme knows, beside those of every output.
+    static func options(of scheme: String) -> Set<String> {
+        switch scheme {
+        case "rtmp": ["tls", "tls-ca", "proxy"]
+        case "hls": ["segment", "list", "endlist"]
+        default: []
+        }
+    }
+
+    /// Descriptors that the output holds at most, but for the moments of a change from one connection to the next.
+    var descriptors: Int {
+        switch self {
+        case .rtmp(let url, _): url.isSecure ? 5 : 2
+        case .srt, .udp, .hls: 3
+        }
+    }
+
+    /// The protocol in one word, which is the address's scheme.
+    var scheme: String {
+        switch self {
+        case .rtmp: "rtmp"
+        case .srt: "srt"
+        case .udp: "udp"
+        case .hls: "hls"
+        }
+    }
+
+    /// Whether nobody knows who is at the other end of the encrypted connection.
+    var isUnverified: Bool {
+        if case .rtmp(let url, let transport) = self { url.isSecure && transport.tls == .insecure } else { false }
+    }
+
+    /// The target at this address for the output `name`.
+    func target(name: String, pool: RTMPWriterPool) -> any OutputTarget {
+        switch self {
+        case .rtmp(let url, let transport): RTMPTarget(url: url, name: name, pool: pool, transport: transport)
+        case .srt(let url): SRTTarget(url: url, name: name)
+        case .udp(let url): UDPTarget(url: url, name: name)
+        case .hls(let location, let options): HLSTarget(location: location, options: options, name: name)
+        }
+    }
+
+    /// The scheme of the address in `text`, which need not be one; RTMPS is RTMP.
+    static func scheme(of text: String) -> String {
+        let scheme = text.prefix { $0 != ":" && $0 != "/" }.lowercased()
+        return scheme == "rtmps" ? "rtmp" : scheme
+    }
+}

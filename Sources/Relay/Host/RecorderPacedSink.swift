@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+internal import Media
+
+/// The encoder of a program that no clock paces: before each frame the recording may hold the program back, so that a
+/// disk slower than the encoder costs time and not frames.
+final class RecorderPacedSink: ProgramSink {
+    private let encoder: EncoderSession
+    private let recordings: RecordingSlot
+
+    init(encoder: EncoderSession, recordings: RecordingSlot) {
+        self.encoder = encoder
+        self.recordings = recordings
+    }
+
+    func encode(_ frame: VideoFrame, at index: Int64) throws {
+        recordings.current?.waitForRoom()
+        try encoder.encode(frame, at: index)
+    }
+
+    func encode(_ audio: AudioBuffer) throws { try encoder.encode(audio) }
+
+    func finish() throws { try encoder.finish() }
+}

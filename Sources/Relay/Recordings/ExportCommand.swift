@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Catalogue
+internal import Dispatch
+internal import Glibc
+internal import Network
+internal import Publisher
+internal import Segmenter
+internal import Stitcher
+internal import Synchronization
+
+/// `relay recordings export`.
+struct RecordingsExportCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Makes one MP4 of what was on air between two moments.",
+        discussion: """
+            Copies what was recorded, across files, without coding it again; so the clip begins with the keyframe before \
+            --from, and may end a frame or two after --to. It says by how much. --exact codes the frames between \
+            --from and the next keyframe again, and at the other end at most a few.
+
+            It takes MP4 recordings, not MPEG-TS. Files with other parameter sets than the first (other settings of the \
+            encoder, another size, frame rate or audio) are refused by name, not coded again; so is an output among the \
+            recordings.
+
+            Where nothing was recorded, the last frame stays and there is no audio, so that all times are right.
+
+            Example:
+              relay recordings export recordings --from 2026-11-21T14:03:10Z --to +14:27 -o clip.mp4
+            """)
+
+    @OptionGroup var options: RecordingsOptions
+
+    @Option(help: ArgumentHelp("The first moment, in UTC, such as 2026-11-21T14:03:10.250Z.", valueName: "time"))
+    var from: String
+
+    @Option(help: ArgumentHelp("The moment behind the last one, or +LENGTH, such as +14:27.", valueName: "time"))
+    var to: String
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("The file to make.", valueName: "file"))
+    var output: String
+
+    @Option(help: "The channel, where the directory holds several.")
+    var channel: String?
+
+    @Flag(help: "Begin and end with the very frames of --from and --to.")
+    var exact = false
+
+    @Flag(help: "Replace the output, if it exists.")
+    var force = false
+
+    func validate() throws {
+        _ = try ExportRange(from: from, to: to)
+        guard !output.isEmpty, !output.hasSuffix("/") else { throw ValidationError("--output names the file to make.") }
+    }
+
+    func work() throws {
+        let range = try ExportRange(from: from, to: to).milliseconds
+        if let objection = ExportOutput.objection(to: output, recordings: options.directory, replaces: force) {
+            Terminal.put("Error: \(objection)\n")
+            throw ExitStatus.cannotRecord.code
+        }
+        // Every file that the clip is made of stays open.
+        DescriptorLimit.raise()
+        try options.withArchive { archive in
+            let contents = try archive.contents()
+            for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
+            let paths = contents.segments.map { "\(options.directory)/\($0.name)" }
+            if let original = ExportOutput.original(of: output, in: paths) {
+                Terminal.put("Error: \(output) is the recording \(original); name another file.\n")
+                return .cannotRecord
+            }
+            return try export(
+                ExportSelection(contents.segments, in: options.directory, channel: channel, range: range))
+        }
+    }
+
+    private func export(_ selection: ExportSelection) throws -> ExitStatus {
+        let bar = ProgressBar()
+        defer { bar.clear() }
+        var exporter = try ClipExporter(
+            ClipRequest(
+                files: selection.files, range: selection.range, isExact: exact, output: output, replaces: force,
+                version: RelayVersion.text))
+        // Not before there is something to clean up: until here a signal ends the process at once.
+        let signals = HeldSignals()
+        do {
+            var report = try exporter.run(
+                progress: { bar.show("exporting", done: $0, of: $1) }, isCancelled: { signals.hasCome })
+            report.beingWritten = selection.beingWritten
+            bar.clear()
+            let text = options.json ? try RecordingsListing.json(report) : report.text(output)
+            Terminal.put(text, to: STDOUT_FILENO)
+            return .done
+        } catch let failure as FileFailure {
+            bar.clear()
+            Terminal.put("Error: \(failure)\n")
+            return .cannotRecord
+        } catch let failure as ClipFailure where failure == .cancelled {
+            bar.clear()
+            Terminal.put("\(failure)\n")
+            throw ExitCode(128 + SIGINT)
+        }
+    }
+}
+
+/// Holds back the signals that ask for the end, so that what is at work can look for them and end cleanly.
+private final class HeldSignals: Sendable {
+    private let isAsked = Atomic(false)
+    private let signals = Mutex<ProcessSignals?>(nil)
+
+    init() {
+        signals.withLock { held in
+            var signals = ProcessSignals(queue: DispatchQueue(label: "relay.export.signals"))
+            for number in ProcessSignals.endRequests {
+                signals.watch(number) { [weak self] in self?.isAsked.store(true, ordering: .relaxed) }
+            }
+            held = signals
+        }
+    }
+
+    /// Whether one of them came.
+    var hasCome: Bool { isAsked.load(ordering: .relaxed) }
+}
+
+extension ClipReport {
+    /// For people.
+    func text(_ output: String) -> String {
+        var lines = ["\(output): \(VerificationReport.clock(milliseconds * 1_000_000)) from \(start) on"]
+        lines[0] += ", \(copiedFrames) frames copied, \(encodedFrames) coded again, of \(files) files"
+        if widenedStart > 0 { lines.append("begins \(widenedStart) ms earlier than asked for") }
+        if widenedEnd > 0 { lines.append("ends \(widenedEnd) ms later than asked for") }
+        if let beingWritten { lines.append("what is being written now, \(beingWritten), is not in it") }
+        for gap in gaps { lines.append("nothing was recorded from \(gap.from) to \(gap.to)") }
+        return lines.map { $0 + "\n" }.joined()
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Catalogue
+internal import Glibc
+internal import Segmenter
+
+/// `relay recordings`: looks at what was recorded.
+struct RecordingsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "recordings",
+        abstract: "Lists, checks and repairs what was recorded.",
+        discussion: """
+            Beside the recordings lies a catalogue, .relay.sqlite: every file, and every stretch of the program that is in \
+            no file. The files are the truth; what the catalogue lacks is read from them.
+
+            Exit status: 0 all is well, 1 something is missing or wrong, 64 wrong arguments, 66 the directory cannot be \
+            read, holds no recordings or none that can be exported, 73 the clip to export cannot be written.
+            """,
+        subcommands: [
+            RecordingsListCommand.self, RecordingsShowCommand.self, RecordingsVerifyCommand.self,
+            RecordingsRepairCommand.self, RecordingsRebuildCommand.self, RecordingsExportCommand.self,
+        ])
+}
+
+/// What all of the commands take.
+struct RecordingsOptions: ParsableArguments {
+    @Argument(help: ArgumentHelp("The directory that --record named.", valueName: "dir"))
+    var directory: String
+
+    @Flag(help: "Print JSON instead of text.")
+    var json = false
+
+    /// Hands `body` the archive, with a progress bar where standard error is a terminal. What cannot be done is said in
+    /// one sentence.
+    func withArchive(_ body: (RecordingArchive) throws -> ExitStatus) throws {
+        let bar = ProgressBar()
+        do {
+            let archive = try RecordingArchive(directory) { bar.show($0.step, done: $0.done, of: $0.total) }
+            let status = try body(archive)
+            bar.clear()
+            if status != .done { throw status.code }
+        } catch let code as ExitCode {
+            bar.clear()
+            throw code
+        } catch {
+            bar.clear()
+            Terminal.put("Error: \(error)\n")
+            throw ExitStatus.inputUnreadable.code
+        }
+    }
+}
+
+/// `relay recordings list`.
+struct RecordingsListCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists the files and the gaps between them.")
+
+    @OptionGroup var options: RecordingsOptions
+
+    func work() throws {
+        try options.withArchive { archive in
+            let listing = RecordingsListing(try archive.contents())
+            Terminal.put(options.json ? try listing.json() : listing.text, to: STDOUT_FILENO)
+            for note in listing.notes where !options.json { Terminal.put("note: \(note)\n") }
+            return .done
+        }
+    }
+}
+
+/// `relay recordings show`.
+struct RecordingsShowCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Shows all that is known of one file.")
+
+    @OptionGroup var options: RecordingsOptions
+
+    @Argument(help: ArgumentHelp("The file, as list names it.", valueName: "file"))
+    var file: String
+
+    func work() throws {
+        try options.withArchive { archive in
+            let contents = try archive.contents()
+            guard let segment = contents.segments.first(where: { $0.name == file }) else {
+                let reason = contents.notes.first { $0.hasPrefix("\(file) ") }
+                Terminal.put("Error: \(reason ?? "There is no recording \(file) in \(options.directory).")\n")
+                return .inputUnreadable
+            }
+            let listed = RecordingsListing.Segment(segment)
+            Terminal.put(options.json ? try RecordingsListing.json(listed) : listed.text, to: STDOUT_FILENO)
+            return .done
+        }
+    }
+}
+
+/// `relay recordings verify`.
+struct RecordingsVerifyCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Checks the files, and that no frame and no sample is missing between them.",
+        discussion: """
+            Looks at each file's container and tables, at what lies between the files, at the checksums that are known, \
+            and at the catalogue. Writes nothing. The last line is the verdict.
+            """)
+
+    @OptionGroup var options: RecordingsOptions
+
+    @Flag(help: "Decode everything, too, and count the errors. Takes long.")
+    var deep = false
+
+    @Flag(help: "Do not read the files whole to compare their checksums.")
+    var noChecksums = false
+
+    func work() throws {
+        try options.withArchive { archive in
+            let report = try archive.verify(.init(checksums: !noChecksums, isDeep: deep))
+            let lines = report.lines.map { $0 + "\n" }.joined()
+            let text = options.json ? try RecordingsListing.json(report.verdict) : lines
+            Terminal.put(text, to: STDOUT_FILENO)
+            return report.isGood ? .done : .recordingsIncomplete
+        }
+    }
+}
+
+/// `relay recordings repair`.
+struct RecordingsRepairCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "repair",
+        abstract: "Completes files that a crash left open, and saves what damaged ones still hold.",
+        discussion: """
+            A damaged file stays as it is; what can be saved of it goes to NAME.repaired.mp4 beside it. Files that are \
+            being written are left alone.
+            """)
+
+    @OptionGroup var options: RecordingsOptions
+
+    func work() throws {
+        try options.withArchive { archive in
+            let repairs = try archive.repair()
+            let lines = repairs.isEmpty ? ["nothing to repair"] : repairs.map { "\($0.file): \($0.text)" }
+            let text = options.json ? try RecordingsListing.json(repairs) : lines.map { $0 + "\n" }.joined()
+            Terminal.put(text, to: STDOUT_FILENO)
+            return repairs.allSatisfy(\.isRepaired) ? .done : .recordingsIncomplete
+        }
+    }
+}
+
+/// `relay recordings rebuild`.
+struct RecordingsRebuildCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rebuild", abstract: "Makes the catalogue anew from the files.",
+        discussion: "A damaged catalogue is kept as .relay.sqlite.broken-N.")
+
+    @OptionGroup var options: RecordingsOptions
+
+    func work() throws {
+        try options.withArchive { archive in
+            let result = try archive.rebuild()
+            let text =
+                "\(result.segments) segments, \(result.gaps) gaps"
+                + (result.setAside.map { "; the damaged catalogue is kept as \($0)" } ?? "") + "\n"
+            Terminal.put(options.json ? try RecordingsListing.json(result) : text, to: STDOUT_FILENO)
+            for note in result.notes where !options.json { Terminal.put("note: \(note)\n") }
+            return .done
+        }
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+internal import FanOut
+internal import Ingest
+internal import Media
+internal import Program
+internal import Segmenter
+internal import Upload
+
+/// The status block of a terminal and the status line of a log, drawn from two snapshots. Pure.
+struct StatusBlock {
+    /// The snapshot to draw.
+    let now: ChannelStatus
+    /// The snapshot before it, for rates.
+    let before: ChannelStatus?
+    /// Seconds between the two.
+    let interval: Double
+
+    /// One line for the program, one for each output, one for the recording and one for uploads.
+    var lines: [String] {
+        [program] + now.outputs.map(output) + (recording.map { [$0] } ?? []) + (upload.map { [$0] } ?? [])
+    }
+
+    /// All of it in one line.
+    var line: String { lines.map { $0.split(separator: " ").joined(separator: " ") }.joined(separator: " | ") }
+
+    /// What was delivered in all, for the last line of a run.
+    var summary: String {
+        let outputs = now.outputs.map { output in
+            var parts = ["\(output.name): \(output.frames) frames, \(ByteSize(bytes: Int64(clamping: output.bytes)))"]
+            if output.queue.droppedFrames > 0 { parts.append("\(output.queue.droppedFrames) dropped") }
+            if output.reconnects > 0 { parts.append("\(output.reconnects) reconnects") }
+            if output.keyframesRequested > 0 { parts.append("\(output.keyframesRequested) keyframes requested") }
+            return parts.joined(separator: ", ")
+        }
+        let recording = now.recorder.map { recorder in
+            "recorded: \(recorder.framesWritten) frames, \(recorder.segmentsFinished) files, "
+                + "\(ByteSize(bytes: recorder.totalBytes)), \(recorder.gapFrames) frames in \(recorder.gapCount) gaps"
+                + (slowWrites.map { ", \($0)" } ?? "")
+        }
+        return (["\(now.program.frames) frames in \(Self.clock(seconds))"] + outputs + (recording.map { [$0] } ?? []))
+            .joined(separator: " | ")
+    }
+
+    /// Program time so far.
+    private var seconds: Int64 {
+        now.frameRate.timeBase.rescale(now.program.frames, to: TimeBase(1, 1), rounding: .down)
+    }
+
+    /// How many times faster the encoder could have been since the snapshot before; at 1 it cannot keep up.
+    private var speed: Double {
+        let frames = now.program.frames - (before?.program.frames ?? 0)
+        return now.encoder.speed(
+            since: before?.encoder ?? EncoderStatus(), programSeconds: Double(frames) / now.frameRate.value)
+    }
+
+    private var program: String {
+        let parts = [
+            Self.clock(seconds), "\(Self.decimal(rate(\.program.frames))) fps",
+            "encoder \(Self.decimal(speed))x", "\(Int(rate(\.encoder.bytes) * 8 / 1000)) kbit/s",
+            "repeated \(now.feed.framesRepeated)", "dropped \(now.feed.framesDropped + Int(now.program.skippedFrames))",
+        ]
+        let silence = (now.audioFeed?.silentSamples ?? 0) / 48
+        let holes = silence > 0 ? ["audio missing \(silence) ms"] : []
+        let lag = now.program.lagSeconds > 1 ? ["\(Self.decimal(now.program.lagSeconds)) s BEHIND"] : []
+        return (parts + holes + lag).joined(separator: "  ")
+    }
+
+    private func output(_ output: OutputStatus) -> String {
+        var parts = [Self.padded(output.name, 8), Self.padded(output.state, 11)]
+        if output.state == "live" || output.state == "draining" {
+            parts.append("queue \(output.queue.milliseconds) ms")
+            if let callers = output.details["callers"] { parts.append("callers \(Int(callers))") }
+            if let rtt = output.details["rtt_ms"] { parts.append("rtt \(Self.decimal(rtt)) ms") }
+        }
+        if output.endpoint != .primary { parts.append("at \(output.endpoint.rawValue)") }
+        if output.queue.droppedFrames > 0 { parts.append("dropped \(output.queue.droppedFrames)") }
+        if output.reconnects > 0 { parts.append("reconnects \(output.reconnects)") }
+        if let detail = output.detail { parts.append(detail) }
+        return parts.joined(separator: "  ")
+    }
+
+    private var recording: String? {
+        guard let recorder = now.recorder else { return nil }
+        var parts = [Self.padded("record", 8), Self.padded(recorder.state.rawValue, 11)]
+        if recorder.fileName != nil {
+            parts.append("file \(recorder.segmentsFinished + 1)  \(Self.clock(Int64(recorder.segmentSeconds)))")
+            parts.append("\(ByteSize(bytes: recorder.segmentBytes))")
+        }
+        if let writes = slowWrites { parts.append(writes) }
+        if recorder.gapCount > 0 { parts.append("gaps \(recorder.gapCount)") }
+        if let storage = now.storage {
+            let left = storage.secondsUntilFull.map {
+                $0 < 360_000 ? "full in " + Self.clock(Int64($0)) : "not full for days"
+            }
+            parts.append("disk \(storage.state.rawValue), \(left ?? "\(ByteSize(bytes: storage.freeBytes)) free")")
+        }
+        if let retention = now.retention {
+            parts.append("keeps \(retention.files) files, \(ByteSize(bytes: retention.bytes))")
+        }
+        if let reason = recorder.suspension { parts.append(reason) }
+        return parts.joined(separator: "  ")
+    }
+
+    /// How long writes take, if one has ever taken a second.
+    private var slowWrites: String? {
+        guard let writes = now.recorder?.writeLatency, writes.maximumMilliseconds >= 1000 else { return nil }
+        let times = [writes.p50Milliseconds, writes.p99Milliseconds, writes.maximumMilliseconds].map(Self.decimal)
+        return "writes: half within \(times[0]) ms, 99 % within \(times[1]) ms, longest \(times[2]) ms"
+    }
+
+    private var upload: String? {
+        guard let upload = now.upload else { return nil }
+        var parts = [Self.padded("upload", 8), Self.padded(upload.current == nil ? "idle" : "sending", 11)]
+        if upload.current == nil, upload.lastError != nil { parts[1] = Self.padded("failed", 11) }
+        parts.append("\(upload.doneFiles) done")
+        if upload.waitingFiles > 0 {
+            parts.append("\(upload.waitingFiles) waiting, \(ByteSize(bytes: upload.waitingBytes))")
+        }
+        if upload.givenUpFiles > 0 { parts.append("\(upload.givenUpFiles) given up") }
+        if let error = upload.lastError { parts.append(error) }
+        return parts.joined(separator: "  ")
+    }
+
+    private func rate(_ counter: KeyPath<ChannelStatus, Int64>) -> Double {
+        guard let before, interval > 0 else { return 0 }
+        return Double(now[keyPath: counter] - before[keyPath: counter]) / interval
+    }
+
+    private static func clock(_ seconds: Int64) -> String {
+        [seconds / 3600, seconds / 60 % 60, seconds % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
+    }
+
+    private static func decimal(_ value: Double) -> String {
+        let tenths = Int64(clamping: Int((min(max(value, 0), 1e9) * 10).rounded()))
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+
+    private static func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSRT
+internal import Dispatch
+internal import Glibc
+package import Network
+internal import Synchronization
+
+/// The owner of one non-blocking SRT socket. `srt_close` may block, so each close has a thread that nobody waits for.
+package final class SRTSocket: Sendable {
+    /// What a send came to.
+    package enum Outcome: Equatable {
+        case sent
+        case wouldBlock
+        case failed(String)
+    }
+
+    /// What became of a call or a connection.
+    package enum Condition: Equatable {
+        case pending
+        case connected
+        case broken
+    }
+
+    private static let library: Void = {
+        srt_startup()
+        srt_setloglevel(LOG_CRIT)  // its warnings would go to our standard error, unmasked
+    }()
+
+    /// Sockets that may be closing at a time. Where the library hangs, no more threads are added.
+    private static let maximumClosing = 32
+    private static let closing = Atomic(0)
+    private static var hasRoom: Bool { closing.load(ordering: .relaxed) < maximumClosing }
+
+    let handle: SRTSOCKET
+    /// What the library's callback of a listening socket reaches; it lives until the socket is closed.
+    private let admission: SRTAdmission?
+    private let isClosed = Atomic(false)
+
+    private init(owning handle: SRTSOCKET, admission: SRTAdmission? = nil) {
+        self.handle = handle
+        self.admission = admission
+    }
+
+    deinit { close {} }
+
+    /// A fresh socket with the options of `url`, for a stream of `bandwidth`. `admission` decides about callers, if the
+    /// socket is to listen.
+    package convenience init(
+        options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
+    ) throws(EndpointFailure) {
+        _ = Self.library
+        guard Self.hasRoom else {
+            let count = Self.closing.load(ordering: .relaxed)
+            throw EndpointFailure(.unreachable, step: "connect", reason: "\(url): \(count) sockets are still closing")
+        }
+        let handle = srt_create_socket()
+        guard handle != SRT_INVALID_SOCK else { throw Self.failure("srt_create_socket", url) }
+        self.init(owning: handle, admission: admission)
+        set(SRTO_SNDSYN, false)
+        set(SRTO_RCVSYN, false)
+        set(SRTO_SENDER, CInt(1))
+        set(SRTO_LATENCY, CInt(200))
+        set(SRTO_IPV6ONLY, CInt(0))  // without it the library does not bind to `::`
+        set(SRTO_RENDEZVOUS, url.mode == .rendezvous)
+        if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
+        if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
+        if bandwidth.isLimited {  // what the address gives of these overrides it below
+            set(SRTO_MAXBW, Int64(0))
+            set(SRTO_INPUTBW, bandwidth.input)
+            set(SRTO_OHEADBW, bandwidth.overhead)
+        }
+        // In a fixed order, so that a special latency overrides the common one whatever the order in the address.
+        for option in SRTOption.allCases {
+            if let value = url.options[option], !apply(value, to: option.symbol) {
+                let text = url.masking("\(url): the option \(option.rawValue): \(Self.lastError)")
+                throw EndpointFailure(.refused, step: "connect", reason: text)
+            }
+        }
+    }
+
+    @discardableResult
+    func set<Value>(_ option: SRT_SOCKOPT, _ value: Value) -> Bool {
+        withUnsafeBytes(of: value) { srt_setsockflag(handle, option, $0.baseAddress, Int32($0.count)) == 0 }
+    }
+
+    /// Sets one option of an address. False if the library does not take it.
+    func apply(_ value: SRTOptionValue, to option: SRT_SOCKOPT) -> Bool {
+        switch value {
+        case .integer(let number): set(option, number)
+        case .wide(let number): set(option, number)
+        // A C++ bool or an int is accepted for most, but for some only an int.
+        case .flag(let flag): set(option, CInt(flag ? 1 : 0))
+        case .linger(let seconds): set(option, linger(l_onoff: seconds > 0 ? 1 : 0, l_linger: seconds))
+        case .text(let text): srt_setsockflag(handle, option, text, Int32(text.utf8.count)) == 0
+        }
+    }
+
+    static func failure(_ operation: String, _ url: SRTURL, step: String = "connect") -> EndpointFailure {
+        EndpointFailure(.unreachable, step: step, reason: url.masking("\(url): \(operation): \(lastError)"))
+    }
+
+    private static var lastError: String { String(cString: srt_getlasterror_str()) }
+
+    /// Closes the socket, once, and calls `completion` on any thread when the peer has been told. Does not block.
+    package func close(_ completion: @escaping @Sendable () -> Void) {
+        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return completion() }
+        let work: @Sendable () -> Void = { [handle, admission] in
+            srt_close(handle)
+            withExtendedLifetime(admission) {}
+            Self.closing.subtract(1, ordering: .relaxed)
+            completion()
+        }
+        Self.closing.add(1, ordering: .relaxed)
+        if BlockingWork.start("relay.srt.close", work) != 0 {
+            DispatchQueue(label: "relay.srt.close").async(execute: work)
+        }
+    }
+}
+
+// MARK: Connecting
+
+extension SRTSocket {
+    /// Gives the socket its own address, where it matters.
+    package func bind(to address: HostAddress, url: SRTURL) throws(EndpointFailure) {
+        let status = address.withSockaddr { srt_bind(handle, $0, Int32($1)) }
+        guard status != SRT_ERROR else {
+            throw Self.failure("srt_bind", url, step: url.mode == .listener ? "listening" : "connect")
+        }
+    }
+
+    /// Begins to call the receiver.
+    package func connect(to address: HostAddress, url: SRTURL) throws(EndpointFailure) {
+        let status = address.withSockaddr { srt_connect(handle, $0, Int32($1)) }
+        guard status != SRT_ERROR else { throw Self.failure("srt_connect", url) }
+    }
+
+    /// Begins to wait for receivers' calls.
+    package func listen(_ url: SRTURL) throws(EndpointFailure) {
+        if let admission {
+            let opaque = Unmanaged.passUnretained(admission).toOpaque()  // it is released after the close
+            srt_listen_callback(handle, SRTAdmission.callback, opaque)
+        }
+        guard srt_listen(handle, CInt(clamping: url.maximumCallers)) != SRT_ERROR else {
+            throw Self.failure("srt_listen", url, step: "listening")
+        }
+    }
+
+    /// A receiver that has called, if one has. Nobody is taken while too many sockets are still closing.
+    package func accept() -> SRTSocket? {
+        guard Self.hasRoom else { return nil }
+        let accepted = srt_accept(handle, nil, nil)
+        guard accepted != SRT_INVALID_SOCK else { return nil }
+        let socket = SRTSocket(owning: accepted)
+        socket.set(SRTO_SNDSYN, false)
+        socket.set(SRTO_RCVSYN, false)
+        return socket
+    }
+
+    /// The state, as the library keeps it: readiness alone does not tell a connection from a failure.
+    package var condition: Condition {
+        switch srt_getsockstate(handle) {
+        case SRTS_CONNECTED: .connected
+        case SRTS_INIT, SRTS_OPENED, SRTS_LISTENING, SRTS_CONNECTING: .pending
+        default: .broken
+        }
+    }
+
+    /// Why the receiver did not take the call.
+    package func rejection(of url: SRTURL) -> EndpointFailure {
+        let code = srt_getrejectreason(handle)
+        let words = String(cString: srt_rejectreason_str(code))
+        let kind: EndpointFailure.Kind =
+            switch UInt32(bitPattern: code) {
+            case SRT_REJ_BADSECRET.rawValue, SRT_REJ_UNSECURE.rawValue, 1401, 1403: .refused
+            case SRT_REJ_TIMEOUT.rawValue, SRT_REJ_UNKNOWN.rawValue, SRT_REJ_SYSTEM.rawValue: .unreachable
+            default: .rejected
+            }
+        let number = code >= 1000 ? " (code \(code))" : ""
+        return EndpointFailure(kind, step: "connect", reason: url.masking("\(url): \(words)\(number)"))
+    }
+}
+
+// MARK: Sending
+
+extension SRTSocket {
+    /// The library's clock, in microseconds; the one that ``send(_:at:)`` counts by.
+    package static var now: Int64 { srt_time_now() }
+
+    /// Hands one message to the library, which copies it. A receiver plays messages out at the distances of their `time`s
+    /// (microseconds of ``now``), whenever they went over the network.
+    package func send(_ message: [UInt8], at time: Int64) -> Outcome {
+        var control = SRT_MSGCTRL()
+        srt_msgctrl_init(&control)
+        control.srctime = time
+        let count = message.withUnsafeBytes { bytes in
+            srt_sendmsg2(handle, bytes.bindMemory(to: CChar.self).baseAddress, Int32(bytes.count), &control)
+        }
+        if count != SRT_ERROR { return .sent }
+        var system: CInt = 0
+        let code = srt_getlasterror(&system)
+        return code == SRT_EASYNCSND.rawValue ? .wouldBlock : .failed(Self.lastError)
+    }
+
+    /// The time between the oldest and the newest message that the library holds unacknowledged, in milliseconds, and
+    /// the bytes from one to the other.
+    package var sendBuffer: (milliseconds: Int64, bytes: Int) {
+        var (blocks, bytes) = (0, 0)
+        let time = srt_getsndbuffer(handle, &blocks, &bytes)
+        return (max(0, Int64(time)), bytes)
+    }
+
+    /// How long the receiver holds what it gets, in milliseconds: the larger wish of both sides.
+    package var receiverLatency: Int64 {
+        var value: CInt = 0
+        var length = CInt(MemoryLayout<CInt>.size)
+        return srt_getsockflag(handle, SRTO_PEERLATENCY, &value, &length) == 0 ? Int64(value) : 0
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a caller says that it wants: plain text, or `#!::` with pairs such as `r=name,m=request` (SRT Access Control
+/// Guidelines, `docs/features/access-control.md` of libsrt).
+package struct SRTStreamID: Equatable {
+    /// What the caller wants to do.
+    enum Mode: String {
+        case request, publish, bidirectional
+    }
+
+    /// The longest text that the library carries, in bytes.
+    static let maximumBytes = 512
+
+    /// The stream's name: the key `r`, or the whole plain text.
+    var resource = ""
+    /// The key `u`.
+    var user: String?
+    /// The key `h`.
+    var host: String?
+    /// The key `s`, which the caller chooses for its log.
+    var session: String?
+    /// The key `m`; without it a caller asks.
+    var mode = Mode.request
+    /// The key `t`: whether live media is meant, and not a file.
+    var isStream = true
+
+    /// Reads `text`. What follows no rule is a plain name; an unknown key is left out.
+    package init(_ text: String) {
+        let prefix = "#!::"
+        let bounded = String(decoding: text.utf8.prefix(Self.maximumBytes), as: UTF8.self)
+        guard bounded.hasPrefix(prefix) else {
+            resource = bounded
+            return
+        }
+        for pair in bounded.dropFirst(prefix.count).split(separator: ",") {
+            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard sides.count == 2 else { continue }
+            let value = String(sides[1])
+            switch sides[0] {
+            case "r": resource = value
+            case "u": user = value
+            case "h": host = value
+            case "s": session = value
+            case "m": mode = Mode(rawValue: value) ?? .request
+            case "t": isStream = value == "stream"
+            default: continue
+            }
+        }
+    }
+
+    /// Whether a caller that asks for `other` is meant by this name: the same resource, and the same user and host where
+    /// this names them.
+    func isAnswered(by other: SRTStreamID) -> Bool {
+        resource == other.resource && (user == nil || user == other.user) && (host == nil || host == other.host)
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Network
+
+/// Where an SRT output goes or listens: `srt://host:port?mode=caller&latency=200&…`.
+///
+/// Options carry the names that `srt-live-transmit` and FFmpeg use. Times are milliseconds, as in
+/// `srt-live-transmit`; FFmpeg's own addresses count `latency` in microseconds. `ttl` is the IP packets' time to live.
+/// A listener without host listens on the loopback interface only; `0.0.0.0` or `::` names all. `localaddr` and
+/// `localport` choose our own side of a call; `callers` is how many receivers a listener serves at a time.
+///
+/// It prints itself without its secrets, so that interpolation cannot leak them.
+public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Who begins.
+    public enum Mode: String, Sendable {
+        /// We call the receiver.
+        case caller
+        /// The receiver calls us.
+        case listener
+        /// Both call each other at once, which passes two firewalls.
+        case rendezvous
+    }
+
+    /// How many receivers a listener serves at a time, if the address does not say.
+    static let usualCallers = 16
+
+    /// The receiver's name or address, or the address to listen at.
+    public let host: String
+    /// The port.
+    public let port: UInt16
+    /// Who begins.
+    public let mode: Mode
+    /// How many receivers a listener serves at a time.
+    public let maximumCallers: Int
+    let options: [SRTOption: SRTOptionValue]
+    /// Our own address of a call, if it matters; its port is 0 if that does not.
+    package let local: HostAddress?
+
+    /// The address in `text`.
+    public init(_ text: String) throws(PublisherURLError) {
+        let parts = try URLParts(text)
+        guard parts.scheme == "srt" else { throw PublisherURLError("The address must begin with srt://.") }
+        guard let port = parts.port else {
+            throw PublisherURLError("The address has no port; SRT has no usual one.")
+        }
+        guard parts.path.isEmpty else {
+            throw PublisherURLError("An SRT address has no path; name the stream by ?streamid=.")
+        }
+        guard parts.user == nil else {
+            throw PublisherURLError("An SRT address has no user; use ?passphrase= and ?streamid=.")
+        }
+        var query = Query()
+        for (index, pair) in (parts.query ?? "").split(separator: "&").enumerated() {
+            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = sides.count > 1 ? URLParts.decode(sides[1]) : ""
+            try query.take(URLParts.decode(sides[0]), value, number: index + 1)
+        }
+        mode = query.mode ?? (parts.host.isEmpty ? .listener : .caller)
+        guard mode == .listener || !parts.host.isEmpty else {
+            throw PublisherURLError("The address has no host to call.")
+        }
+        host = parts.host.isEmpty ? "127.0.0.1" : parts.host
+        self.port = port
+        options = query.options
+        local = try query.local(for: mode, port: port)
+        guard query.callers == nil || mode == .listener else {
+            throw PublisherURLError("The SRT option callers is for mode=listener.")
+        }
+        maximumCallers = query.callers ?? Self.usualCallers
+    }
+
+    /// Host, port, mode and at most two characters of the stream id.
+    public var description: String {
+        let name = streamID.map { "&streamid=\(URLParts.masked($0))" } ?? ""
+        return "srt://\(URLParts.bracketed(host)):\(port)?mode=\(mode.rawValue)\(name)"
+    }
+
+    public var debugDescription: String { description }
+
+    /// What `dump` and mirrors see: the masked form only.
+    public var customMirror: Mirror { Mirror(self, children: ["address": description]) }
+
+    /// The name that the receiver knows the stream by.
+    package var streamID: String? {
+        if case .text(let text)? = options[.streamid] { text } else { nil }
+    }
+
+    /// The most bytes in a message: a whole number of TS packets.
+    package var messageBytes: Int {
+        if case .integer(let size)? = options[.payloadSize] { Int(size) / 188 * 188 } else { 1316 }
+    }
+
+    /// How long a call may go unanswered, in milliseconds; libsrt's own default is 3000, and ten times that in rendezvous
+    /// mode, where we need no more than a caller does: the next attempt follows at once.
+    package var connectMilliseconds: Int64 { number(.connectTimeout) ?? 3000 }
+
+    /// The latency that we ask the receiver for, in milliseconds.
+    var latencyMilliseconds: Int64 { number(.peerlatency) ?? number(.latency) ?? 200 }
+
+    /// The age at which libsrt would drop messages of its own accord, in milliseconds, with a receiver of this latency
+    /// (`SRTO_SNDDROPDELAY`); `nil` if it would not.
+    package func dropAge(latency: Int64) -> Int64? {
+        let delay = number(.snddropdelay) ?? 0
+        if delay < 0 || options[.tlpktdrop] == .flag(false) { return nil }
+        return max(1000, latency + delay)
+    }
+
+    /// The packet filter's configuration.
+    var packetFilter: String? {
+        if case .text(let text)? = options[.packetfilter] { text } else { nil }
+    }
+
+    private func number(_ option: SRTOption) -> Int64? {
+        if case .integer(let number)? = options[option] { Int64(number) } else { nil }
+    }
+
+    /// `text`, in which every secret of this address is replaced.
+    package func masking(_ text: String) -> String {
+        var masked = text
+        for option in [SRTOption.passphrase, .streamid] {
+            if case .text(let secret)? = options[option], !secret.isEmpty {
+                masked = masked.replacing(secret, with: "***")
+            }
+        }
+        return masked
+    }
+}
+
+extension SRTURL {
+    /// What the part behind the question mark says.
+    private struct Query {
+        var mode: Mode?
+        var callers: Int?
+        var localAddress: String?
+        var localPort: UInt16?
+        var options: [SRTOption: SRTOptionValue] = [:]
+
+        mutating func take(_ name: String, _ value: String, number: Int) throws(PublisherURLError) {
+            switch name.lowercased() {
+            case "mode":
+                guard let mode = Self.modes[value.lowercased()] else {
+                    throw PublisherURLError("The SRT mode is caller, listener or rendezvous.")
+                }
+                self.mode = mode
+            case "callers":
+                guard let number = Int(value), (1...256).contains(number) else {
+                    throw PublisherURLError("The SRT option callers is a number from 1 to 256.")
+                }
+                callers = number
+            case "localaddr", "adapter": localAddress = value
+            case "localport":
+                guard let number = UInt16(value), number > 0 else {
+                    throw PublisherURLError("The SRT option localport is a number from 1 to 65535.")
+                }
+                localPort = number
+            case "transtype" where value == "live": break
+            default:
+                let option = try SRTOption.named(name, number: number)
+                options[option] = try SRTOptionValue(value, of: option)
+            }
+        }
+
+        private static let modes: [String: Mode] = [
+            "caller": .caller, "client": .caller, "listener": .listener, "server": .listener,
+            "rendezvous": .rendezvous,
+        ]
+
+        /// Our own address. In a rendezvous both sides have the same port, unless the address says otherwise.
+        func local(for mode: Mode, port: UInt16) throws(PublisherURLError) -> HostAddress? {
+            guard localAddress != nil || localPort != nil else { return nil }
+            guard mode != .listener else {
+                throw PublisherURLError(
+                    "A listener's own address is the address itself: leave localaddr and localport out.")
+            }
+            let port = localPort ?? (mode == .rendezvous ? port : 0)
+            guard let address = HostAddress(literal: localAddress ?? "0.0.0.0", port: port) else {
+                throw PublisherURLError("The SRT option localaddr is a numeric address of this machine.")
+            }
+            return address
+        }
+    }
+}

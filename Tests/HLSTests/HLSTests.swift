@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import Network
+import PacketSamples
+import Testing
+
+@testable import HLS
+
+@Suite struct HLSAddressTests {
+    @Test(
+        "A location is a directory of this host",
+        arguments: [
+            ("hls:/var/www/live", "/var/www/live"), ("HLS:live/", "live"), ("hls:/", "/"), ("hls:a b#c", "a b#c"),
+        ])
+    func location(text: String, path: String) throws {
+        #expect(try HLSLocation(text).path == path)
+        #expect("\(try HLSLocation(text))" == "hls:\(path)")
+    }
+
+    @Test(
+        "A bad location is refused in one sentence",
+        arguments: [
+            ("hls:", "no directory"), ("hls://host/live", "directory of this host"), ("/var/www", "hls:"),
+            ("hls:a\u{0}b", "control"), ("hls:" + String(repeating: "x", count: 5000), "too long"),
+        ])
+    func refusesLocation(text: String, part: String) {
+        let error = #expect(throws: PublisherURLError.self) { try HLSLocation(text) }
+        #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+    }
+
+    @Test("Options are read, and the usual ones are 4 s and six segments")
+    func options() throws {
+        #expect(try HLSOptions([:]) == HLSOptions())
+        #expect(HLSOptions().segmentDuration == .seconds(4) && HLSOptions().listSize == 6)
+        let options = try HLSOptions(["segment": "2500ms", "list": "10"])
+        #expect(options.segmentDuration == .milliseconds(2500) && options.listSize == 10)
+        #expect(try HLSOptions(["segment": "60"]).segmentDuration == .seconds(60))
+        #expect(HLSOptions().endList == .program)
+        #expect(try HLSOptions(["endlist": "always"]).endList == .always)
+    }
+
+    @Test(
+        "A bad option is refused by its name",
+        arguments: [
+            ("segment", "0s"), ("segment", "61s"), ("segment", "4m"), ("segment", ""), ("segment", "-4s"),
+            ("segment", "9223372036854775807s"), ("list", "2"), ("list", "1001"), ("list", "x"),
+            ("endlist", ""), ("endlist", "Never"),
+        ])
+    func refusesOption(name: String, value: String) {
+        let error = #expect(throws: PublisherURLError.self) { try HLSOptions([name: value]) }
+        #expect(error?.description.contains(name) == true, "\(error?.description ?? "")")
+    }
+
+    @Test("An unknown option is refused, and not repeated")
+    func refusesUnknown() {
+        let error = #expect(throws: PublisherURLError.self) { try HLSOptions(["secret": "4"]) }
+        #expect(error?.description.contains("secret") == false)
+    }
+}
+
+@Suite struct HLSPlaylistTests {
+    private func entry(_ number: Int64, run: Int64 = 7, isDiscontinuous: Bool = false) -> HLSPlaylist.Entry {
+        .init(
+            name: HLSName.segment(run: run, number: number), map: HLSName.map(run: run), duration: 4_004_000,
+            date: 1_795_261_109_603 + number * 4004, isDiscontinuous: isDiscontinuous)
+    }
+
+    @Test("A playlist is written as RFC 8216 has it")
+    func text() {
+        var playlist = HLSPlaylist(targetSeconds: 4)
+        _ = playlist.append(entry(0), limit: 6)
+        _ = playlist.append(entry(0, run: 8, isDiscontinuous: true), limit: 6)
+        playlist.hasEnded = true
+        #expect(
+            playlist.text == """
+                #EXTM3U
+                #EXT-X-VERSION:7
+                #EXT-X-TARGETDURATION:4
+                #EXT-X-MEDIA-SEQUENCE:0
+                #EXT-X-DISCONTINUITY-SEQUENCE:0
+                #EXT-X-INDEPENDENT-SEGMENTS
+                #EXT-X-MAP:URI="relay-7-init.mp4"
+                #EXT-X-PROGRAM-DATE-TIME:2026-11-21T11:38:29.603Z
+                #EXTINF:4.004000,
+                relay-7-0.m4s
+                #EXT-X-DISCONTINUITY
+                #EXT-X-MAP:URI="relay-8-init.mp4"
+                #EXT-X-PROGRAM-DATE-TIME:2026-11-21T11:38:29.603Z
+                #EXTINF:4.004000,
+                relay-8-0.m4s
+                #EXT-X-ENDLIST
+
+                """)
+    }
+
+    @Test("Segments and discontinuities that leave are counted, and a file of it is read back as it was")
+    func window() throws {
+        var playlist = HLSPlaylist(targetSeconds: 4)
+        var left: [String] = []
+        for number in 0..<10 {
+            left += playlist.append(entry(Int64(number), isDiscontinuous: number % 3 == 0), limit: 4).map(\.name)
+        }
+        #expect(left == (0..<6).map { "relay-7-\($0).m4s" })
+        #expect(playlist.mediaSequence == 6 && playlist.discontinuitySequence == 2)
+        #expect(HLSPlaylist(parsing: playlist.text) == playlist)
+        playlist.hasEnded = true
+        #expect(HLSPlaylist(parsing: playlist.text) == playlist)
+    }
+
+    @Test("A segment that is too long raises the target, which never sinks")
+    func target() {
+        var playlist = HLSPlaylist(targetSeconds: 4)
+        var long = entry(0)
+        long.duration = 5_500_000
+        _ = playlist.append(long, limit: 3)
+        for number in 1..<9 { _ = playlist.append(entry(Int64(number)), limit: 3) }
+        #expect(playlist.targetSeconds == 6)
+    }
+
+    @Test(
+        "What is not ours is not taken for ours",
+        arguments: [
+            "", "x", "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4.0,\nother.ts\n",
+            "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MAP:URI=\"../x\"\n#EXTINF:4.000000,\nrelay-1-1.m4s\n",
+            "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MAP:URI=\"relay-1-init.mp4\"\nrelay-1-1.m4s\n",
+            "#EXTM3U\n#EXT-X-TARGETDURATION:99999999999\n", "#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:9223372036854775807\n",
+            "#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:-1\n", "#EXTM3U\n#EXT-X-MAP\n#EXTINF\n:\n#EXT-X-PROGRAM-DATE-TIME:-:\n",
+        ])
+    func foreign(text: String) {
+        #expect(HLSPlaylist(parsing: text) == nil)
+    }
+
+    @Test(
+        "Only names of our own making count as ours",
+        arguments: [
+            ("relay-1-init.mp4", true), ("relay-1795261109522036-12.m4s", true), ("relay-1-2.m4s.tmp", true),
+            ("relay-1-x.m4s", false), ("relay-1-2.mp4", false), ("relay-1.m4s", false), ("xrelay-1-2.m4s", false),
+            ("../relay-1-2.m4s", false), ("relay-1-2.m4s/", false), ("relay--2.m4s", false), ("relay-1-.m4s", false),
+            ("relay-1-2-3.m4s", false), ("index.m3u8", false), ("relay-１-2.m4s", false), ("", false),
+        ])
+    func names(name: String, isOurs: Bool) {
+        #expect(HLSName.isOurs(name) == isOurs)
+    }
+
+    @Test("A date is written in UTC and read back")
+    func dates() {
+        #expect(HLSDate.text(milliseconds: 951_827_696_789) == "2000-02-29T12:34:56.789Z")
+        #expect(HLSDate.milliseconds("2000-02-29T12:34:56.789Z") == 951_827_696_789)
+        #expect(HLSDate.milliseconds("2000-02-29") == nil)
+    }
+}
+
+@Suite struct HLSCutterTests {
+    private static let frame: Int64 = 40_000_000
+
+    /// Cuts a program of `seconds` with keyframes at these frames, and returns the segments' lengths in frames.
+    private func cuts(
+        _ target: Duration, seconds: Int64, keyframes: (Int64) -> Bool, missing: Range<Int64> = 0..<0
+    ) -> (lengths: [Int64], asked: Int, discontinuous: Int) {
+        var cutter = HLSCutter(target: target, frame: Self.frame)
+        var result: (lengths: [Int64], asked: Int, discontinuous: Int) = ([], 0, 0)
+        for index in 0..<seconds * 25 where !missing.contains(index) {
+            switch cutter.video(pts: index * Self.frame, isKeyframe: keyframes(index)) {
+            case .cut(let duration, let isDiscontinuous):
+                result.lengths.append(duration / Self.frame)
+                if isDiscontinuous { result.discontinuous += 1 }
+            case .fragmentAndAsk: result.asked += 1
+            default: break
+            }
+        }
+        return result
+    }
+
+    @Test("Segments of two GOPs are cut at every second keyframe, and no keyframe is asked for")
+    func regular() {
+        let result = cuts(.seconds(4), seconds: 21) { $0 % 50 == 0 }
+        #expect(result.lengths == [100, 100, 100, 100, 100])
+        #expect(result.asked == 0 && result.discontinuous == 0)
+    }
+
+    @Test("A keyframe that somebody else asked for shortens a segment and never lengthens one")
+    func extra() {
+        let result = cuts(.seconds(4), seconds: 41) { $0 < 275 ? $0 % 50 == 0 : ($0 - 275) % 50 == 0 }
+        #expect(result.lengths.allSatisfy { $0 <= 100 })
+        #expect(result.lengths.filter { $0 < 100 }.count == 1)
+    }
+
+    @Test("GOPs that do not fit are not split, and one longer than the target is asked to end")
+    func misfit() {
+        #expect(cuts(.seconds(4), seconds: 13) { $0 % 75 == 0 }.lengths == [75, 75, 75, 75])
+        let long = cuts(.seconds(4), seconds: 21) { $0 % 250 == 0 }
+        #expect(long.lengths == [250, 250] && long.asked == 4)
+    }
+
+    @Test("While no keyframe comes one is asked for again each target duration")
+    func none() {
+        let result = cuts(.seconds(4), seconds: 41) { $0 == 0 }
+        #expect(result.lengths.isEmpty && result.asked == 10)
+    }
+
+    @Test("Where frames are missing before a keyframe a segment ends with what it has")
+    func hole() {
+        let result = cuts(.seconds(4), seconds: 13, keyframes: { $0 % 50 == 0 }, missing: 130..<150)
+        #expect(result.lengths == [100, 30, 100])
+        #expect(result.discontinuous == 1)
+    }
+}
+
+@Suite struct HLSDirectoryTests {
+    @Test("A directory is made where its parent exists, serves one at a time, and loses only what is ours")
+    func directory() throws {
+        let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(throws: (any Error).self) { try HLSDirectory(path + "/a/b") }
+        let directory = try HLSDirectory(path)
+        #expect(throws: (any Error).self) { try HLSDirectory(path) }
+        try directory.write([1, 2, 3], as: HLSName.segment(run: 1, number: 2))
+        try directory.write([1], as: "foreign.m4s")
+        var unfinished: HLSFile? = try directory.create(HLSName.segment(run: 1, number: 3))
+        try unfinished?.write([1])
+        #expect(try directory.names().contains("relay-1-3.m4s.tmp"))
+        unfinished = nil
+        for name in try directory.names() { directory.remove(name) }
+        #expect(try directory.names().filter { !$0.hasPrefix(".") } == ["foreign.m4s"])
+    }
+
+    @Test("What players may still want of an earlier run is kept for a while, with its header")
+    func leftovers() throws {
+        let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let directory = try HLSDirectory(path)
+        let (old, new) = (HLSName.segment(run: 1, number: 0), HLSName.segment(run: 2, number: 0))
+        let (oldMap, newMap, named) = (HLSName.map(run: 1), HLSName.map(run: 2), HLSName.segment(run: 2, number: 1))
+        for name in [old, oldMap, new, newMap, named, new + HLSName.temporarySuffix, "foreign.m4s"] {
+            try directory.write([1], as: name)
+        }
+        let past = Date(timeIntervalSinceNow: -60)
+        for name in [old, oldMap, newMap] {
+            try FileManager.default.setAttributes([.modificationDate: past], ofItemAtPath: "\(path)/\(name)")
+        }
+        let kept = try HLSLeftovers(in: directory).clear(except: [named], lifetime: 52)
+        #expect(kept.map(\.names) == [[new, newMap]])
+        #expect(kept.allSatisfy { (1...52).contains($0.seconds) })
+        let left = Set(try directory.names().filter { !$0.hasPrefix(".") })
+        #expect(left == [new, newMap, named, "foreign.m4s"])
+    }
+
+    @Test("Frames without a keyframe are written before they are many megabytes")
+    func bounded() throws {
+        let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let writer = try HLSWriter(path, HLSOptions(["segment": "60s"]), Samples.description)
+        for index in 0..<Int64(10) {
+            try writer.write(Samples.video(pts: index, dts: index, isKeyframe: index == 0, bytes: 1 << 20))
+        }
+        #expect(writer.bytes > 8 << 20 && writer.segments == 0)
+    }
+
+    @Test("A playlist of another program is left alone")
+    func foreignPlaylist() throws {
+        let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let directory = try HLSDirectory(path)
+        #expect(try directory.playlist() == nil)
+        try directory.write(Array("#EXTM3U\n#EXTINF:4,\nother.ts\n".utf8), as: HLSName.playlist)
+        #expect(throws: (any Error).self) { try directory.playlist() }
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+import Synchronization
+import Testing
+
+@testable import Network
+
+@Suite("Waiting for descriptors")
+struct DescriptorWatcherTests {
+    /// What a watch told.
+    private final class Told: Sendable {
+        private let all = Mutex<[DescriptorWatcher.Readiness]>([])
+        var count: Int { all.withLock { $0.count } }
+        var last: DescriptorWatcher.Readiness? { all.withLock { $0.last } }
+        func note(_ readiness: DescriptorWatcher.Readiness) { all.withLock { $0.append(readiness) } }
+    }
+
+    private func pair() throws -> (CInt, CInt) {
+        var ends: [CInt] = [0, 0]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        return (ends[0], ends[1])
+    }
+
+    private func eventually(_ condition: () -> Bool) -> Bool {
+        for _ in 0..<10_000 {
+            if condition() { return true }
+            usleep(1000)
+        }
+        return false
+    }
+
+    @Test("Each wish is told once, and again when it is made again")
+    func once() throws {
+        let watcher = try #require(DescriptorWatcher(name: "test"))
+        let (near, far) = try pair()
+        defer {
+            close(near)
+            close(far)
+        }
+        let told = Told()
+        let watch = try #require(watcher.add(near) { told.note($0) })
+        watcher.arm(watch, near, for: .read)
+        send(far, "a", 1, 0)
+        #expect(eventually { told.count == 1 } && told.last == .read)
+        send(far, "b", 1, 0)
+        watcher.arm(watch, near, for: .write)
+        #expect(eventually { told.count == 2 } && told.last == .write)
+        // What was there all the time is told when it is asked for.
+        watcher.arm(watch, near, for: .read)
+        #expect(eventually { told.count == 3 } && told.last == .read)
+        shutdown(far, CInt(SHUT_RDWR))
+        watcher.arm(watch, near, for: .read)
+        #expect(eventually { told.count == 4 } && told.last == [.read, .write])
+        watcher.remove(watch, near)
+    }
+
+    @Test("Watches that come and go while others are told disturb nobody")
+    func churn() throws {
+        let watcher = try #require(DescriptorWatcher(name: "test"))
+        let (near, far) = try pair()
+        defer {
+            close(near)
+            close(far)
+        }
+        let steady = Told()
+        let watch = try #require(watcher.add(near) { steady.note($0) })
+        for round in 1...300 {
+            let (guest, peer) = try pair()
+            let told = Told()
+            let number = try #require(watcher.add(guest) { told.note($0) })
+            watcher.arm(number, guest, for: [.read, .write])
+            close(peer)
+            watcher.remove(number, guest)
+            close(guest)
+            let count = told.count
+            watcher.arm(watch, near, for: .write)
+            #expect(eventually { steady.count == round })
+            // At most one event was under way when the watch ended.
+            #expect(told.count <= count + 1)
+        }
+        watcher.remove(watch, near)
+    }
+}

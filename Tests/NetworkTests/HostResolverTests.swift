@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Media
+import Synchronization
+import Testing
+
+@testable import Network
+
+@Suite struct HostResolverTests {
+    /// A name server that answers when it is told to.
+    private final class SlowServer: Sendable {
+        let gate = DispatchSemaphore(value: 0)
+        let asked = Mutex<[String]>([])
+        let address = HostAddress(literal: "192.0.2.7", port: 0)
+
+        var lookUp: HostResolver.LookUp {
+            { host in
+                self.asked.withLock { $0.append(host) }
+                self.gate.wait()
+                return [self.address].compactMap(\.self)
+            }
+        }
+    }
+
+    private final class SteppedClock: MonotonicClock {
+        let time = Atomic<Int64>(0)
+        var now: Int64 { time.load(ordering: .relaxed) }
+        func sleep(until deadline: Int64) {}
+    }
+
+    private func answer(_ resolver: HostResolver, _ host: String, port: UInt16 = 1935) async -> HostResolver.Answer {
+        await withCheckedContinuation { continuation in
+            resolver.resolve(host, port: port) { continuation.resume(returning: $0) }
+        }
+    }
+
+    @Test("A literal is its own answer, and no name server is asked", arguments: ["127.0.0.1", "::1"])
+    func literal(host: String) async throws {
+        let resolver = HostResolver { (_) throws(EndpointFailure) in
+            throw EndpointFailure(.unreachable, step: "resolve", reason: "asked")
+        }
+        let addresses = try await answer(resolver, host, port: 4321).get()
+        #expect(addresses.map(\.description) == [host])
+        #expect(addresses.first == HostAddress(literal: host, port: 4321))
+    }
+
+    @Test("Requests for one host share a lookup, and each gets its own port")
+    func shared() {
+        let server = SlowServer()
+        let resolver = HostResolver(lookUp: server.lookUp)
+        let answers = Mutex<[HostAddress]>([])
+        let done = DispatchSemaphore(value: 0)
+        for (host, port) in [("media.example", 1), ("media.example", 2), ("other.example", 3)] as [(String, UInt16)] {
+            resolver.resolve(host, port: port) { answer in
+                answers.withLock { $0 += (try? answer.get()) ?? [] }
+                done.signal()
+            }
+        }
+        for _ in 0..<2 { server.gate.signal() }
+        let all = (0..<3).allSatisfy { _ in done.wait(timeout: .now() + 10) == .success }
+        #expect(all)
+        let expected = (1...3).compactMap { HostAddress(literal: "192.0.2.7", port: $0) }
+        #expect(answers.withLock { all in expected.allSatisfy { all.contains($0) } && all.count == 3 })
+        #expect(server.asked.withLock { $0.sorted() } == ["media.example", "other.example"])
+    }
+
+    @Test("Without an answer the attempt fails in time, and a late answer serves the next for a minute")
+    func late() async throws {
+        let (server, clock) = (SlowServer(), SteppedClock())
+        let resolver = HostResolver(deadlineMilliseconds: 50, clock: clock, lookUp: server.lookUp)
+        for _ in 0..<3 {
+            guard case .failure(let failure) = await answer(resolver, "slow.example") else {
+                Issue.record("answered without an answer")
+                return
+            }
+            #expect(failure.kind == .unreachable)
+            #expect(failure.step == "resolve")
+            #expect(failure.reason.contains("slow.example"))
+        }
+        #expect(server.asked.withLock { $0.count } == 1)
+        server.gate.signal()
+        // The answer arrives on the resolver's thread: until then further requests fail as the first did.
+        var addresses: [HostAddress]?
+        for _ in 0..<200 where addresses == nil { addresses = try? await answer(resolver, "slow.example").get() }
+        #expect(addresses?.first?.description == "192.0.2.7")
+        #expect(try await answer(resolver, "slow.example").get().count == 1)
+        let asked = server.asked.withLock { $0.count }
+        clock.time.store(61_000_000_000, ordering: .relaxed)
+        server.gate.signal()
+        _ = await answer(resolver, "slow.example")
+        #expect(server.asked.withLock { $0.count } == asked + 1)
+    }
+
+    @Test("A name that does not exist is a failure in the resolver's words")
+    func unknown() async {
+        let resolver = HostResolver { (host) throws(EndpointFailure) in
+            throw EndpointFailure(.unreachable, step: "resolve", reason: "\(host): Name or service not known")
+        }
+        let expected = EndpointFailure(.unreachable, step: "resolve", reason: "no.example: Name or service not known")
+        #expect(await answer(resolver, "no.example") == .failure(expected))
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Foundation
+import HLS
+import Media
+import PacketSamples
+import Testing
+
+@testable import Publisher
+
+/// What an attempt makes of the reason for which it ends.
+@Suite struct HLSAttemptTests {
+    private let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
+
+    @Test(
+        "An attempt closes the playlist when the program is over, and leaves it open when it is paused or replaced",
+        arguments: [(EndReason.programOver, true), (.interrupted, false)])
+    func reasons(reason: EndReason, isClosed: Bool) async throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let packets = PacketQueue(limits: .live, isFromStart: true)
+        for index in Int64(0)..<60 {
+            _ = packets.push(Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0))
+        }
+        let target = HLSTarget(
+            location: try HLSLocation("hls:\(path)"), options: try HLSOptions(["segment": "1s"]), name: "test")
+        let (events, continuation) = AsyncStream.makeStream(of: AttemptEvent.self)
+        let attempt = target.makeAttempt(queue: packets, description: Samples.description) { continuation.yield($0) }
+        attempt.start()
+        var isDrained = false
+        for await event in events {
+            if case .accepted = event {
+                _ = packets.connected()
+                attempt.goLive()
+                attempt.drain(until: .max, reason: reason)
+            }
+            if case .drained = event { isDrained = true }
+            if case .failed(let failure) = event { Issue.record("\(failure)") }
+            if case .drained = event { break }
+            if case .failed = event { break }
+        }
+        #expect(isDrained)
+        let text = try String(contentsOfFile: "\(path)/index.m3u8", encoding: .utf8)
+        #expect(text.split(separator: "\n").count { $0.hasSuffix(".m4s") } == 2)
+        #expect(text.contains("#EXT-X-ENDLIST") == isClosed)
+    }
+}

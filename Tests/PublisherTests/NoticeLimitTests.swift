@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Publisher
+
+@Suite struct NoticeLimitTests {
+    @Test("A talkative server has twenty messages a minute, and one line about the rest")
+    func notices() {
+        var limit = NoticeLimit()
+        let verdicts = (0..<40).map { limit.admit(at: 5 + $0) }
+        #expect(verdicts.prefix(20).allSatisfy { $0 == .passed })
+        #expect(verdicts[20] == .last)
+        #expect(verdicts.dropFirst(21).allSatisfy { $0 == .leftOut })
+        #expect(limit.admit(at: 60_000_000_004) == .leftOut)
+        #expect(limit.admit(at: 60_000_000_005) == .passed)
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Publisher
+
+@Suite struct UDPPacingTests {
+    @Test("A frame's datagrams are spread over its time, and none is late", arguments: [1, 5, 19, 114, 1000])
+    func spreads(count: Int) {
+        var pacing = UDPPacing(frameNanoseconds: 33_333_333)
+        let start: Int64 = 7_000_000_000
+        pacing.begin(count: count, at: start)
+        var (now, sent, largest) = (start, 0, 0)
+        while sent < count, now < start + 33_333_333 {
+            let due = pacing.due(at: now)
+            pacing.note(sent: due)
+            sent += due
+            largest = max(largest, due)
+            now += pacing.tick
+        }
+        #expect(sent == count)
+        #expect(largest <= count / 7 + 1)
+    }
+
+    @Test("At a high frame rate the clock is not looked at more than 500 times a second")
+    func tick() {
+        #expect(UDPPacing(frameNanoseconds: 8_333_333).tick == 2_000_000)
+        #expect(UDPPacing(frameNanoseconds: 40_000_000).tick == 4_500_000)
+    }
+
+    @Test("After a stall all of a frame is due at once")
+    func stall() {
+        var pacing = UDPPacing(frameNanoseconds: 40_000_000)
+        pacing.begin(count: 50, at: 0)
+        pacing.note(sent: pacing.due(at: 0))
+        #expect(pacing.due(at: 5_000_000_000) + 7 == 50)
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+import Media
+import Network
+import PacketSamples
+import Testing
+
+@testable import RTMP
+
+@Suite("Chunks that connections share")
+struct RTMPBurstTests {
+    /// What a connection keeps between frames.
+    private struct Connection {
+        var timeline = RTMPTimeline()
+        var chunks: RTMPChunkWriter
+
+        init(stream: UInt32) { chunks = RTMPChunkWriter(streamID: stream) }
+
+        mutating func sends(_ packets: [EncodedPacket]) -> [UInt8] {
+            var buffer = OutboundBuffer()
+            for packet in packets { chunks.append(timeline.message(for: packet), to: &buffer) }
+            return buffer.bytes
+        }
+
+        /// The bytes, and where they lie; nil if they are not shared.
+        mutating func shares(_ packets: [EncodedPacket], _ shared: inout RTMPBursts) -> ([UInt8], UInt?)? {
+            var buffer = OutboundBuffer()
+            guard chunks.append(packets, on: &timeline, sharing: &shared, to: &buffer) else { return nil }
+            let address = buffer.withVectors { $0.first?.iov_base.map { UInt(bitPattern: $0) } }
+            return (buffer.bytes, address)
+        }
+    }
+
+    private func beat(_ index: Int64, bytes: Int = 900) -> [EncodedPacket] {
+        [
+            Samples.audio(pts: index * 1600), Samples.audio(pts: index * 1600 + 1024),
+            Samples.video(pts: index + 2, dts: index, isKeyframe: index % 60 == 0, bytes: bytes),
+        ]
+    }
+
+    @Test("They are the bytes that each connection would have made itself", arguments: [900, 65_531, 200_000])
+    func sameBytes(size: Int) throws {
+        var shared = RTMPBursts()
+        var (sharing, alone) = (Connection(stream: 1), Connection(stream: 1))
+        _ = sharing.sends(beat(0))
+        _ = alone.sends(beat(0))
+        for index in 1..<40 {
+            let packets = beat(Int64(index), bytes: size)
+            let (bytes, _) = try #require(sharing.shares(packets, &shared))
+            #expect(bytes == alone.sends(packets))
+        }
+    }
+
+    @Test("Connections that are as far as each other lend one piece of memory, whatever their stream's number")
+    func onePiece() throws {
+        var shared = RTMPBursts()
+        var (first, second) = (Connection(stream: 1), Connection(stream: 7))
+        for index in 0..<10 { _ = first.sends(beat(Int64(index))) }
+        _ = second.sends(beat(9))
+        for index in 10..<20 {
+            let packets = beat(Int64(index))
+            let one = try #require(first.shares(packets, &shared)?.1)
+            let other = try #require(second.shares(packets, &shared)?.1)
+            #expect(one == other)
+        }
+    }
+
+    @Test("A connection that missed a frame does not send the others' step in time")
+    func ownStep() throws {
+        var shared = RTMPBursts()
+        var (steady, late, alone) = (Connection(stream: 1), Connection(stream: 1), Connection(stream: 1))
+        _ = steady.sends(beat(0))
+        _ = steady.sends(beat(1))
+        _ = late.sends(beat(0))
+        _ = alone.sends(beat(0))
+        _ = steady.shares(beat(2), &shared)
+        let packets = beat(3)
+        let steadyBytes = try #require(steady.shares(packets, &shared)?.0)
+        let lateBytes = try #require(late.shares(packets, &shared)?.0)
+        #expect(lateBytes == alone.sends(packets))
+        #expect(lateBytes != steadyBytes)
+    }
+
+    @Test("The first messages of a connection, and all but a frame with the audio before it, are its own")
+    func own() {
+        var shared = RTMPBursts()
+        var connection = Connection(stream: 1)
+        #expect(connection.shares(beat(0), &shared) == nil)
+        _ = connection.sends(beat(0))
+        #expect(connection.shares([Samples.audio(pts: 3000)], &shared) == nil)
+        #expect(connection.shares(beat(1) + beat(2), &shared) == nil)
+        #expect(connection.shares([], &shared) == nil)
+    }
+
+    @Test("Programs that take turns keep what they share, and old frames are forgotten")
+    func bounds() throws {
+        var shared = RTMPBursts()
+        var (first, second) = (Connection(stream: 1), Connection(stream: 1))
+        _ = first.sends(beat(0))
+        _ = second.sends(beat(0))
+        weak var forgotten: EncodedPacket?
+        for index in 1..<30 {
+            let (one, other) = (beat(Int64(index)), beat(Int64(index)))
+            var (again, otherAgain) = (first, second)
+            let address = try #require(first.shares(one, &shared)?.1)
+            let otherAddress = try #require(second.shares(other, &shared)?.1)
+            #expect(again.shares(one, &shared)?.1 == address)
+            #expect(otherAgain.shares(other, &shared)?.1 == otherAddress)
+            if index == 1 { forgotten = one.last }
+        }
+        #expect(forgotten == nil)
+    }
+}
+
+@Suite("The limit of descriptors")
+struct DescriptorLimitTests {
+    @Test("A set of outputs that does not fit is named with what would help, one that fits is not")
+    func shortage() throws {
+        #expect(DescriptorLimit.shortage(descriptors: 800, limit: 1024) == nil)
+        let sentence = try #require(DescriptorLimit.shortage(descriptors: 1000, limit: 1024))
+        #expect(sentence.contains("1128 open files") && sentence.contains("1024") && sentence.contains("LimitNOFILE"))
+    }
+
+    @Test("The limit can be raised, again and again")
+    func raise() {
+        let limit = DescriptorLimit.raise()
+        #expect(limit >= 256)
+        #expect(DescriptorLimit.raise() == limit)
+    }
+
+    @Test("A burst is in a file when there are connections enough, and in memory alone otherwise")
+    func worth() {
+        for (connections, isFiled) in [(1, false), (400, true)] {
+            var bursts = RTMPBursts()
+            bursts.connections = connections
+            let packets = [Samples.video(pts: 2, dts: 0)]
+            let chunks = bursts.chunks(of: packets, steps: [0]) { $0.append(SharedBytes([1, 2, 3])) }
+            #expect((chunks.place != nil) == isFiled)
+            #expect(chunks.bytes.array == [1, 2, 3])
+        }
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Network
+import Testing
+
+@testable import RTMP
+
+@Suite struct RTMPInboundTests {
+    /// An `onStatus` command as servers send it.
+    private static let onStatus: [UInt8] = {
+        var writer = AMF0Writer()
+        writer.write("onStatus")
+        writer.write(0)
+        writer.writeNull()
+        writer.writeArray([
+            ("level", .string("error")), ("code", .string("NetStream.Publish.BadName")),
+            ("description", .string("key abcdef123 is taken")),
+        ])
+        return writer.bytes
+    }()
+
+    /// Set Chunk Size 200, window size, ping, and an `onStatus` in several chunks.
+    private static let conversation: [UInt8] = {
+        var bytes: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 50]
+        bytes += [0x42, 0, 0, 0, 0, 0, 4, 5, 0, 0x26, 0x25, 0xA0]
+        bytes += [0x02, 0xFF, 0xFF, 0xFF, 0, 0, 6, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 6, 1, 2, 3, 4]
+        bytes += [0x00, 10, 0, 0, 0, 0, 0, UInt8(onStatus.count), 20, 1, 0, 0, 0]
+        for start in stride(from: 0, to: onStatus.count, by: 50) {
+            if start > 0 { bytes += [0xC0, 10] }
+            bytes += onStatus[start..<min(start + 50, onStatus.count)]
+        }
+        return bytes
+    }()
+
+    @Test("A conversation is read the same, wherever it is split")
+    func splits() throws {
+        var whole = RTMPInboundParser()
+        let expected = try whole.parse(Self.conversation)
+        #expect(expected.map(\.type) == [5, 4, 20])
+        #expect(expected.last?.body == Self.onStatus)
+        for split in 0...Self.conversation.count {
+            var parser = RTMPInboundParser()
+            var messages = try parser.parse(Self.conversation[..<split])
+            messages += try parser.parse(Self.conversation[split...])
+            #expect(messages == expected)
+        }
+    }
+
+    @Test("Pings are answered and errors are passed on")
+    func answers() {
+        var channel = RTMPBackChannel(parser: RTMPInboundParser())
+        let answer = channel.take(Self.conversation)
+        #expect(answer.replies.map(\.kind) == [.userControl])
+        #expect(answer.replies.first?.payload.array == [0, 7, 1, 2, 3, 4])
+        #expect(answer.messages.map(\.code) == ["NetStream.Publish.BadName"])
+        #expect(answer.messages.first?.isError == true)
+        #expect(answer.messages.first?.failureKind == .rejected)
+    }
+
+    @Test("Received bytes are acknowledged once per window")
+    func acknowledges() {
+        var channel = RTMPBackChannel(parser: RTMPInboundParser(), receivedBytes: 100)
+        let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
+        #expect(channel.take(window).replies.isEmpty)
+        #expect(channel.take(window).replies.isEmpty)
+        let replies = channel.take(window).replies
+        #expect(replies.map(\.kind) == [.acknowledgement])
+        #expect(replies.first?.payload.array == [0, 0, 0, 148])
+        #expect(channel.take(window).replies.isEmpty)
+    }
+
+    @Test("A parser goes on from what librtmp knew of a chunk stream")
+    func handover() throws {
+        var parser = RTMPInboundParser(chunkBytes: 4, streams: [3: .init(type: 20, length: 6, body: [1, 2, 3, 4])])
+        #expect(try parser.parse([0xC3, 5, 6]) == [.init(type: 20, body: [1, 2, 3, 4, 5, 6])])
+        #expect(try parser.parse([0xC3, 1, 1, 1, 1, 0xC3, 2, 2]) == [.init(type: 20, body: [1, 1, 1, 1, 2, 2])])
+    }
+
+    @Test("Random bytes neither crash nor fill the memory")
+    func random() {
+        var generator = SystemRandomNumberGenerator()
+        for round in 0..<300 {
+            var channel = RTMPBackChannel(parser: RTMPInboundParser())
+            for _ in 0..<8 {
+                let bytes = (0..<512).map { _ in UInt8.random(in: 0...255, using: &generator) }
+                _ = channel.take(round % 2 == 0 ? bytes : Self.conversation.shuffled(using: &generator))
+            }
+        }
+    }
+
+    @Test("Too large a message and too many chunk streams end the parsing")
+    func bounds() {
+        var parser = RTMPInboundParser()
+        #expect(throws: RTMPInboundParser.Malformed.self) {
+            _ = try parser.parse([0x03, 0, 0, 0, 0x20, 0, 0, 20, 0, 0, 0, 0])
+        }
+        var crowded = RTMPInboundParser()
+        #expect(throws: RTMPInboundParser.Malformed.self) {
+            for id in 0..<UInt8(66) {
+                _ = try crowded.parse([0x00, id, 0, 0, 0, 0, 0, 1, 20, 0, 0, 0, 0, 0xFF])
+            }
+        }
+    }
+
+    @Test("AMF0 that is cut or nests too deep is refused")
+    func malformed() {
+        for count in 0..<Self.onStatus.count {
+            #expect(AMF0Reader.values(Array(Self.onStatus[..<count])).count < 4)
+        }
+        let deep = [[UInt8]](repeating: [0x03, 0, 1, 0x61], count: 50).flatMap { $0 }
+        #expect(AMF0Reader.values(deep).isEmpty)
+        #expect(AMF0Reader.values([0x0A, 0xFF, 0xFF, 0xFF, 0xFF]) == [])
+    }
+
+    @Test("A server's words are cut after the key is gone from them, not through it")
+    func cutsBehindTheMask() throws {
+        var writer = AMF0Writer()
+        writer.write("onStatus")
+        writer.write(0)
+        writer.writeNull()
+        writer.writeArray([
+            ("level", .string("status")), ("code", .string("C")),
+            ("description", .string(String(repeating: "x", count: 190) + "secretkey-123")),
+        ])
+        let message = try #require(RTMPStatusMessage(command: writer.bytes))
+        let words = message.words(masking: try RTMPURL("rtmp://host/live/secretkey-123"))
+        #expect(!words.contains("secret") && words.count <= 200)
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Network
+import Testing
+
+@testable import RTMP
+
+@Suite struct RTMPStatusMessageTests {
+    private func note(
+        _ name: String, _ transaction: Double, _ fields: [(String, String)]
+    ) throws -> RTMPStatusMessage {
+        var writer = AMF0Writer()
+        writer.write(name)
+        writer.write(transaction)
+        writer.writeNull()
+        writer.writeObject(fields.map { ($0.0, AMF0Value.string($0.1)) })
+        return try #require(RTMPStatusMessage(command: writer.bytes))
+    }
+
+    /// Texts of nginx-rtmp, Node-Media-Server, SRS, Wowza and Kaltura, Adobe's AccessManager, and what MediaMTX was asked
+    /// to say (its issue 5657).
+    @Test(
+        "A refusal that will not pass by itself is told apart from a name that is taken",
+        arguments: [
+            ("NetStream.Publish.BadName", "Already publishing", EndpointFailure.Kind.rejected),
+            ("NetStream.Publish.BadName", "Stream already publishing", .rejected),
+            ("NetStream.Publish.BadName", "Stream name is already in use: stream key x", .rejected),
+            ("NetStream.Publish.BadName", "", .rejected),
+            ("NetConnection.Connect.Rejected", "Already publishing", .rejected),
+            ("NetConnection.Connect.Rejected", "", .rejected),
+            ("NetStream.Publish.Denied", "", .refused),
+            ("NetStream.Publish.Denied", "Invalid stream key", .refused),
+            ("NetStream.Publish.Unauthorized", "Authentication failed: invalid stream key", .refused),
+            (
+                "NetConnection.Connect.Rejected", "[ AccessManager.Reject ] : [ code=403 need auth; authmod=adobe ]",
+                .refused
+            ),
+            ("NetConnection.Connect.Rejected", "Invalid authorized key", .refused),
+            ("NetConnection.Connect.InvalidApp", "Application not found", .refused),
+            ("NetConnection.Connect.Rejected", "publisher is not allowed to publish this stream", .refused),
+        ])
+    func refusals(code: String, text: String, kind: EndpointFailure.Kind) throws {
+        let message = try note("_error", 1, [("level", "error"), ("code", code), ("description", text)])
+        #expect(message.isError)
+        #expect(message.failureKind == kind)
+    }
+
+    @Test("A courtesy that the server does not know is no error, a connection that it closes is")
+    func errors() throws {
+        #expect(try note("_error", 2, [("code", "NetConnection.Call.Failed")]).isError == false)
+        #expect(try note("_error", 5, [("code", "NetStream.Publish.BadName")]).isError)
+        #expect(try note("close", 0, []).isError)
+        #expect(try note("onStatus", 0, [("level", "status"), ("code", "NetStream.Publish.Start")]).isError == false)
+    }
+
+    @Test("A reconnect request is read, with and without an address", arguments: ["rtmp://b/live", nil])
+    func reconnectRequest(address: String?) throws {
+        var fields = [("level", "status"), ("code", "NetConnection.Connect.ReconnectRequest")]
+        if let address { fields.append(("tcUrl", address)) }
+        let message = try note("onStatus", 0, fields)
+        #expect(message.isReconnectRequest && !message.isError)
+        #expect(message.address == address)
+    }
+
+    @Test("connect says that a reconnect request is understood, within the command object")
+    func connectCommand() throws {
+        let command = RTMPConnectCommand(app: "live?x=1", target: "rtmps://h/live?x=1")
+        let values = AMF0Reader.values(command.bytes)
+        #expect(values.count == 3)
+        #expect(values.prefix(2) == [.string("connect"), .number(1)])
+        #expect(values[2].text("app") == "live?x=1")
+        #expect(values[2].text("tcUrl") == "rtmps://h/live?x=1")
+        guard case .object(let properties) = values[2] else { return }
+        #expect(properties["capsEx"] == .number(1))
+    }
+}

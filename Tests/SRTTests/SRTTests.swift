@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Network
+import PacketSamples
+import Testing
+
+@testable import SRT
+
+@Suite("SRT")
+struct SRTTests {
+    private static func url(_ query: String, mode: String = "caller") throws -> SRTURL {
+        try SRTURL("srt://127.0.0.1:9000?mode=\(mode)&\(query)")
+    }
+
+    // MARK: Addresses
+
+    @Test("The modes and our own side of a call are read from the address")
+    func modes() throws {
+        #expect(try SRTURL("srt://:9000").mode == .listener)
+        #expect(try SRTURL("srt://host:9000").mode == .caller)
+        let meeting = try SRTURL("srt://host:9000?mode=rendezvous&localaddr=10.0.0.1")
+        #expect(meeting.mode == .rendezvous)
+        #expect(meeting.local == HostAddress(literal: "10.0.0.1", port: 9000))
+        #expect(try Self.url("localport=9100").local == HostAddress(literal: "0.0.0.0", port: 9100))
+        #expect(try Self.url("callers=3", mode: "listener").maximumCallers == 3)
+        #expect(try Self.url("latency=1", mode: "listener").maximumCallers == SRTURL.usualCallers)
+    }
+
+    @Test(
+        "What cannot work is refused in a sentence",
+        arguments: [
+            "mode=both", "callers=2", "mode=listener&callers=0", "mode=listener&localport=1", "localaddr=host",
+            "localport=0", "passphrase=short", "pbkeylen=20", "latncy=200", "mode=listener&callers=1000",
+        ])
+    func refusals(query: String) {
+        #expect(throws: PublisherURLError.self) { try SRTURL("srt://host:9000?\(query)") }
+    }
+
+    @Test("The age at which libsrt drops follows the latency, and is never below a second")
+    func dropAge() throws {
+        #expect(try Self.url("latency=120").dropAge(latency: 120) == 1000)
+        #expect(try Self.url("latency=120&snddropdelay=2000").dropAge(latency: 500) == 2500)
+        #expect(try Self.url("snddropdelay=-1").dropAge(latency: 500) == nil)
+        #expect(try Self.url("tlpktdrop=0").dropAge(latency: 500) == nil)
+    }
+
+    // MARK: Options
+
+    /// A valid value of every option: a new option without one does not compile.
+    private static func value(of option: SRTOption) -> String {
+        switch option {
+        case .latency, .rcvlatency, .peerlatency: "300"
+        case .passphrase: "ten-letters-or-more"
+        case .pbkeylen: "32"
+        case .streamid: "#!::r=studio,m=publish"
+        case .connectTimeout, .peerIdleTimeout: "4000"
+        case .maxbw, .inputbw: "1000000"
+        case .oheadbw: "30"
+        case .ipttl: "64"
+        case .iptos: "184"
+        case .mss: "1400"
+        case .fc: "30000"
+        case .sndbuf, .rcvbuf: "20000000"
+        case .payloadSize: "1128"
+        case .tlpktdrop, .nakreport, .enforcedEncryption, .ipv6only: "1"
+        case .snddropdelay: "500"
+        case .linger: "2"
+        case .packetfilter: "fec,cols:10,rows:5"
+        case .minversion: "1.3.0"
+        case .kmrefreshrate: "100000"
+        case .kmpreannounce: "4000"
+        case .lossmaxttl: "20"
+        }
+    }
+
+    @Test("libsrt takes every option that an address may carry", arguments: SRTOption.allCases)
+    func options(option: SRTOption) throws {
+        let socket = try SRTSocket(
+            options: try Self.url("latency=200"), bandwidth: SRTBandwidth(Samples.description, url: Self.url("fc=1")))
+        let texts = option.kind == .flag ? ["0", "1", "yes", "off"] : [Self.value(of: option)]
+        for text in texts { #expect(socket.apply(try SRTOptionValue(text, of: option), to: option.symbol), "\(text)") }
+    }
+
+    @Test("An option that libsrt refuses is a failure that does not pass by itself")
+    func refusedOption() throws {
+        let url = try Self.url("packetfilter=nonsense,cols:0")
+        do {
+            _ = try SRTSocket(options: url, bandwidth: SRTBandwidth(Samples.description, url: url))
+            Issue.record("The library took it.")
+        } catch {
+            #expect(error.kind == .refused)
+            #expect(error.reason.contains("packetfilter"))
+        }
+    }
+
+    // MARK: Stream names
+
+    @Test("A stream name is plain, or keys behind #!::")
+    func streamIDs() {
+        #expect(SRTStreamID("studio").resource == "studio")
+        let id = SRTStreamID("#!::r=live/one,m=publish,u=anna,h=example.org,s=7,t=file,x=1,bad")
+        #expect(id.resource == "live/one" && id.user == "anna" && id.host == "example.org" && id.session == "7")
+        #expect(id.mode == .publish)
+        #expect(!id.isStream)
+        #expect(SRTStreamID("#!::").resource.isEmpty)
+        #expect(SRTStreamID(String(repeating: "a", count: 2000)).resource.utf8.count == SRTStreamID.maximumBytes)
+    }
+
+    @Test("A listener takes who asks for its stream, and says why it takes nobody else")
+    func admission() {
+        let admission = SRTAdmission(wanted: SRTStreamID("#!::r=one,u=anna"), maximum: 2)
+        #expect(admission.judge("#!::r=one,u=anna,m=request") == nil)
+        #expect(admission.judge("#!::u=anna,r=one,h=any,t=stream") == nil)
+        #expect(admission.judge("one") == .notFound)
+        #expect(admission.judge("") == .notFound)
+        #expect(admission.judge("#!::r=one,u=anna,m=publish") == .badMode)
+        #expect(admission.judge("#!::r=one,u=anna,t=file") == .notSupported)
+        admission.setCallers(2)
+        #expect(admission.judge("#!::r=one,u=anna") == .overload)
+        #expect(admission.rejections.count == 5)
+        let open = SRTAdmission(wanted: nil, maximum: 1)
+        #expect(open.judge("anything") == nil)
+        #expect(open.judge("#!::m=publish") == .badMode)
+        let plain = SRTAdmission(wanted: SRTStreamID("one"), maximum: 1)
+        #expect(plain.judge("one") == nil && plain.judge("#!::r=one") == nil)
+    }
+
+    // MARK: Rates
+
+    @Test("The nominal rate is the media's and what the container adds")
+    func nominalRate() {
+        let media: Int64 = (2_500_000 + 128_000) / 8
+        let rate = SRTBandwidth.nominal(Samples.description)
+        #expect(rate > media * 104 / 100 && rate < media * 112 / 100)
+    }
+
+    @Test("The library is told of a rate that differs by more than a tenth, and of none below the nominal")
+    func measuredRate() throws {
+        var bandwidth = SRTBandwidth(Samples.description, url: try Self.url("latency=800"))
+        let nominal = SRTBandwidth.nominal(Samples.description)
+        // A second of the rate may come at once, within a quarter of the latency.
+        #expect(bandwidth.input == nominal * 6)
+        func seconds(_ range: Range<Int64>, bytesInWindow: Int64) -> [Int64] {
+            range.compactMap { second in
+                for tick in Int64(0)..<5 {
+                    bandwidth.count(bytes: Int(bytesInWindow), at: second * 1_000_000 + tick * 200_000)
+                }
+                return bandwidth.update()
+            }
+        }
+        #expect(seconds(1..<31, bytesInWindow: nominal / 5 * 2).isEmpty)
+        let doubled = try #require(seconds(31..<32, bytesInWindow: nominal / 5 * 2).first)
+        #expect((doubled - 2 * nominal).magnitude < 20)
+        #expect(seconds(32..<62, bytesInWindow: 0).isEmpty)
+        #expect(seconds(62..<64, bytesInWindow: 0) == [nominal])
+    }
+
+    @Test("Rates that the address gives stay", arguments: ["maxbw=5000000", "maxbw=0&oheadbw=9", "inputbw=1"])
+    func givenRate(query: String) throws {
+        var bandwidth = SRTBandwidth(Samples.description, url: try Self.url(query))
+        #expect(!bandwidth.adaptsInput)
+        bandwidth.count(bytes: 100_000_000, at: 1_000_000)
+        bandwidth.count(bytes: 100_000_000, at: 2_000_000)
+        let update4 = bandwidth.update()
+        #expect(update4 == nil)
+    }
+
+    @Test("A given overhead stays, beside a rate that is measured")
+    func givenOverhead() throws {
+        let bandwidth = SRTBandwidth(Samples.description, url: try Self.url("oheadbw=30"))
+        #expect(bandwidth.isLimited && bandwidth.adaptsInput && !bandwidth.adaptsOverhead)
+    }
+
+    @Test("A packet filter has room beside retransmissions")
+    func redundancy() {
+        #expect(SRTBandwidth.redundancy(nil) == 0)
+        #expect(SRTBandwidth.redundancy("fec,cols:10") == 10)
+        #expect(SRTBandwidth.redundancy("fec,cols:10,rows:5") == 30)
+        #expect(SRTBandwidth.redundancy("fec,cols:10,rows:-5,layout:staircase") == 30)
+        #expect(SRTBandwidth.redundancy("fec,cols:0,rows:0") == 0)
+    }
+
+    @Test("Window and buffer grow with the latency, and only beyond the usual")
+    func buffers() throws {
+        let small = SRTBandwidth(Samples.description, url: try Self.url("latency=200"))
+        #expect(small.flowWindow == nil && small.sendBuffer == nil)
+        let large = SRTBandwidth(Samples.description, url: try Self.url("latency=60000"))
+        let seconds: Int64 = 61
+        #expect(try #require(large.sendBuffer) > SRTBandwidth.nominal(Samples.description) * seconds)
+        #expect(large.flowWindow == nil)  // 2.6 Mbit/s for a minute are 15000 packets
+    }
+
+    // MARK: Pacing
+
+    @Test("The messages of a frame are spread evenly, and never beyond the part of the frame that is meant")
+    func spread() {
+        var pace = SRTPace()
+        pace.begin(at: 1000, spread: 26_000)
+        let times = (0..<13).map { pace.next(at: 1000, remaining: 13 - $0) }
+        #expect(times == (0..<13).map { 1000 + Int64($0) * 2000 })
+    }
+
+    @Test("A backlog is not spread, and no time goes back")
+    func backlog() {
+        var pace = SRTPace()
+        pace.begin(at: 1000, spread: 20_000)
+        let first = (0..<10).map { pace.next(at: 1000, remaining: 10 - $0) }
+        pace.begin(at: 5000, spread: 0)
+        let second = (0..<10).map { pace.next(at: 5000, remaining: 10 - $0) }
+        pace.begin(at: 6000, spread: 20_000)
+        let third = (0..<10).map { pace.next(at: 6000, remaining: 10 - $0) }
+        let all = first + second + third
+        #expect(zip(all, all.dropFirst()).allSatisfy { $0 <= $1 })
+        #expect(Set(second).count == 1)
+        #expect((third.last ?? .max) <= 26_000)
+    }
+
+    // MARK: Numbers
+
+    @Test("Callers' numbers add up, or show the worst")
+    func mergedNumbers() {
+        let merged = SRTStatistics.merged([
+            ["rtt_ms": 10, "packets_sent_total": 5, "bandwidth_mbps": 50],
+            ["rtt_ms": 80, "packets_sent_total": 6, "bandwidth_mbps": 20],
+        ])
+        #expect(merged == ["rtt_ms": 80, "packets_sent_total": 11, "bandwidth_mbps": 20])
+        #expect(SRTStatistics.merged([]).isEmpty)
+    }
+
+    @Test("What is counted does not sink when a caller leaves, and nothing else of it stays")
+    func departedNumbers() {
+        let first = ["rtt_ms": 10.0, "packets_sent_total": 5, "send_rate_mbps": 2, "dropped_frames_total": 3]
+        let second = ["rtt_ms": 80.0, "packets_sent_total": 6, "send_rate_mbps": 1, "dropped_frames_total": 0]
+        let past = SRTStatistics.totals(of: [[:], first])
+        #expect(
+            SRTStatistics.merged([second], past: past)
+                == ["rtt_ms": 80, "packets_sent_total": 11, "send_rate_mbps": 1, "dropped_frames_total": 3])
+        #expect(SRTStatistics.merged([], past: past) == ["packets_sent_total": 5, "dropped_frames_total": 3])
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Network
+import Testing
+
+@testable import SRT
+
+@Suite struct SRTURLTests {
+    @Test("A caller's options are read")
+    func caller() throws {
+        let url = try SRTURL(
+            "srt://h:9000?mode=caller&latency=300&passphrase=0123456789&pbkeylen=32&streamid=publish%2Fone"
+                + "&tlpktdrop=no&maxbw=-1&minversion=1.4.3&conntimeo=500&pkt_size=1400&linger=2&ttl=8")
+        #expect(url.mode == .caller)
+        #expect(url.port == 9000)
+        #expect(url.options[.latency] == .integer(300))
+        #expect(url.options[.passphrase] == .text("0123456789"))
+        #expect(url.options[.pbkeylen] == .integer(32))
+        #expect(url.streamID == "publish/one")
+        #expect(url.options[.tlpktdrop] == .flag(false))
+        #expect(url.options[.maxbw] == .wide(-1))
+        #expect(url.options[.minversion] == .integer(0x010403))
+        #expect(url.connectMilliseconds == 500)
+        #expect(url.messageBytes == 1316)
+        #expect(url.options[.linger] == .linger(seconds: 2))
+        #expect(url.options[.ipttl] == .integer(8))
+    }
+
+    @Test("A listener without host stays on the loopback interface")
+    func listener() throws {
+        #expect(try SRTURL("srt://:9000?mode=listener").host == "127.0.0.1")
+        #expect(try SRTURL("srt://:9000").mode == .listener)
+        #expect(try SRTURL("srt://0.0.0.0:9000?mode=listener").host == "0.0.0.0")
+        #expect(try SRTURL("srt://[::1]:9000").host == "::1")
+    }
+
+    @Test(
+        "A bad address is refused in one sentence",
+        arguments: [
+            ("srt://h", "no port"),
+            ("srt://h:70000", "bad port"),
+            ("srt://:9000?mode=caller", "no host"),
+            ("srt://h:9000?latancy=20", "did you mean “latency”"),
+            ("srt://h:9000?passphrase=0123456789&secret=9", "Option number 2 of the address is unknown"),
+            ("srt://h:9000?passphrase=secret", "10 to 79"),
+            ("srt://h:9000?passphrase=" + String(repeating: "x", count: 80), "79"),
+            ("srt://h:9000?pbkeylen=20", "0, 16, 24 or 32"),
+            ("srt://h:9000?latency=abc", "number from 0 to 60000"),
+            ("srt://h:9000?tlpktdrop=maybe", "0 or 1"),
+            ("srt://h:9000?minversion=1", "version"),
+            ("srt://h:9000/path", "no path"),
+            ("srt://bob@h:9000", "no user"),
+            ("rtmp://h:9000", "srt://"),
+        ])
+    func refuses(text: String, part: String) {
+        let error = #expect(throws: PublisherURLError.self) { try SRTURL(text) }
+        #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+        #expect(error?.description.contains("secret") == false)
+    }
+
+    @Test("No way of printing an address shows its secrets")
+    func masks() throws {
+        let url = try SRTURL("srt://h:9000?passphrase=0123456789&streamid=publish")
+        var dumped = ""
+        dump(url, to: &dumped)
+        for form in ["\(url)", String(reflecting: url), dumped] {
+            #expect(form.contains("srt://h:9000?mode=caller&streamid=pu***"))
+            #expect(!form.contains("0123456789"))
+            #expect(!form.contains("publish"))
+        }
+    }
+}
