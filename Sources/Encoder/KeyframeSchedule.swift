@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Decides which frames become IDR frames on request. Pure.
+/// Decides which frames become IDR frames on request.
 ///
 /// A request for a program time belongs to a recording's cut and is always met. Requests without a time come from
 /// outputs; they are merged, and served at most once in `minimumInterval`, so that a flapping peer cannot flood

@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Frames by the program frame that they belong to, and the choice of the one to show. Pure.
+/// Frames by the program frame that they belong to, and the choice of the one to show.
 ///
 /// A frame belongs to the program frame nearest to its own time. Variable and other frame rates become the
 /// program's by showing a frame again or leaving one out, both counted. Where two frames fall on one frame and none on

@@ -3,7 +3,7 @@
 internal import Logging
 internal import Media
 
-/// When each frame of the program is due, and whether the program keeps up. Pure.
+/// When each frame of the program is due, and whether the program keeps up.
 struct Pace {
     /// When the program began, in monotonic nanoseconds.
     let start: Int64

@@ -37,7 +37,7 @@ public final class Program: Sendable {
         case finished
         /// ``stop()`` was called.
         case stopped
-        /// The source ended before its first videoFeed.
+        /// The source ended before its first frame.
         case empty
     }
 
@@ -57,7 +57,7 @@ public final class Program: Sendable {
     private let counters = Mutex(ProgramStatus())
     private let isStopped = Atomic(false)
 
-    /// A program that takes its frame from one feed and its audio from the same or another; silence without one.
+    /// A program that takes its video from one feed and its audio from the same or another; silence without one.
     /// `frameLimit` ends it after that many frames.
     public init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, videoFeed: SourceFeed,
@@ -112,14 +112,14 @@ public final class Program: Sendable {
         audioFeed?.close()
     }
 
-    /// A snapshot for status and metrics.
+    /// A snapshot for status and metrics. May be read on any thread, without waiting for the program.
     public var status: ProgramStatus { counters.withLock { $0 } }
 
     private var latency: Int64 {
         if case .live(let latency) = videoFeed.pacing { latency.inNanoseconds } else { 0 }
     }
 
-    /// The position of the first sample behind `frames` frames. Rounded down, so that it never runs ahead of the videoFeed.
+    /// The position of the first sample behind `frames` frames. Rounded down, so that audio never runs ahead of the video.
     private func samples(in frames: Int64) -> Int64 {
         frameRate.timeBase.rescale(frames, to: audio.timeBase, rounding: .down)
     }
@@ -142,7 +142,7 @@ public final class Program: Sendable {
         return skipped
     }
 
-    /// The frame for frame `index`; when there are no more, the last one for as long as audio goes on.
+    /// What to show as frame `index`; when the source has no more, its last frame for as long as audio goes on.
     private func frame(for index: Int64, isHolding: inout Bool) -> VideoFrame? {
         if let frame = videoFeed.frame(for: index) { return frame }
         guard audioFeed === videoFeed, !isStopped.load(ordering: .relaxed) else { return nil }

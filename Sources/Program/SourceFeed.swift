@@ -148,7 +148,7 @@ public final class SourceFeed: SourceSink {
         state.audioCorrection = 0
     }
 
-    /// A live source's audio whose time has jumped away from its frame's is put where the program is; otherwise it would
+    /// A live source's audio whose time has jumped away from its video's is put where the program is; otherwise it would
     /// be late for ever, or pile up.
     private func correct(_ audio: inout AudioBuffer, _ state: inout State) {
         audio.position += state.audioCorrection

@@ -3,7 +3,7 @@
 internal import Media
 
 /// Maps a live source's time to program time: a constant offset, found at the first frame and found anew when the source
-/// jumps, stalls or has drifted out of its buffer. Pure.
+/// jumps, stalls or has drifted out of its buffer.
 struct SourceMapping {
     /// How far a frame may lie ahead of its latency before the source is taken to have jumped.
     private static let slack = Duration.milliseconds(300).inNanoseconds
@@ -18,7 +18,7 @@ struct SourceMapping {
     mutating func forget() { isMapped = false }
 
     /// Notes that a frame of source time `time` came at program time `arrival` (nanoseconds, negative before the
-    /// program began). The source of the program's frame opens the program. Returns whether the mapping had to be found again.
+    /// program began). The source of the program's video opens the program. Returns whether the mapping had to be found again.
     mutating func note(_ time: Int64, arrival: Int64, latency: Duration, opensProgram: Bool = true) -> Bool {
         let due = arrival + latency.inNanoseconds
         if isMapped {
