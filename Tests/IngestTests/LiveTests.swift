@@ -93,8 +93,8 @@ struct LiveTests {
         #expect(taken.frames.map(\.nanoseconds) == (0..<Int64(frames)).map { $0 * 40_000_000 })
         #expect(taken.frames.indices.filter { taken.frames[$0].luma[4] > 128 } == Array(25...37))
         #expect(taken.jumps.isEmpty)
-        let onset = try #require(onset(taken.audio))
-        #expect(abs(onset - 48_000) < 960)
+        let beginning = try #require(onset(taken.audio))
+        #expect(abs(beginning - 48_000) < 960)
         #expect(taken.restarts == 0 && source.status.decodeErrors == 0)
     }
 
