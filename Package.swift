@@ -44,7 +44,7 @@ let package = Package(
             name: "CX264", path: "Sources/System/CX264", pkgConfig: "x264", providers: [.apt(["libx264-dev"])]),
         .systemLibrary(
             name: "CFFmpeg", path: "Sources/System/CFFmpeg",
-            pkgConfig: "libavdevice",
+            pkgConfig: "libavformat",
             providers: [.apt(["libavdevice-dev", "libavfilter-dev", "libavformat-dev", "libavcodec-dev"])]),
 
         .systemLibrary(name: "CLinux", path: "Sources/System/CLinux"),
@@ -56,7 +56,8 @@ let package = Package(
             dependencies: ["Media", .product(name: "DequeModule", package: "swift-collections"), logging],
             swiftSettings: settings),
         .target(name: "Program", dependencies: ["Media", logging], swiftSettings: settings),
-        .target(name: "Encoder", dependencies: ["Media", "LibAV", "CX264", logging], swiftSettings: settings),
+        .target(
+            name: "Encoder", dependencies: ["Media", "LibAV", "CLinux", "CX264", logging], swiftSettings: settings),
         .target(
             name: "Ingest",
             dependencies: ["Media", "LibAV", .product(name: "DequeModule", package: "swift-collections"), logging],
@@ -110,8 +111,7 @@ let package = Package(
             name: "Relay",
             dependencies: [
                 "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
-                "Publisher",
-                "Segmenter", "Catalogue", "Stitcher", "Upload",
+                "Publisher", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
@@ -176,8 +176,8 @@ let package = Package(
         .testTarget(
             name: "EndToEnd",
             dependencies: [
-                "Relay", "FanOut", "Ingest", .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                logging,
+                "Relay", "FanOut", "Ingest", "Segmenter",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ], swiftSettings: settings),
     ]
 )

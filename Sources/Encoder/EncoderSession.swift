@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLinux
 internal import LibAV
 public import Media
 internal import Synchronization
 
-/// What an operator sees of the encoder.
-public struct EncoderStatus: Sendable, Codable {
-    /// Frames that went in.
-    public var framesIn: Int64 = 0
-    /// Coded frames that came out.
-    public var framesOut: Int64 = 0
-    /// Coded bytes, both tracks.
-    public var bytes: Int64 = 0
-    /// Coded bytes of audio among them.
-    public var audioBytes: Int64 = 0
-    /// IDR frames that somebody asked for.
-    public var forcedKeyframes = 0
-    /// Time the encoder needed so far, in seconds of the program's thread.
-    public var busySeconds: Double = 0
-
-    /// Nothing encoded yet.
-    public init() {}
-}
-
-/// The one encoder session of a channel: x264 for the frame, AAC-LC for the audio.
+/// The one encoder session of a channel: x264 for the video, AAC-LC for the audio.
 ///
 /// The program's thread feeds it, and its packets go straight to the sink. Keyframes may be requested and the status
 /// be read on any thread, without waiting for the encoder.
@@ -37,7 +19,7 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
     private let schedule: Mutex<KeyframeSchedule>
     private let counters = Mutex(EncoderStatus())
     private let sink: any PacketSink
-    private let clock: any MonotonicClock
+    private let videoThreads: EncoderThreads
 
     /// What comes out, for whoever carries it.
     public let description: StreamDescription
@@ -47,8 +29,7 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
 
     /// Opens both encoders; throws ``EncoderError`` or ``AVFailure``.
     public init(
-        settings: EncoderSettings, video: VideoFormat, audio: AudioFormat, sink: any PacketSink,
-        clock: any MonotonicClock = SystemClock()
+        settings: EncoderSettings, video: VideoFormat, audio: AudioFormat, sink: any PacketSink
     ) throws {
         let videoEncoder = try X264Encoder(settings: settings, format: video)
         let audioEncoder = try AACEncoder(format: audio, bitrate: settings.audioBitrate)
@@ -62,10 +43,14 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
                 format: audio, decoderConfiguration: audioEncoder.configuration, bitrate: audioEncoder.bitrate,
                 frameLength: audioEncoder.frameLength))
         delayInFrames = videoEncoder.delay
+        videoThreads = videoEncoder.threads
+        counters.withLock { [parallelism = videoEncoder.parallelism] counters in
+            counters.threads = parallelism
+            counters.cores = Int(relay_usable_cores())
+        }
         schedule = Mutex(KeyframeSchedule(frameRate: video.frameRate))
         codecs = Mutex(Codecs(video: videoEncoder, audio: audioEncoder))
         self.sink = sink
-        self.clock = clock
     }
 
     public func requestKeyframe(at programTime: Int64?) {
@@ -74,22 +59,22 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
 
     public func encode(_ frame: VideoFrame, at index: Int64) throws {
         let isForced = schedule.withLock { $0.isKeyframeDue(at: index) }
-        let started = clock.now
+        let started = ThreadTime.current
         let packet = try codecs.withLock { try $0.video.encode(frame, at: index, forceKeyframe: isForced) }
-        let busy = Double(clock.now - started) / 1e9
+        let spent = ThreadTime.current - started
         counters.withLock { counters in
             counters.framesIn += 1
             counters.forcedKeyframes += isForced ? 1 : 0
-            counters.busySeconds += busy
+            counters.callerSeconds += spent
         }
         if let packet { emit(packet) }
     }
 
     public func encode(_ audio: AudioBuffer) throws {
-        let started = clock.now
+        let started = ThreadTime.current
         let packets = try codecs.withLock { try $0.audio.encode(audio) }
-        let busy = Double(clock.now - started) / 1e9
-        counters.withLock { $0.busySeconds += busy }
+        let spent = ThreadTime.current - started
+        counters.withLock { $0.callerSeconds += spent }
         for packet in packets { emit(packet) }
     }
 
@@ -100,7 +85,12 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
     }
 
     /// A snapshot for status and metrics.
-    public var status: EncoderStatus { counters.withLock { $0 } }
+    public var status: EncoderStatus {
+        var status = counters.withLock { $0 }
+        status.threadSeconds = videoThreads.seconds
+        status.processSeconds = ThreadTime.process
+        return status
+    }
 
     private func emit(_ packet: EncodedPacket) {
         counters.withLock { counters in

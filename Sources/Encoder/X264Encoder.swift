@@ -18,6 +18,10 @@ final class X264Encoder {
     let reorderDepth: Int64
     /// Frames that the session holds before the first comes out.
     let delay: Int
+    /// The threads that x264 works with, besides the caller's.
+    let threads: EncoderThreads
+    /// How many frames, or parts of one, x264 codes at the same time.
+    let parallelism: Int
 
     /// Opens a session, or says why x264 would not.
     convenience init(settings: EncoderSettings, format: VideoFormat) throws(EncoderError) {
@@ -30,7 +34,8 @@ final class X264Encoder {
         let log = UnsafeMutablePointer<relay_x264_log>.allocate(capacity: 1)
         log.initialize(to: relay_x264_log())
         relay_x264_capture_log(&param, log)
-        guard let handle = relay_x264_encoder_open(&param) else {
+        let (opened, threads) = EncoderThreads.made { relay_x264_encoder_open(&param) }
+        guard let handle = opened else {
             let said = Self.text(log)
             log.deallocate()
             throw EncoderError(
@@ -38,11 +43,13 @@ final class X264Encoder {
                 reason: said.isEmpty ? "no reason given" : said)
         }
         self.handle = handle
+        self.threads = threads
         self.log = log
         self.format = format
         timeBase = format.frameRate.timeBase
         x264_encoder_parameters(handle, &param)
         reorderDepth = param.i_bframe == 0 ? 0 : (param.i_bframe_pyramid != 0 ? 2 : 1)
+        parallelism = Int(param.i_threads)
         delay = Int(x264_encoder_maximum_delayed_frames(handle))
     }
 

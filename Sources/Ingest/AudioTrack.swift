@@ -43,6 +43,8 @@ final class AudioTrack {
             switch output {
             case .needsPacket:
                 return .needsPacket
+            case .failed(let failure):
+                return .failed(failure)
             case .ended:
                 isFinished = true
                 deliver(try resampler.flush(), limit, &timeline)

@@ -12,6 +12,8 @@ final class SourceReader {
         case needsPacket(TrackKind)
         case blocked
         case ended
+        /// A decoder is broken. Opening the input again makes a new one.
+        case failed(AVFailure)
     }
 
     /// Damaged reads in a row after which an input is taken to be unreadable.
@@ -77,6 +79,8 @@ final class SourceReader {
             case .advanced: continue
             case .blocked: monitor.waitForRoom(in: sink)
             case .needsPacket(let track): fetch(for: track)
+            case .failed(let failure):
+                throw IngestError.cannotBeDecoded(input: input.name, reason: failure.message)
             case .ended:
                 if let failure { throw IngestError.unreadable(input: input.name, reason: failure.message) }
                 guard loops else { return }
@@ -98,6 +102,7 @@ final class SourceReader {
         }
         let audioFinished = audio?.isFinished ?? true
         let videoFinished = video?.isFinished ?? true
+        if case .failed = result { return result }
         if audioFinished && videoFinished { return .ended }
         // In a loop short audio waits for the frames, and the program must not wait for it meanwhile.
         if loops, audio != nil, audioFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
@@ -123,8 +128,10 @@ final class SourceReader {
     }
 
     private func note(_ progress: TrackDecoder.Progress, of track: TrackKind, in step: inout Step) {
+        if case .failed = step { return }
         switch progress {
         case .advanced, .ended: step = .advanced
+        case .failed(let failure): step = .failed(failure)
         case .needsPacket: if case .blocked = step { step = .needsPacket(track) }
         }
     }

@@ -13,6 +13,8 @@ final class TrackDecoder {
         case needsPacket
         /// Nothing any more in this round.
         case ended
+        /// Nothing any more at all: the decoder itself is broken, not one packet.
+        case failed(AVFailure)
     }
 
     /// What one step of a track came to.
@@ -23,52 +25,80 @@ final class TrackDecoder {
         case needsPacket
         /// The round's last frame was delivered.
         case ended
+        /// The decoder is broken.
+        case failed(AVFailure)
     }
 
-    /// Errors in a row while draining after which a decoder is taken to have nothing more.
-    private static let drainErrorLimit = 64
+    /// Errors in a row, with neither a frame nor a packet taken in between, after which a decoder is taken to be broken.
+    /// A sound one reports as many as it has threads, and at the end of a file as many as it holds frames.
+    static let stuckLimit = 64
+    /// Packets in a row that yield no frame, only errors, after which the status says so. A stream that is joined in
+    /// the middle yields none before its next keyframe.
+    static let refusedLimit = 100
 
     let stream: StreamInfo
     var queue: CompressedQueue
-    private let decoder: Decoder
+    private let decoder: any PacketDecoder
     private let monitor: SourceMonitor
     private var isDraining = false
+    /// Errors since the decoder last took a packet or gave a frame.
+    private var stuckErrors = 0
+    /// Errors since the decoder last gave a frame.
+    private var errorsInARow = 0
 
-    init(_ stream: StreamInfo, decoder: Decoder, monitor: SourceMonitor) {
+    init(_ stream: StreamInfo, decoder: any PacketDecoder, monitor: SourceMonitor) {
         self.stream = stream
         self.decoder = decoder
         self.monitor = monitor
         queue = CompressedQueue(timeBase: stream.timeBase)
     }
 
-    /// The next frame. Errors are counted, and decoding goes on behind them.
+    /// The next frame. An error is counted and costs the packet that it is about; decoding goes on behind it. A decoder
+    /// that does nothing but fail is given up after ``stuckLimit`` errors, so that this always returns.
     func next(inputEnded: Bool) -> Output {
-        var errors = 0
-        while errors < Self.drainErrorLimit || !isDraining {
+        while true {
             do throws(AVFailure) {
-                switch try decoder.receive() {
-                case .frame(let frame):
-                    if frame.isDamaged { monitor.update { $0.decodeErrors += 1 } }
-                    return .frame(frame)
-                case .ended:
-                    return .ended
-                case .needsPacket:
-                    if isDraining { return .ended }
-                    if let packet = queue.popFirst() {
-                        try decoder.send(packet)
-                    } else if inputEnded {
-                        isDraining = true
-                        try decoder.send(nil)
-                    } else {
-                        return .needsPacket
-                    }
-                }
+                if let output = try step(inputEnded: inputEnded) { return output }
             } catch {
-                errors += 1
-                monitor.update { $0.decodeErrors += 1 }
+                count(error)
+                if stuckErrors >= Self.stuckLimit { return isDraining ? .ended : .failed(error) }
             }
         }
-        return .ended
+    }
+
+    /// Takes a frame out, or puts a packet in; nil when there is more to do.
+    private func step(inputEnded: Bool) throws(AVFailure) -> Output? {
+        switch try decoder.receive() {
+        case .frame(let frame):
+            (stuckErrors, errorsInARow) = (0, 0)
+            if frame.isDamaged { monitor.update { $0.decodeErrors += 1 } }
+            return .frame(frame)
+        case .ended:
+            return .ended
+        case .needsPacket:
+            if isDraining { return .ended }
+            if let packet = queue.popFirst() {
+                // Whether it is taken or refused, the packet is used up: that is progress.
+                stuckErrors = 0
+                try decoder.send(packet)
+            } else if inputEnded {
+                isDraining = true
+                try decoder.send(nil)
+            } else {
+                return .needsPacket
+            }
+            return nil
+        }
+    }
+
+    private func count(_ error: AVFailure) {
+        stuckErrors += 1
+        errorsInARow += 1
+        let isReported = errorsInARow % Self.refusedLimit == 0
+        monitor.update {
+            $0.decodeErrors += 1
+            if isReported { $0.lastError = "\(error) (\(errorsInARow) errors in a row)" }
+        }
     }
 
     /// When `frame` is to be shown or heard, in ticks of the stream; nil if that is not known, or not believed.
@@ -87,5 +117,15 @@ final class TrackDecoder {
         queue.removeAll()
         decoder.flush()
         isDraining = false
+        stuckErrors = 0
     }
 }
+
+/// What a track needs of a decoder: ``LibAV/Decoder``, or one that a test made.
+protocol PacketDecoder: AnyObject {
+    func send(_ packet: PacketBox?) throws(AVFailure)
+    func receive() throws(AVFailure) -> Decoder.Output
+    func flush()
+}
+
+extension Decoder: PacketDecoder {}

@@ -34,6 +34,8 @@ final class VideoTrack {
         switch decoder.next(inputEnded: inputEnded) {
         case .needsPacket:
             return .needsPacket
+        case .failed(let failure):
+            return .failed(failure)
         case .ended:
             isFinished = true
             guardingConversion { () throws(AVFailure) in try converter.finish(deliver: deliver) }

@@ -127,6 +127,7 @@ extension Demuxer {
         var format: UnsafePointer<AVInputFormat>?
         if let name = options.format {
             format = relay_find_input_format(name)
+            if format == nil, Library.hasDevices { format = relay_find_input_format(name) }
             guard format != nil else {
                 throw AVFailure(operation: "find the device \(name) for", subject: subject, code: relay_averror(ENODEV))
             }

@@ -6,7 +6,8 @@ public import Media
 /// Makes every decoded frame of a stream into one of a given format: upright, progressive, of that size and shape
 /// with bars where shapes differ, 8-bit 4:2:0, in that range and matrix.
 ///
-/// A frame that is so already passes without a copy. Used by one thread at a time.
+/// A frame or a format whose matrix is unspecified has the one that ``Media/ColorDescription/resolved(width:height:)``
+/// gives to its size. A frame that is so already passes without a copy. Used by one thread at a time.
 public final class FrameConverter {
     /// What decides which filters are needed.
     private struct Shape: Hashable {
@@ -21,6 +22,7 @@ public final class FrameConverter {
     }
 
     private let target: VideoFormat
+    private let targetColor: ColorDescription
     private let stream: StreamInfo.Video
     private let timeBase: TimeBase
     private let subject: String
@@ -30,6 +32,7 @@ public final class FrameConverter {
     /// A converter of the frames of `stream` into `target`; a stream without frame throws.
     public init(_ stream: StreamInfo, target: VideoFormat, subject: String) throws(AVFailure) {
         self.target = target
+        targetColor = target.color.resolved(width: target.width, height: target.height)
         self.stream = try AVFailure.unwrap(stream.video, "find the frames of", subject)
         self.subject = subject
         timeBase = stream.timeBase
@@ -96,19 +99,22 @@ extension FrameConverter {
             rowsRunDown: values.linesize.0 > 0)
     }
 
-    /// The frame's tags, or the container's where the frame has none.
+    /// The frame's tags, or the container's where the frame has none, or what its size says.
     private func color(of decoded: DecodedFrame) -> ColorDescription {
         let values = decoded.frame.pointee
         var found = ColorDescription(
             format: decoded.pixelFormat, primaries: values.color_primaries, transfer: values.color_trc,
             matrix: values.colorspace, range: values.color_range)
-        if found.matrix == 2 { found.matrix = stream.color.matrix }
+        if found.matrix == 2 {
+            found.matrix = stream.color.matrix
+            if found.primaries == 2 { found.primaries = stream.color.primaries }
+        }
         if values.color_range == AVCOL_RANGE_UNSPECIFIED, !decoded.pixelFormat.isRGB,
             !decoded.pixelFormat.isFullRangeByNature
         {
             found.isFullRange = stream.color.isFullRange
         }
-        return found
+        return found.resolved(width: decoded.width, height: decoded.height)
     }
 
     private func makeGraph(for decoded: DecodedFrame, _ shape: Shape) throws(AVFailure) -> FilterGraph? {
@@ -140,19 +146,19 @@ extension FrameConverter {
             filters: filters.joined(separator: ","), like: decoded, timeBase: timeBase, subject: subject)
     }
 
-    /// The options of `scale` that convert range and matrix; nil when nothing differs. What is not tagged is taken to
-    /// be what the target is.
+    /// The options of `scale` that convert range and matrix; nil when nothing differs. A matrix that libswscale does not
+    /// know stays what it is.
     private func colorConversion(_ source: ColorDescription, isRGB: Bool) -> String? {
-        let wanted = Self.matrixName(target.color.matrix)
+        let wanted = Self.matrixName(targetColor.matrix)
         let given = Self.matrixName(source.matrix)
         let ranges =
             ":in_range=\(source.isFullRange || isRGB ? "full" : "limited")"
-            + ":out_range=\(target.color.isFullRange ? "full" : "limited")"
+            + ":out_range=\(targetColor.isFullRange ? "full" : "limited")"
         if isRGB { return "\(ranges):out_color_matrix=\(wanted ?? "bt709")" }
         if let wanted, let given, wanted != given {
             return "\(ranges):in_color_matrix=\(given):out_color_matrix=\(wanted)"
         }
-        if source.isFullRange == target.color.isFullRange { return nil }
+        if source.isFullRange == targetColor.isFullRange { return nil }
         let matrix = given ?? wanted ?? "bt709"
         return "\(ranges):in_color_matrix=\(matrix):out_color_matrix=\(matrix)"
     }

@@ -4,10 +4,12 @@ internal import CFFmpeg
 
 /// What libav wants done once in a process.
 enum Library {
-    /// Registers the devices and silences libav's own log, which prints URLs with the keys in them.
+    /// Silences libav's own log, which prints URLs with the keys in them, and makes the network usable.
     static let prepared: Void = {
         av_log_set_level(AV_LOG_QUIET)
-        avdevice_register_all()
         avformat_network_init()
     }()
+
+    /// Loads libavdevice and registers its devices; false if it is not installed.
+    static let hasDevices = relay_load_devices() >= 0
 }

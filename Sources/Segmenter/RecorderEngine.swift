@@ -125,7 +125,10 @@ final class RecorderEngine {
                 if case .active = mode { open(start) }
             case .write(let packet): write(packet)
             case .skip(let packet): lose(packet)
-            case .close: endFile(.stop)
+            case .close:
+                // Frames of a program that goes on may still be missing between the last ones.
+                _ = file?.dropDisordered()
+                endFile(.stop)
             case .request(let time): environment.keyframes.requestKeyframe(at: time)
             }
         }

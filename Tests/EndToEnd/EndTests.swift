@@ -49,18 +49,20 @@ extension Serial {
             #expect(finished.map { FileManager.default.contents(atPath: $0) } == contents)
         }
 
-        @Test("SIGINT and SIGTERM end within 3 s, with all files closed", arguments: [SIGINT, SIGTERM])
+        @Test(
+            "SIGINT and SIGTERM end cleanly: all files closed, everything recorded received",
+            arguments: [SIGINT, SIGTERM])
         func signalled(number: Int32) async throws {
             let server = try await RTMPServer.running()
             let receiver = try await SRTReceiver()
             let relay = try RelayProcess(
                 Shape.small + ["--record", set.directory, "--rtmp", server.url(), "--srt", receiver.url()])
             try await server.hasReceived(bytes: 50_000, within: .seconds(10))
-            let result = try await relay.end(by: number, within: .seconds(10))
+            let result = try await relay.end(by: number, within: .seconds(60))
             #expect(result.ending == .exited(0), "\(result.log)")
-            // 3 s is what is promised; what is asserted is that nothing hangs, whatever else the machine does.
+            // A warning of the channel's own says that something had to be left behind at its deadline.
+            #expect(!result.log.contains("in time"), "\(result.log)")
             print("ended \(result.duration) after the signal")
-            #expect(result.duration <= .seconds(8), "\(result.log)")
             #expect(set.open.isEmpty)
             let recorded = try await set.counters()
             #expect(DecodedFrames.breaks(in: recorded).isEmpty)
@@ -70,7 +72,9 @@ extension Serial {
             }
         }
 
-        @Test("A second signal ends at once", arguments: [SIGINT, SIGTERM])
+        @Test(
+            "The forced end returned 0: a second signal ends at once, with 128 + its number",
+            arguments: [SIGINT, SIGTERM])
         func signalledTwice(number: Int32) async throws {
             let frozen = try await RTMPServer.running()
             defer { frozen.thaw() }
@@ -85,10 +89,59 @@ extension Serial {
             }
             relay.process.signal(number)
             try await relay.says("once more to end at once", within: .seconds(5))
-            let result = try await relay.end(by: number, within: .seconds(10))
-            print("ended \(result.duration) after the second signal")
+            // The frozen server holds it for 2.6 s, and the second signal counts from 500 ms on.
+            try await eventually("a later signal ends it", within: .seconds(30)) {
+                relay.process.signal(number)
+                return !relay.process.isRunning
+            }
+            let result = try await relay.finished(within: .seconds(10))
             #expect(result.log.contains("ended at once"), "\(result.log)")
-            #expect(result.ending == .exited(0))
+            #expect(result.ending == .exited(128 + number))
+        }
+
+        @Test("Two signals microseconds apart, as timeout sends them, counted as impatience: they end cleanly")
+        func signalledTogether() async throws {
+            let relay = try RelayProcess(Shape.small + ["--record", set.directory])
+            try await eventually("something is recorded", within: .seconds(20)) {
+                (set.open.first.map(fileSize) ?? 0) > 50_000
+            }
+            relay.process.signal(SIGTERM)
+            relay.process.signal(SIGHUP)
+            let result = try await relay.end(by: SIGINT, within: .seconds(60))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("ended at once"), "\(result.log)")
+            #expect(set.open.isEmpty && set.finished.count == 1)
+        }
+
+        @Test("SIGHUP inherited as ignored was taken back: what nohup starts outlives its terminal")
+        func nohup() async throws {
+            let arguments = Shape.small + ["--record", set.directory]
+            let relay = try RelayProcess(process: ChildProcess("nohup", [try Tools.relay()] + arguments))
+            try await eventually("something is recorded", within: .seconds(20)) {
+                (set.open.first.map(fileSize) ?? 0) > 50_000
+            }
+            relay.process.signal(SIGHUP)
+            // What is done behind it shows that it was looked at.
+            relay.process.signal(SIGUSR1)
+            try await eventually("a file is finished", within: .seconds(20)) { set.finished.count == 1 }
+            try await eventually("the next is open", within: .seconds(20)) { set.open.count == 1 }
+            #expect(relay.process.isRunning && !relay.process.errors.contains("ending"))
+            let result = try await relay.end(by: SIGINT, within: .seconds(60))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(DecodedFrames.breaks(in: try await set.counters()).isEmpty)
+        }
+
+        @Test("SIGHUP ends cleanly where it is not ignored")
+        func hangup() async throws {
+            // Whatever the tests were started by.
+            let arguments = ["--default-signal=HUP", try Tools.relay()] + Shape.small + ["--record", set.directory]
+            let relay = try RelayProcess(process: ChildProcess("env", arguments))
+            try await eventually("something is recorded", within: .seconds(20)) {
+                (set.open.first.map(fileSize) ?? 0) > 50_000
+            }
+            let result = try await relay.end(by: SIGHUP, within: .seconds(60))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(set.open.isEmpty && set.finished.count == 1)
         }
     }
 }

@@ -30,7 +30,7 @@ extension Serial {
             _ changes: @escaping @Sendable (Channel) async throws -> Void
         ) async throws -> [String] {
             let server = try await RTMPServer.running()
-            let configuration = try RelayCommand.parse(Shape.small + ["--duration", "8s", "--rtmp", server.url()])
+            let configuration = try RunCommand.parse(Shape.small + ["--duration", "8s", "--rtmp", server.url()])
                 .channelConfiguration()
             let channel = try Channel(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
             async let status = withCheckedContinuation { continuation in

@@ -15,6 +15,8 @@ final class CollectingSink: SourceSink {
         var counter: UInt32?
         /// Luma at the middle of the four quarters and of the whole, by row.
         var luma: [UInt8]
+        /// The blue difference in the middle.
+        var middleU: UInt8
         /// The red difference in the middle.
         var middleV: UInt8
     }
@@ -93,8 +95,9 @@ final class CollectingSink: SourceSink {
                 start: planes.y.bytes, count: planes.y.stride * (frame.height - 1) + frame.width)
             func at(_ x: Int, _ y: Int) -> UInt8 { luma[y * planes.y.stride + x] }
             let (w, h) = (frame.width, frame.height)
-            let middle = planes.v.bytes.load(
-                fromByteOffset: h / 4 * planes.v.stride + w / 4, as: UInt8.self)
+            func middle(_ plane: Planes.Plane) -> UInt8 {
+                plane.bytes.load(fromByteOffset: h / 4 * plane.stride + w / 4, as: UInt8.self)
+            }
             return Inspected(
                 nanoseconds: frame.timeBase.rescale(frame.pts, to: .nanoseconds), width: w, height: h,
                 counter: readsCounter
@@ -103,7 +106,7 @@ final class CollectingSink: SourceSink {
                     at(w / 4, h / 4), at(w * 3 / 4, h / 4), at(w / 4, h * 3 / 4), at(w * 3 / 4, h * 3 / 4),
                     at(w / 2, h / 2), at(2, h / 2), at(w / 2, 2),
                 ],
-                middleV: middle)
+                middleU: middle(planes.u), middleV: middle(planes.v))
         }
     }
 }

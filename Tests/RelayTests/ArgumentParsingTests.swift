@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Media
 import Segmenter
 import Testing
@@ -21,7 +22,7 @@ struct ArgumentParsingTests {
         "What is no bitrate, or one that nobody can want, is refused",
         arguments: ["", "k", "M", "fast", "4MM", "-4M", "0", "49k", "201M", "nan", "inf", "1e9", "0x40000", "4 M"])
     func wrongBitrate(text: String) {
-        #expect(throws: (any Error).self) { try ArgumentParsing.bitrate(text, in: range) }
+        #expect(throws: ValidationError.self) { try ArgumentParsing.bitrate(text, in: range) }
     }
 
     @Test(
@@ -37,7 +38,7 @@ struct ArgumentParsingTests {
             "", "x", "1280", "1280x", "x720", "1281x720", "1280x721", "30x30", "8194x720", "1280x720x2", "-2x-2",
         ])
     func wrongSize(text: String) {
-        #expect(throws: (any Error).self) { try ArgumentParsing.size(text) }
+        #expect(throws: ValidationError.self) { try ArgumentParsing.size(text) }
     }
 
     @Test(
@@ -54,14 +55,14 @@ struct ArgumentParsingTests {
         "What is no frame rate from 1 to 120 is refused",
         arguments: ["", "0", "-30", "121", "30/0", "30/-1", "1/2", "30/1/1", "/", "25.5", "99999999999"])
     func wrongFrameRate(text: String) {
-        #expect(throws: (any Error).self) { try ArgumentParsing.frameRate(text) }
+        #expect(throws: ValidationError.self) { try ArgumentParsing.frameRate(text) }
     }
 
     @Test("A length of time is more than nothing")
     func duration() throws {
         #expect(try ArgumentParsing.duration("1h30m") == .seconds(5400))
         for text in ["0", "0s", "-1s", "soon", ""] {
-            #expect(throws: (any Error).self) { try ArgumentParsing.duration(text) }
+            #expect(throws: ValidationError.self) { try ArgumentParsing.duration(text) }
         }
     }
 
@@ -70,7 +71,7 @@ struct ArgumentParsingTests {
         #expect(try ArgumentParsing.segmentLength("30m") == .duration(.seconds(1800)))
         #expect(try ArgumentParsing.segmentLength("2GB") == .bytes(2_000_000_000))
         for text in ["0", "500ms", "1kB", "2TBs", ""] {
-            #expect(throws: (any Error).self) { try ArgumentParsing.segmentLength(text) }
+            #expect(throws: ValidationError.self) { try ArgumentParsing.segmentLength(text) }
         }
     }
 
@@ -78,6 +79,6 @@ struct ArgumentParsingTests {
     func byteSize() throws {
         #expect(try ArgumentParsing.byteSize("1GiB").bytes == 1 << 30)
         #expect(try ArgumentParsing.byteSize("0").bytes == 0)
-        #expect(throws: (any Error).self) { try ArgumentParsing.byteSize("-1") }
+        #expect(throws: ValidationError.self) { try ArgumentParsing.byteSize("-1") }
     }
 }

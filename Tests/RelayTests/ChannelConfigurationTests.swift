@@ -12,16 +12,16 @@ import Testing
 @Suite("Flags together")
 struct ChannelConfigurationTests {
     private func configuration(_ arguments: String...) throws -> ChannelConfiguration {
-        try RelayCommand.parse(arguments).channelConfiguration()
+        try RunCommand.parse(arguments).channelConfiguration()
     }
 
     /// The sentence with which `arguments` are refused; empty if they are not.
     private func refusal(_ arguments: String...) -> String {
         do {
-            _ = try RelayCommand.parse(arguments)
+            _ = try RunCommand.parse(arguments)
             return ""
         } catch {
-            return RelayCommand.message(for: error)
+            return RunCommand.message(for: error)
         }
     }
 
@@ -34,6 +34,18 @@ struct ChannelConfigurationTests {
         #expect(configuration.encoder.gop == .seconds(2) && configuration.encoder.audioBitrate == 160_000)
         #expect(configuration.outputs.count == 1 && configuration.recording == nil)
         #expect(configuration.duration == nil && configuration.size == nil && configuration.frameRate == nil)
+    }
+
+    @Test("A program of untagged SD is tagged with the color of its size, and tagged color stays")
+    func color() throws {
+        let untagged = VideoFormat(width: 720, height: 576, frameRate: FrameRate(25), color: .unspecified)
+        let own = try configuration("--rtmp", "rtmp://host/live/key")
+        let large = try configuration("--rtmp", "rtmp://host/live/key", "--size", "1280x720")
+        #expect(ChannelInputs.shape(untagged, own).color == .bt601With625Lines)
+        #expect(ChannelInputs.shape(untagged, large).color == .bt709)
+        var tagged = untagged
+        tagged.color = .bt601With525Lines
+        #expect(ChannelInputs.shape(tagged, large).color == .bt601With525Lines)
     }
 
     @Test("Outputs may be given again and again")

@@ -9,16 +9,16 @@ import Testing
 @Suite("Flags of recordings")
 struct RecordOptionsTests {
     private func recording(_ arguments: String...) throws -> ChannelConfiguration.Recording? {
-        try RelayCommand.parse(["--record", "d"] + arguments).channelConfiguration().recording
+        try RunCommand.parse(["--record", "d"] + arguments).channelConfiguration().recording
     }
 
     /// The sentence with which `arguments` are refused; empty if they are not.
     private func refusal(_ arguments: String...) -> String {
         do {
-            _ = try RelayCommand.parse(["--record", "d"] + arguments)
+            _ = try RunCommand.parse(["--record", "d"] + arguments)
             return ""
         } catch {
-            return RelayCommand.message(for: error)
+            return RunCommand.message(for: error)
         }
     }
 

@@ -10,7 +10,7 @@ import Testing
 struct RetentionOptionsTests {
     private func rules(_ flags: String) throws -> RetentionRules? {
         let arguments = ["--record", "dir"] + flags.split(separator: " ").map(String.init)
-        return try RelayCommand.parse(arguments).channelConfiguration().recording?.retention
+        return try RunCommand.parse(arguments).channelConfiguration().recording?.retention
     }
 
     @Test("Nothing is deleted unless it is asked for")
@@ -34,7 +34,9 @@ struct RetentionOptionsTests {
         ])
     func useless(flags: [String]) {
         let arguments = flags + ["--rtmp", "rtmp://localhost/live/key"]
-        #expect(throws: (any Error).self) { try RelayCommand.parse(arguments) }
+        // The parser's own error, which is not public.
+        let error = #expect(throws: (any Error).self) { try RunCommand.parse(arguments) }
+        #expect(error.map { RunCommand.exitCode(for: $0) } == .validationFailure)
     }
 
     @Test("Contradictions are one sentence each")

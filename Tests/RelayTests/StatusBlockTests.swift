@@ -36,11 +36,11 @@ struct StatusBlockTests {
     func program() {
         // An hour and a second of 29.97 fps, and 500 kB in two seconds.
         var now = status(frames: 107_923, bytes: 1_500_000)
-        now.encoder.busySeconds = 360
+        now.encoder.callerSeconds = 360
         now.program.skippedFrames = 3
         now.feed.framesRepeated = 2
         var before = status(frames: 107_863, bytes: 1_000_000)
-        before.encoder.busySeconds = 359.8
+        before.encoder.callerSeconds = 359.8
         let line = lines(now, before: before, interval: 2)[0]
         #expect(line == "01:00:01  30.0 fps  encoder 10.0x  2000 kbit/s  repeated 2  dropped 3")
     }

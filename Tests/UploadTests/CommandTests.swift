@@ -39,7 +39,16 @@ struct CommandTests {
 
     @Test("A command that writes much, and one that leaves something behind, hold nothing up")
     func loud() async throws {
-        try await deliver("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; sleep 5 & exit 0")
+        // Whoever waits for what it left behind, or does not read what it writes, meets the limit, which is a failure.
+        let script = #"""
+            cd "$(dirname "$0")"; sleep 1000 & echo $! > pid
+            head -c 1000000 /dev/zero && head -c 1000000 /dev/zero >&2 && echo yes > wrote; exit 0
+            """#
+        try await deliver(script, limit: .seconds(60))
+        if let child = Int32(directory.text("pid").trimmingCharacters(in: .whitespacesAndNewlines)) {
+            kill(child, SIGKILL)
+        }
+        #expect(directory.text("wrote") == "yes\n")
     }
 
     @Test("A command that takes too long is ended, with what it started")

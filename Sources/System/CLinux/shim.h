@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <linux/memfd.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -26,3 +27,18 @@ static const uint32_t relay_epollout = EPOLLOUT;
 static const uint32_t relay_epolloneshot = EPOLLONESHOT;
 static const int relay_epoll_cloexec = EPOLL_CLOEXEC;
 static const int relay_eventfd_cloexec = EFD_CLOEXEC;
+
+// mallopt(3); its parameters are macros of a header that Swift's Glibc module leaves out. Returns 0 on failure.
+static inline int relay_limit_malloc_arenas(int count) { return mallopt(M_ARENA_MAX, count); }
+
+// sched_getaffinity(2), with the mask as bytes.
+extern int sched_getaffinity(pid_t process, size_t size, unsigned long *mask);
+
+/// How many cores this process may use (as `taskset` and `cpuset` set it); 1 if that cannot be found out.
+static inline int relay_usable_cores(void) {
+    unsigned long mask[128] = {0};
+    int count = 0;
+    if (sched_getaffinity(0, sizeof mask, mask) != 0) return 1;
+    for (unsigned int word = 0; word < sizeof mask / sizeof mask[0]; word++) count += __builtin_popcountl(mask[word]);
+    return count;
+}

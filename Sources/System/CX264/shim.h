@@ -4,10 +4,22 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <x264.h>
 
-// x264_encoder_open is a macro (it carries the build number), which Swift does not import.
-static inline x264_t *relay_x264_encoder_open(x264_param_t *param) { return x264_encoder_open(param); }
+// What x264's threads are called, in at most 15 characters.
+#define RELAY_X264_THREAD "relay.x264"
+
+// x264_encoder_open is a macro (it carries the build number), which Swift does not import. A thread has the name of the
+// thread that makes it (clone(2) copies it), which tells x264's threads from others.
+static inline x264_t *relay_x264_encoder_open(x264_param_t *param) {
+    char name[16] = "";
+    prctl(PR_GET_NAME, name, 0, 0, 0);
+    prctl(PR_SET_NAME, RELAY_X264_THREAD, 0, 0, 0);
+    x264_t *encoder = x264_encoder_open(param);
+    prctl(PR_SET_NAME, name, 0, 0, 0);
+    return encoder;
+}
 
 /// The last warning or error that x264 printed, for the error we throw.
 typedef struct relay_x264_log {

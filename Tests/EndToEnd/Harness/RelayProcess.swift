@@ -6,6 +6,9 @@ import Foundation
 struct RelayProcess {
     let process: ChildProcess
 
+    /// One that was started by other means.
+    init(process: ChildProcess) { self.process = process }
+
     /// Starts it.
     init(_ arguments: [String], environment: [String: String] = [:]) throws {
         process = try ChildProcess(Tools.relay(), arguments, environment: environment)

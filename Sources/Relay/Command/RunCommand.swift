@@ -2,7 +2,6 @@
 
 public import ArgumentParser
 public import Encoder
-internal import Glibc
 internal import Ingest
 internal import Logging
 internal import Media
@@ -14,30 +13,15 @@ extension EncoderSettings.Preset: ExpressibleByArgument {}
 extension EncoderSettings.Tune: ExpressibleByArgument {}
 extension EncoderSettings.Profile: ExpressibleByArgument {}
 
-/// The command `relay`: reads flags, runs one channel, and ends with its status.
-@main
-struct RelayCommand: ParsableCommand {
+/// `relay run`, or `relay` with flags: runs one channel, and ends with its status.
+struct RunCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "relay",
-        abstract: "Encodes one program and sends it to many places at once, recording it on the way.",
+        commandName: "run",
+        abstract: "Puts a program on air; what relay does without the name of a subcommand.",
         discussion: """
-            One x264 + AAC encoder session feeds every output. Each output has a queue of its own: a target that stalls, \
-            fails or starts slowly changes nothing for the others, and the recording goes on.
-
-            Examples:
-              relay --rtmp rtmp://host/live/key --record recordings
-              relay --input show.mp4 --srt "srt://host:9000?latency=200" --record recordings --segment 30m
-              relay --input v4l2:/dev/video0 --audio-input alsa:default --rtmp rtmp://host/live/key
-
-            What was recorded: relay recordings list|show|verify|repair|rebuild|export DIR; see relay recordings --help.
-
             Ctrl-C ends cleanly within 3 seconds; a second Ctrl-C ends at once, and the next start completes the file \
             that was open. SIGUSR1 begins a new file of the recording.
-
-            Exit status: 0 done, 64 wrong flags, 66 input cannot be read, 69 nothing ever came on air or was recorded, \
-            70 the encoder failed, 73 record directory cannot be written, 75 the storage guard refused.
-            """,
-        version: RelayVersion.text)
+            """)
 
     @OptionGroup(title: "Input") var input: InputOptions
     @OptionGroup(title: "Outputs") var output: OutputOptions
@@ -46,35 +30,14 @@ struct RelayCommand: ParsableCommand {
     @OptionGroup(title: "Encoder") var encoder: EncoderOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
-    /// As the parser's own, but its messages repeat what was typed, and that may hold a key.
-    static func main() {
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        if arguments.first == RecordingsCommand.word {
-            main(RecordingsCommand.self, Array(arguments.dropFirst()))
-        } else {
-            main(Self.self, arguments)
-        }
-    }
-
-    private static func main(_ root: any ParsableCommand.Type, _ arguments: [String]) {
-        do {
-            var command = try root.parseAsRoot(arguments)
-            try command.run()
-        } catch {
-            let code = root.exitCode(for: error)
-            let message = ArgumentMask.hidingSecrets(of: CommandLine.arguments, in: root.fullMessage(for: error))
-            if !message.isEmpty {
-                Terminal.put(message + "\n", to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO)
-            }
-            fflush(nil)
-            // Libraries' threads may still be at work; destructors that run beside them are a known way to crash at the end.
-            _exit(code.rawValue)
-        }
-    }
-
     func validate() throws { _ = try channelConfiguration() }
 
+<<<<<<< HEAD:Sources/Relay/Command/RunCommand.swift
+    func work() throws {
+=======
     func run() throws {
+        Allocator.limit()
+>>>>>>> h6:Sources/Relay/RelayCommand.swift
         ArgumentMask.hideSecrets(followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input"])
         let configuration = try channelConfiguration()
         let terminal = Terminal(format: operation.logFormat, showsStatus: !operation.noStatus)
@@ -84,7 +47,7 @@ struct RelayCommand: ParsableCommand {
         if let shortage = DescriptorLimit.shortage(descriptors: configuration.descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
-        let status = Session(configuration, terminal: terminal).run()
+        let status = Host(terminal: terminal).run(configuration)
         terminal.close()
         throw status.code
     }
@@ -117,9 +80,4 @@ struct RelayCommand: ParsableCommand {
         }
         return configuration
     }
-}
-
-/// The version that `--version` prints and recordings carry.
-enum RelayVersion {
-    static let text = "0.1.0"
 }

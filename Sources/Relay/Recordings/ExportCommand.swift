@@ -2,14 +2,16 @@
 
 internal import ArgumentParser
 internal import Catalogue
+internal import Dispatch
 internal import Glibc
 internal import Network
 internal import Publisher
 internal import Segmenter
 internal import Stitcher
+internal import Synchronization
 
 /// `relay recordings export`.
-struct RecordingsExportCommand: ParsableCommand {
+struct RecordingsExportCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Makes one MP4 of what was on air between two moments.",
         discussion: """
@@ -52,7 +54,7 @@ struct RecordingsExportCommand: ParsableCommand {
         guard !output.isEmpty, !output.hasSuffix("/") else { throw ValidationError("--output names the file to make.") }
     }
 
-    func run() throws {
+    func work() throws {
         let range = try ExportRange(from: from, to: to).milliseconds
         if let objection = ExportOutput.objection(to: output, recordings: options.directory, replaces: force) {
             Terminal.put("Error: \(objection)\n")
@@ -103,21 +105,22 @@ struct RecordingsExportCommand: ParsableCommand {
 }
 
 /// Holds back the signals that ask for the end, so that what is at work can look for them and end cleanly.
-private struct HeldSignals {
-    private static let numbers = [SIGINT, SIGTERM, SIGHUP]
+private final class HeldSignals: Sendable {
+    private let isAsked = Atomic(false)
+    private let signals = Mutex<ProcessSignals?>(nil)
 
     init() {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for number in Self.numbers { sigaddset(&set, number) }
-        pthread_sigmask(SIG_BLOCK, &set, nil)
+        signals.withLock { held in
+            var signals = ProcessSignals(queue: DispatchQueue(label: "relay.export.signals"))
+            for number in ProcessSignals.endRequests {
+                signals.watch(number) { [weak self] in self?.isAsked.store(true, ordering: .relaxed) }
+            }
+            held = signals
+        }
     }
 
     /// Whether one of them came.
-    var hasCome: Bool {
-        var set = sigset_t()
-        return sigpending(&set) == 0 && Self.numbers.contains { sigismember(&set, $0) == 1 }
-    }
+    var hasCome: Bool { isAsked.load(ordering: .relaxed) }
 }
 
 extension ClipReport {

@@ -5,13 +5,10 @@ internal import Catalogue
 internal import Glibc
 internal import Segmenter
 
-/// `relay recordings`: looks at what was recorded. A command of its own beside the root, whose flags it must not share.
-struct RecordingsCommand: ParsableCommand {
-    /// The first argument that means this command.
-    static let word = "recordings"
-
+/// `relay recordings`: looks at what was recorded.
+struct RecordingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "relay recordings",
+        commandName: "recordings",
         abstract: "Lists, checks and repairs what was recorded.",
         discussion: """
             Beside the recordings lies a catalogue, .relay.sqlite: every file, and every stretch of the program that is in \
@@ -55,13 +52,13 @@ struct RecordingsOptions: ParsableArguments {
 }
 
 /// `relay recordings list`.
-struct RecordingsListCommand: ParsableCommand {
+struct RecordingsListCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists the files and the gaps between them.")
 
     @OptionGroup var options: RecordingsOptions
 
-    func run() throws {
+    func work() throws {
         try options.withArchive { archive in
             let listing = RecordingsListing(try archive.contents())
             Terminal.put(options.json ? try listing.json() : listing.text, to: STDOUT_FILENO)
@@ -72,7 +69,7 @@ struct RecordingsListCommand: ParsableCommand {
 }
 
 /// `relay recordings show`.
-struct RecordingsShowCommand: ParsableCommand {
+struct RecordingsShowCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Shows all that is known of one file.")
 
@@ -81,7 +78,7 @@ struct RecordingsShowCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The file, as list names it.", valueName: "file"))
     var file: String
 
-    func run() throws {
+    func work() throws {
         try options.withArchive { archive in
             let contents = try archive.contents()
             guard let segment = contents.segments.first(where: { $0.name == file }) else {
@@ -97,7 +94,7 @@ struct RecordingsShowCommand: ParsableCommand {
 }
 
 /// `relay recordings verify`.
-struct RecordingsVerifyCommand: ParsableCommand {
+struct RecordingsVerifyCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Checks the files, and that no frame and no sample is missing between them.",
@@ -114,7 +111,7 @@ struct RecordingsVerifyCommand: ParsableCommand {
     @Flag(help: "Do not read the files whole to compare their checksums.")
     var noChecksums = false
 
-    func run() throws {
+    func work() throws {
         try options.withArchive { archive in
             let report = try archive.verify(.init(checksums: !noChecksums, isDeep: deep))
             let lines = report.lines.map { $0 + "\n" }.joined()
@@ -126,7 +123,7 @@ struct RecordingsVerifyCommand: ParsableCommand {
 }
 
 /// `relay recordings repair`.
-struct RecordingsRepairCommand: ParsableCommand {
+struct RecordingsRepairCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "repair",
         abstract: "Completes files that a crash left open, and saves what damaged ones still hold.",
@@ -137,7 +134,7 @@ struct RecordingsRepairCommand: ParsableCommand {
 
     @OptionGroup var options: RecordingsOptions
 
-    func run() throws {
+    func work() throws {
         try options.withArchive { archive in
             let repairs = try archive.repair()
             let lines = repairs.isEmpty ? ["nothing to repair"] : repairs.map { "\($0.file): \($0.text)" }
@@ -149,14 +146,14 @@ struct RecordingsRepairCommand: ParsableCommand {
 }
 
 /// `relay recordings rebuild`.
-struct RecordingsRebuildCommand: ParsableCommand {
+struct RecordingsRebuildCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebuild", abstract: "Makes the catalogue anew from the files.",
         discussion: "A damaged catalogue is kept as .relay.sqlite.broken-N.")
 
     @OptionGroup var options: RecordingsOptions
 
-    func run() throws {
+    func work() throws {
         try options.withArchive { archive in
             let result = try archive.rebuild()
             let text =

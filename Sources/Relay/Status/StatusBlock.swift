@@ -48,12 +48,11 @@ struct StatusBlock {
         now.frameRate.timeBase.rescale(now.program.frames, to: TimeBase(1, 1), rounding: .down)
     }
 
-    /// How many times faster than the program the encoder was since the snapshot before: program time by the time that the
-    /// program's thread spent in the encoder. At 1 it cannot keep up.
+    /// How many times faster the encoder could have been since the snapshot before; at 1 it cannot keep up.
     private var speed: Double {
         let frames = now.program.frames - (before?.program.frames ?? 0)
-        let busy = now.encoder.busySeconds - (before?.encoder.busySeconds ?? 0)
-        return busy > 0 ? Double(frames) / now.frameRate.value / busy : 0
+        return now.encoder.speed(
+            since: before?.encoder ?? EncoderStatus(), programSeconds: Double(frames) / now.frameRate.value)
     }
 
     private var program: String {

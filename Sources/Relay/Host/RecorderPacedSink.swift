@@ -2,21 +2,20 @@
 
 internal import Encoder
 internal import Media
-internal import Segmenter
 
-/// The encoder of a program that no clock paces: before each frame the recorder may hold the program back, so that a disk
-/// slower than the encoder costs time and not frames.
+/// The encoder of a program that no clock paces: before each frame the recording may hold the program back, so that a
+/// disk slower than the encoder costs time and not frames.
 final class RecorderPacedSink: ProgramSink {
     private let encoder: EncoderSession
-    private let recorder: Recorder?
+    private let recordings: RecordingSlot
 
-    init(encoder: EncoderSession, recorder: Recorder?) {
+    init(encoder: EncoderSession, recordings: RecordingSlot) {
         self.encoder = encoder
-        self.recorder = recorder
+        self.recordings = recordings
     }
 
     func encode(_ frame: VideoFrame, at index: Int64) throws {
-        recorder?.waitForRoom()
+        recordings.current?.waitForRoom()
         try encoder.encode(frame, at: index)
     }
 

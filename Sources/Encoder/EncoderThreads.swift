@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CX264
+internal import Glibc
+
+/// The threads that x264 made for one session. They live as long as the session.
+struct EncoderThreads: Sendable {
+    private let clocks: [clockid_t]
+
+    /// Runs `open`, and knows the threads that x264 made meanwhile by the name that the shim gives them.
+    static func made<R>(by open: () -> R) -> (R, EncoderThreads) {
+        let before = Set(named())
+        let result = open()
+        let made = named().filter { !before.contains($0) }
+        return (result, EncoderThreads(clocks: made.map(clock)))
+    }
+
+    /// CPU time that they spent so far, in seconds. Any thread may ask.
+    var seconds: Double { clocks.reduce(0) { $0 + ThreadTime.read($1) } }
+
+    /// How many there are.
+    var count: Int { clocks.count }
+
+    /// The clock of a thread's CPU time as Linux numbers it: the inverted id above CPUCLOCK_PERTHREAD_MASK (4) and
+    /// CPUCLOCK_SCHED (2) (linux/posix-timers.h). It is what `pthread_getcpuclockid` gives, but x264 keeps its
+    /// `pthread_t` to itself.
+    private static func clock(of thread: pid_t) -> clockid_t { ~thread << 3 | 4 | 2 }
+
+    /// The ids of this process's threads with the name that the shim gives.
+    private static func named() -> [pid_t] {
+        guard let directory = opendir("/proc/self/task") else { return [] }
+        defer { closedir(directory) }
+        var found: [pid_t] = []
+        while let entry = readdir(directory) {
+            let text = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if let thread = pid_t(text), name(of: thread) == RELAY_X264_THREAD { found.append(thread) }
+        }
+        return found
+    }
+
+    private static func name(of thread: pid_t) -> String? {
+        guard let file = fopen("/proc/self/task/\(thread)/comm", "r") else { return nil }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 64)
+        guard fgets(&line, Int32(line.count), file) != nil else { return nil }
+        return String(decoding: line.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}
+
+/// CPU time, in seconds.
+enum ThreadTime {
+    /// Of the calling thread.
+    static var current: Double { read(CLOCK_THREAD_CPUTIME_ID) }
+    /// Of the whole process.
+    static var process: Double { read(CLOCK_PROCESS_CPUTIME_ID) }
+
+    /// What `clock` shows; 0 if it is gone, because its thread ended.
+    static func read(_ clock: clockid_t) -> Double {
+        var time = timespec()
+        guard clock_gettime(clock, &time) == 0 else { return 0 }
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}

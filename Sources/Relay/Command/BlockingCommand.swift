@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Foundation
+
+/// A command whose work blocks: it runs on a thread of its own, so that it takes none from the cooperative pool, which
+/// has one for each core.
+protocol BlockingCommand: AsyncParsableCommand, Sendable {
+    /// Does all of the work, on a thread that may block. Throws the exit code, or what the parser can put into words.
+    func work() throws
+}
+
+extension BlockingCommand {
+    func run() async throws {
+        let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
+            let thread = Thread { continuation.resume(returning: Result { try work() }) }
+            thread.name = "relay.\(Self._commandName)"
+            // As much as a main thread has: x264 and libavcodec run on it.
+            thread.stackSize = 8 << 20
+            thread.start()
+        }
+        try result.get()
+    }
+}

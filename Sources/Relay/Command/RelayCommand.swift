@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+
+/// The command `relay`, which has no flags of its own: without the name of a subcommand, ``RunCommand`` is meant.
+@main
+struct RelayCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "relay",
+        abstract: "Encodes one program and sends it to many places at once, recording it on the way.",
+        discussion: """
+            One x264 + AAC encoder session feeds every output. Each output has a queue of its own: a target that stalls, \
+            fails or starts slowly changes nothing for the others, and the recording goes on.
+
+            Examples:
+              relay --rtmp rtmp://host/live/key --record recordings
+              relay --input show.mp4 --srt "srt://host:9000?latency=200" --record recordings --segment 30m
+              relay --input v4l2:/dev/video0 --audio-input alsa:default --rtmp rtmp://host/live/key
+              relay recordings list recordings
+
+            Exit status: 0 done, 64 wrong flags, 66 input cannot be read, 69 nothing ever came on air or was recorded, \
+            70 the encoder failed, 73 record directory cannot be written, 75 the storage guard refused; 128 and the \
+            signal's number when a second signal ended it at once.
+            """,
+        version: RelayVersion.text,
+        subcommands: [RunCommand.self, RecordingsCommand.self],
+        defaultSubcommand: RunCommand.self)
+
+    /// As the parser's own, but its messages repeat what was typed, and that may hold a key.
+    static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do {
+            if arguments.count == 1, ["--help", "-h", "help"].contains(arguments[0]) { throw CleanExit.message(help) }
+            var command = try parseAsRoot(arguments)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            let code = exitCode(for: error)
+            let message = ArgumentMask.hidingSecrets(of: CommandLine.arguments, in: fullMessage(for: error))
+            if !message.isEmpty {
+                Terminal.put(message + "\n", to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO)
+            }
+            fflush(nil)
+            // Libraries' threads may still be at work; destructors that run beside them are a known way to crash at the end.
+            _exit(code.rawValue)
+        }
+    }
+
+    /// The help of the command as a whole: its subcommands, and the flags of the one that needs no name.
+    static var help: String { help(columns: nil) }
+
+    /// ``help`` in lines of at most `columns`; as wide as the terminal for nil.
+    static func help(columns: Int?) -> String {
+        let run = helpMessage(for: RunCommand.self, columns: columns)
+        // What the command does is said above; its flags begin behind the paragraph of its usage.
+        let usage = run.firstRange(of: "USAGE:")?.lowerBound ?? run.startIndex
+        return helpMessage(columns: columns) + "\n\n" + run[usage...]
+    }
+}
+
+/// The version that `--version` prints and recordings carry.
+enum RelayVersion {
+    static let text = "0.1.0"
+}

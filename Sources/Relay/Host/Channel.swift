@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Encoder
+internal import FanOut
+internal import Logging
+internal import Media
+internal import Program
+internal import Synchronization
+
+/// One path of media: inputs, program, encoder, fan-out and outputs, built from a configuration and run to its end, and
+/// the recording beside it.
+///
+/// ``run()`` occupies the thread that calls it; everything else may be called on any thread.
+final class Channel: Sendable {
+    /// How long a clean end may take from the moment it is asked for.
+    private static let teardown = Duration.milliseconds(2600)
+    /// How long outputs may take to send the rest when nobody is in a hurry: more than a receiver's latency.
+    private static let unhurriedTeardown = Duration.seconds(12)
+
+    /// The channel's name, unique in its process.
+    var name: String { configuration.name }
+
+    private let configuration: ChannelConfiguration
+    private let resources: HostResources
+    private let logger: Logger
+    private let inputs: ChannelInputs
+    private let hub = FanOut()
+    private let encoder: EncoderSession
+    private let program: Program
+    /// The live outputs, which may be changed while the program runs.
+    let outputs: OutputSet
+    private let recordings: RecordingSlot
+    /// What must be over before the channel is.
+    private let ending = DispatchGroup()
+    private let endAskedAt = Mutex<Int64?>(nil)
+
+    private var clock: any MonotonicClock { resources.clock }
+
+    /// Prepares the record directory, opens inputs and encoder, and asks the storage guard; nothing is live yet.
+    /// Blocks until the inputs answer. Throws ``RelayFailure``.
+    init(
+        _ configuration: ChannelConfiguration, resources: HostResources = HostResources(), logger: Logger
+    ) throws(RelayFailure) {
+        self.configuration = configuration
+        self.resources = resources
+        self.logger = logger
+        let clock = resources.clock
+        let recording = try configuration.recording.map { (recording) throws(RelayFailure) in
+            (recording, try RecordingPlace(recording, channel: configuration.name, logger: logger))
+        }
+        let inputs = try ChannelInputs(configuration, clock: clock, logger: logger)
+        self.inputs = inputs
+        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: hub)
+        self.encoder = encoder
+        outputs = OutputSet(
+            hub: hub, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
+        let recordings = RecordingSlot(hub: hub, group: ending)
+        self.recordings = recordings
+        program = Program(
+            frameRate: inputs.format.frameRate, audio: .program,
+            pacing: configuration.isPaced
+                ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
+            frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
+            videoFeed: inputs.videoFeed, audioFeed: inputs.audioFeed,
+            sink: configuration.isPaced ? encoder : RecorderPacedSink(encoder: encoder, recordings: recordings),
+            clock: clock, logger: logger)
+        if let (recording, place) = recording {
+            recordings.prepare(try Recording(recording, in: place, of: recordedProgram))
+        }
+        try addOutputs()
+    }
+
+    /// Puts the program on air and returns how it ended, when outputs and recordings have ended, too.
+    func run() -> ExitStatus {
+        outputs.start()
+        recordings.begin()
+        inputs.start()
+        let status = runProgram()
+        inputs.stop()
+        endConsumers(isProgramOver: status == .done)
+        return status == .done ? delivered : status
+    }
+
+    /// Asks for a clean end. Returns at once.
+    func end() {
+        endAskedAt.withLock { $0 = $0 ?? clock.now }
+        program.stop()
+        inputs.stop()
+        recordings.cancelUploads()
+    }
+
+    /// A snapshot of everything.
+    var status: ChannelStatus {
+        let recording = recordings.status
+        return ChannelStatus(
+            sources: inputs.statuses, feed: inputs.videoFeed.status, audioFeed: inputs.audioFeed?.status,
+            program: program.status, encoder: encoder.status,
+            frameRate: encoder.description.video.format.frameRate, outputs: outputs.statuses,
+            recorder: recording.recorder, storage: recording.storage, retention: recording.retention,
+            upload: recording.upload)
+    }
+
+    private static func openEncoder(
+        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink
+    ) throws(RelayFailure) -> EncoderSession {
+        do {
+            return try EncoderSession(settings: configuration.encoder, video: format, audio: .program, sink: sink)
+        } catch {
+            throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
+        }
+    }
+
+    private func runProgram() -> ExitStatus {
+        do {
+            switch try program.run() {
+            case .finished, .stopped:
+                guard let failure = inputs.failure else { return .done }
+                logger.error("the program ended because its source failed: \(failure)")
+                return .inputUnreadable
+            case .empty:
+                logger.error("\(inputs.lastVideoError ?? "The input ended without a single frame.")")
+                return .inputUnreadable
+            }
+        } catch {
+            logger.critical("the encoder failed: \(error)")
+            hub.finish()
+            return .internalError
+        }
+    }
+
+    /// Ends every consumer at the same time, so that one that does not end costs the others nothing. After a signal
+    /// nobody is waited for beyond the teardown; at the program's own end the recorder may finish its files.
+    private func endConsumers(isProgramOver: Bool) {
+        let endAskedAt = endAskedAt.withLock { $0 }
+        // A service that is stopped or restarted, or whose source failed, may go on with the same program.
+        let reason: EndReason = isProgramOver && endAskedAt == nil ? .programOver : .interrupted
+        let deadline =
+            endAskedAt.map { $0 + Self.teardown.inNanoseconds }
+            ?? clock.now + Self.unhurriedTeardown.inNanoseconds
+        outputs.finish(deadline: deadline, reason: reason, in: ending)
+        recordings.finish()
+        while ending.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
+            guard let asked = self.endAskedAt.withLock({ $0 }) else { continue }
+            if clock.now - asked > Self.teardown.inNanoseconds + 200_000_000 {
+                logger.warning("not everything ended in time; the next start completes a file that is still open")
+                return
+            }
+        }
+    }
+
+    /// Whether anything was delivered at all.
+    private var delivered: ExitStatus {
+        if outputs.statuses.contains(where: \.wasLive) || recordings.hasRecorded { return .done }
+        logger.error("no output ever came on air, and nothing was recorded")
+        return .nothingDelivered
+    }
+}
+
+// MARK: Outputs
+
+extension Channel {
+    /// Adds a live output, and returns its name. Throws ``OutputSetError`` where there is one of this name.
+    @discardableResult
+    func add(_ output: OutputSpecification) throws(OutputSetError) -> String {
+        let name = output.name ?? output.address.freeName(besides: outputs.statuses.map(\.name))
+        if output.address.isUnverified || output.backup?.isUnverified == true {
+            logger.warning("\(name): tls=insecure: nobody knows who receives this stream")
+        }
+        try outputs.add(output.definition(name: name, pool: resources.writers))
+        return name
+    }
+
+    private func addOutputs() throws(RelayFailure) {
+        for (output, name) in zip(configuration.outputs, configuration.outputNames) {
+            var output = output
+            output.name = name
+            do throws(OutputSetError) {
+                try add(output)
+            } catch {
+                throw RelayFailure(.usage, "\(error)")
+            }
+        }
+    }
+}
+
+// MARK: The recording
+
+extension Channel {
+    /// Starts a recording while the channel is on air: its first file begins with the next keyframe, and no output feels
+    /// it. Blocks until the directory and the remote have answered, at most 22 s where the file system does. Throws
+    /// ``RelayFailure`` if it is not possible, and ``RecordingSlotError`` if there is one already.
+    func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
+        try recordings.start {
+            let place = try RecordingPlace(configuration, channel: name, logger: logger)
+            return try Recording(configuration, in: place, of: recordedProgram)
+        }
+    }
+
+    /// Stops the recording while the channel stays on air. Its file is closed and handed over beside the program.
+    /// Returns at once.
+    func stopRecording() throws(RecordingSlotError) { try recordings.stop() }
+
+    /// Begins a new file of the recording with the next keyframe. Returns at once.
+    func cutRecording() { recordings.current?.cut() }
+
+    /// What a recording is told of this channel.
+    private var recordedProgram: Recording.Program {
+        Recording.Program(
+            channel: name, hasOutputs: !configuration.outputs.isEmpty,
+            isAhead: configuration.isPaced && inputs.canReadAhead, gop: configuration.encoder.gop, encoder: encoder,
+            clock: clock, logger: logger)
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Program
+
+/// The opened inputs of a channel, and the feeds between them and its program.
+///
+/// All calls may come from any thread.
+struct ChannelInputs: Sendable {
+    /// How long a live source's media waits before it is shown, so that its jitter does not show.
+    private static let liveLatency = Duration.milliseconds(200)
+
+    /// The program's shape: the video input's own, but for what the configuration says.
+    let format: VideoFormat
+    /// Where the program's video comes from.
+    let videoFeed: SourceFeed
+    /// Where the program's audio comes from; nil for silence.
+    let audioFeed: SourceFeed?
+    /// Whether all inputs can be read ahead of the clock.
+    let canReadAhead: Bool
+    private let sources: [any MediaSource]
+
+    /// Opens the inputs that `configuration` names. Blocks until they answer. Throws ``RelayFailure``.
+    init(_ configuration: ChannelConfiguration, clock: any MonotonicClock, logger: Logger) throws(RelayFailure) {
+        let video = try Self.openVideo(configuration, logger)
+        let audio = try Self.openAudio(configuration, logger)
+        format = Self.shape(video.format, configuration)
+        let isLive = video.source.description.isLive
+        // Live audio cannot be read ahead, wherever the video comes from.
+        canReadAhead = !isLive && audio?.description.isLive != true
+        videoFeed = SourceFeed(
+            pacing: Self.pacing(isLive), frameRate: format.frameRate, audio: .program, clock: clock)
+        if let audio {
+            audioFeed = SourceFeed(
+                pacing: Self.pacing(audio.description.isLive), hasVideo: false, frameRate: format.frameRate,
+                audio: .program, clock: clock)
+        } else {
+            audioFeed = video.source.description.hasAudio ? videoFeed : nil
+        }
+        sources = [video.source] + (audio.map { [$0] } ?? [])
+    }
+
+    /// Begins to read. Returns at once.
+    func start() {
+        sources[0].start(into: videoFeed, video: format, audio: audioFeed === videoFeed ? .program : nil)
+        if sources.count > 1, let audioFeed { sources[1].start(into: audioFeed, video: nil, audio: .program) }
+    }
+
+    /// Ends reading. Returns at once.
+    func stop() {
+        for source in sources { source.stop() }
+    }
+
+    /// A snapshot of each source: the video's first.
+    var statuses: [SourceStatus] { sources.map(\.status) }
+
+    /// Why a source failed, in its own words; nil if none did.
+    var failure: String? {
+        statuses.first { $0.state == .failed }.map { $0.lastError ?? "" }
+    }
+
+    /// Why there is no video: the last error of its source, if it had one.
+    var lastVideoError: String? { sources[0].status.lastError }
+
+    private static func openVideo(
+        _ configuration: ChannelConfiguration, _ logger: Logger
+    ) throws(RelayFailure) -> (source: any MediaSource, format: VideoFormat) {
+        let options = IngestOptions(
+            loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
+        let source = try open(configuration.input, options, logger)
+        guard let format = source.description.video else {
+            throw RelayFailure(
+                .inputUnreadable,
+                "The input \(configuration.input) has no video: give --input something with a frame.")
+        }
+        if !configuration.isPaced, source.description.isLive {
+            throw RelayFailure(
+                .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
+        }
+        return (source, format)
+    }
+
+    private static func openAudio(
+        _ configuration: ChannelConfiguration, _ logger: Logger
+    ) throws(RelayFailure) -> (any MediaSource)? {
+        guard let location = configuration.audioInput else { return nil }
+        let source = try open(location, IngestOptions(loop: configuration.loops), logger)
+        guard source.description.hasAudio else {
+            throw RelayFailure(.inputUnreadable, "The audio input \(location) has no audio.")
+        }
+        return source
+    }
+
+    private static func open(
+        _ location: InputLocation, _ options: IngestOptions, _ logger: Logger
+    ) throws(RelayFailure) -> any MediaSource {
+        do {
+            return try SourceOpener.open(location, options: options, logger: logger)
+        } catch {
+            throw RelayFailure(.inputUnreadable, "\(error)")
+        }
+    }
+
+    /// The input's own shape, but for what the flags say. A program of a given size has square pixels. What the input
+    /// leaves unspecified of its color is that of the program's size.
+    static func shape(_ native: VideoFormat, _ configuration: ChannelConfiguration) -> VideoFormat {
+        var format = native
+        if let size = configuration.size, size != FrameSize(width: native.width, height: native.height) {
+            format.width = size.width
+            format.height = size.height
+            format.sampleAspectRatio = .square
+        }
+        if let frameRate = configuration.frameRate { format.frameRate = frameRate }
+        format.color = native.color.resolved(width: format.width, height: format.height)
+        return format
+    }
+
+    private static func pacing(_ isLive: Bool) -> SourceFeed.Pacing {
+        isLive ? .live(latency: liveLatency) : .waits
+    }
+}

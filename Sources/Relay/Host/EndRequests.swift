@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// What each of the signals that ask for the end means.
+///
+/// The first asks for a clean end. A later one says that this takes too long, but only if it comes 500 ms after the first
+/// or later: `timeout` and a closing terminal send two within microseconds, to the process and to its group.
+struct EndRequests {
+    /// What to do about a signal.
+    enum Answer: Equatable {
+        case end
+        case ignore
+        case endAtOnce
+    }
+
+    private static let patience = Duration.milliseconds(500)
+    private var first: Int64?
+
+    /// Takes in a signal at `now`, in monotonic nanoseconds.
+    mutating func received(at now: Int64) -> Answer {
+        guard let first else {
+            self.first = now
+            return .end
+        }
+        return now - first < Self.patience.inNanoseconds ? .ignore : .endAtOnce
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Catalogue
+internal import Dispatch
+internal import Logging
+internal import Segmenter
+internal import Synchronization
+internal import Upload
+
+/// Where a recording goes: a directory that can be written to, its catalogue, and who takes its finished files. Made
+/// before anything is opened that takes time, so that a wrong directory or remote is named at once.
+struct RecordingPlace: Sendable {
+    let directory: RecordDirectory
+    private let catalogue: Catalogue
+    private let uploader: Uploader?
+    private let channel: String
+    private let logger: Logger
+
+    /// Makes the directory usable and asks the remote, if there is one; blocks for up to 22 s. Throws ``RelayFailure``.
+    init(_ configuration: ChannelConfiguration.Recording, channel: String, logger: Logger) throws(RelayFailure) {
+        let directory = try Self.prepare(configuration)
+        let catalogue = Catalogue(directory: directory, channel: channel, logger: logger)
+        (self.directory, self.catalogue) = (directory, catalogue)
+        (self.channel, self.logger) = (channel, logger)
+        do throws(UploadRefusal) {
+            uploader = try configuration.upload.map { (target) throws(UploadRefusal) in
+                try Uploader(
+                    directory: directory, channel: channel, catalogue: catalogue, target: target, logger: logger)
+            }
+        } catch {
+            throw RelayFailure(.usage, "\(error)")
+        }
+    }
+
+    /// Who is told of files and gaps: the catalogue first, because the uploader asks it.
+    var observers: [any RecordingObserver] {
+        let all: [(any RecordingObserver)?] = [catalogue, uploader]
+        return all.compactMap { $0 }
+    }
+
+    /// Who still needs finished files.
+    var vetoes: [any RetentionVeto] {
+        let all: [(any RetentionVeto)?] = [catalogue, uploader]
+        return all.compactMap { $0 }
+    }
+
+    /// A file system that does not answer is given up on: it must not keep the program from going on air, nor hold up a
+    /// service manager.
+    private static func prepare(
+        _ recording: ChannelConfiguration.Recording
+    ) throws(RelayFailure) -> RecordDirectory {
+        let (path, template) = (recording.directory, recording.template)
+        let answered = DispatchSemaphore(value: 0)
+        let box = AnswerBox()
+        DispatchQueue(label: "relay.prepare").async {
+            // Not within the lock: it may take for ever, and whoever waits looks at the box.
+            let result = Result { () throws(FileFailure) in try RecordDirectory.prepare(path, template: template) }
+            box.value.withLock { $0 = result }
+            answered.signal()
+        }
+        _ = answered.wait(timeout: .now() + .seconds(10))
+        switch box.value.withLock({ $0 }) {
+        case .success(let directory): return directory
+        case .failure(let failure):
+            throw RelayFailure(
+                .cannotRecord, "Recording is not possible: \(failure). Name a directory that this user may write to.")
+        case nil:
+            throw RelayFailure(
+                .cannotRecord, "Recording is not possible: the file system of \(path) does not answer. Check the disk.")
+        }
+    }
+
+    /// Begins to note what is recorded and to hand it over, and completes what a crash left open; `group` is left when
+    /// the latter is done. Returns at once.
+    func start(in group: DispatchGroup) {
+        catalogue.start()
+        uploader?.start()
+        DispatchQueue(label: "relay.recovery", qos: .utility).async(group: group) { recover() }
+    }
+
+    /// Hands over what waits, unless that fails or ``cancelUploads()`` is called, notes what it was told, and calls
+    /// `completion`. Returns at once.
+    func finish(_ completion: @escaping @Sendable () -> Void) {
+        // The catalogue comes last, so that it has what the uploader says at its end.
+        let last: @Sendable () -> Void = { [catalogue] in catalogue.finish(completion) }
+        guard let uploader else { return last() }
+        uploader.finish(last)
+    }
+
+    /// Leaves what is not handed over to the next start. Returns at once.
+    func cancelUploads() { uploader?.cancel() }
+
+    /// A snapshot of the uploads; nil if nothing is uploaded.
+    var uploadStatus: UploadStatus? { uploader?.status }
+
+    private func recover() {
+        do {
+            for entry in try SegmentRecovery.run(in: directory, channel: channel) {
+                report(entry)
+                switch entry.outcome {
+                case .completed(let name, _, _), .renamed(let name):
+                    for observer in observers { observer.segmentRecovered(fileName: name) }
+                case .setAside, .inUse, .failed: break
+                }
+            }
+        } catch {
+            logger.warning("could not look for files that a crash left open: \(error)")
+        }
+    }
+
+    private func report(_ entry: SegmentRecovery.Entry) {
+        switch entry.outcome {
+        case .completed(let name, let frames, let dropped):
+            logger.notice(
+                "completed \(name), left open by a crash: \(frames) frames, \(dropped) damaged bytes left out")
+        case .renamed(let name): logger.notice("completed \(name), left open by a crash")
+        case .setAside(let name, let reason): logger.warning("set aside \(name), which cannot be played: \(reason)")
+        case .inUse: logger.debug("\(entry.fileName) is being written")
+        case .failed(let failure): logger.warning("could not complete \(entry.fileName): \(failure)")
+        }
+    }
+}
+
+/// What the thread that prepares a directory leaves behind, for a caller that may have stopped waiting.
+private final class AnswerBox: Sendable {
+    let value = Mutex<Result<RecordDirectory, FileFailure>?>(nil)
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import FanOut
+internal import Segmenter
+internal import Synchronization
+
+/// Why a recording was not started or stopped.
+enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
+    /// There is a recording, or one is being started.
+    case alreadyRecording
+    /// There is none.
+    case notRecording
+    /// The program is over.
+    case over
+
+    var description: String {
+        switch self {
+        case .alreadyRecording: "The channel is being recorded already; stop that recording first."
+        case .notRecording: "The channel is not being recorded."
+        case .over: "The program is over."
+        }
+    }
+}
+
+/// The place of a channel's recording: at most one at a time, started and stopped while the channel is on air.
+///
+/// A recording that was stopped may still close its file and upload while the next one runs. All calls may come from any
+/// thread.
+final class RecordingSlot: Sendable {
+    private enum Phase {
+        /// Nothing is recorded.
+        case idle
+        /// Set up by ``prepare(_:)``, not fed yet.
+        case prepared(Recording)
+        /// Being set up while the program runs.
+        case starting
+        case recording(Recording)
+        case over
+    }
+
+    private struct State {
+        var phase = Phase.idle
+        /// Stopped, and still at work.
+        var ending: [Recording] = []
+        /// What the recording that ended last has to show.
+        var last = RecordingStatus()
+        var hasRecorded = false
+    }
+
+    private let hub: FanOut
+    private let group: DispatchGroup
+    private let state = Mutex(State())
+
+    /// A slot whose recordings are fed by `hub`. `group` is left when all that they began is done.
+    init(hub: FanOut, group: DispatchGroup) {
+        self.hub = hub
+        self.group = group
+    }
+
+    /// Takes in the recording that begins with the program, at ``begin()``.
+    func prepare(_ recording: Recording) { state.withLock { $0.phase = .prepared(recording) } }
+
+    /// The program begins, and the prepared recording with it. Returns at once.
+    func begin() {
+        state.withLock { state in
+            guard case .prepared(let recording) = state.phase else { return }
+            state.phase = .recording(recording)
+            recording.start(at: hub, joinsRunningProgram: false, in: group)
+        }
+    }
+
+    /// Starts the recording that `make` sets up, beside the running program: its first file begins with the next
+    /// keyframe, which is asked for. Blocks as long as `make` does, and throws what it throws, or
+    /// ``RecordingSlotError``.
+    func start(_ make: () throws -> Recording) throws {
+        try state.withLock { state in
+            switch state.phase {
+            case .idle: state.phase = .starting
+            case .prepared, .starting, .recording: throw RecordingSlotError.alreadyRecording
+            case .over: throw RecordingSlotError.over
+            }
+        }
+        let recording: Recording
+        do {
+            recording = try make()
+        } catch {
+            state.withLock { if case .starting = $0.phase { $0.phase = .idle } }
+            throw error
+        }
+        try state.withLock { state in
+            guard case .starting = state.phase else { throw RecordingSlotError.over }
+            state.phase = .recording(recording)
+            recording.start(at: hub, joinsRunningProgram: true, in: group)
+        }
+    }
+
+    /// Stops the recording; it closes its file and ends its work beside the program. Returns at once.
+    func stop() throws(RecordingSlotError) {
+        let recording = try state.withLock { (state) throws(RecordingSlotError) in
+            guard case .recording(let recording) = state.phase else { throw .notRecording }
+            state.phase = .idle
+            state.ending.append(recording)
+            return recording
+        }
+        finish(recording)
+    }
+
+    /// The program is over: what is recorded is closed, and nothing is started any more. Returns at once.
+    func finish() {
+        let recording = state.withLock { state -> Recording? in
+            defer { state.phase = .over }
+            guard case .recording(let recording) = state.phase else { return nil }
+            state.ending.append(recording)
+            return recording
+        }
+        if let recording { finish(recording) }
+    }
+
+    private func finish(_ recording: Recording) {
+        group.enter()
+        recording.finish(from: hub) { [self] in
+            state.withLock { state in
+                state.ending.removeAll { $0 === recording }
+                state.last = recording.status
+                state.hasRecorded = state.hasRecorded || state.last.hasRecorded
+            }
+            group.leave()
+        }
+    }
+
+    /// The recording that is under way.
+    var current: Recording? {
+        state.withLock { state in
+            switch state.phase {
+            case .recording(let recording), .prepared(let recording): recording
+            case .idle, .starting, .over: nil
+            }
+        }
+    }
+
+    /// Leaves to the next start what the recordings have not uploaded yet. Returns at once.
+    func cancelUploads() {
+        let ending = state.withLock { $0.ending }
+        for recording in ending + (current.map { [$0] } ?? []) { recording.cancelUploads() }
+    }
+
+    /// Whether any recording of the channel has put a frame on disk.
+    var hasRecorded: Bool {
+        let (had, ending) = state.withLock { ($0.hasRecorded, $0.ending) }
+        return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }
+    }
+
+    /// A snapshot of the recording under way, or else of the one that was stopped last.
+    var status: RecordingStatus {
+        let (ending, last) = state.withLock { ($0.ending.last, $0.last) }
+        return (current ?? ending)?.status ?? last
+    }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Segmenter
+internal import Upload
+
+/// Everything that an operator can know of a recording at one moment; empty where nothing was ever recorded.
+struct RecordingStatus: Sendable {
+    var recorder: RecorderStatus?
+    var storage: StorageStatus?
+    var retention: RetentionStatus?
+    var upload: UploadStatus?
+
+    /// Whether a frame of it is on disk.
+    var hasRecorded: Bool { (recorder?.framesWritten ?? 0) > 0 }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Encoder
+
+@Suite("The encoder's speed")
+struct EncoderStatusTests {
+    private func status(caller: Double, threads: Double, process: Double, cores: Int) -> EncoderStatus {
+        var status = EncoderStatus()
+        (status.callerSeconds, status.threadSeconds, status.processSeconds) = (caller, threads, process)
+        (status.cores, status.threads) = (cores, cores)
+        return status
+    }
+
+    @Test("The longest of the times that cannot be shortened says how fast it can be")
+    func longest() {
+        let before = status(caller: 1, threads: 10, process: 20, cores: 4)
+        func speed(_ caller: Double, _ threads: Double, _ process: Double) -> Double {
+            status(caller: 1 + caller, threads: 10 + threads, process: 20 + process, cores: 4)
+                .speed(since: before, programSeconds: 2)
+        }
+        // The program's thread: 1 s for 2 s of program.
+        #expect(speed(1, 1, 2) == 2)
+        // x264's threads: 8 s on four cores.
+        #expect(speed(0.5, 8, 8) == 1)
+        // All threads of the process: 10 s on four cores.
+        #expect(speed(0.5, 4, 10) == 0.8)
+        #expect(speed(0, 0, 0) == 0)
+    }
+
+    @Test("Fewer threads than cores are no faster than they are many")
+    func fewThreads() {
+        var now = status(caller: 0, threads: 2, process: 2, cores: 16)
+        now.threads = 2
+        #expect(now.speed(since: EncoderStatus(), programSeconds: 1) == 1)
+    }
+
+    @Test("The work of x264's own threads counts, where only waiting for the oldest did")
+    func threadsCount() throws {
+        let sink = Discarding()
+        var settings = EncoderSettings()
+        settings.preset = .medium
+        let format = VideoFormat(width: 640, height: 360, frameRate: FrameRate(30))
+        let session = try EncoderSession(settings: settings, video: format, audio: .program, sink: sink)
+        #expect(session.status.cores >= 1 && session.status.threads >= 1)
+        var noise: UInt32 = 1
+        for index in Int64(0)..<60 {
+            let buffer = FrameBuffer(width: 640, height: 360) { bytes in
+                for offset in bytes.indices {
+                    noise = noise &* 1_664_525 &+ 1_013_904_223
+                    bytes[offset] = UInt8(noise >> 24)
+                }
+            }
+            try session.encode(
+                VideoFrame(pts: index, timeBase: format.frameRate.timeBase, width: 640, height: 360, storage: buffer),
+                at: index)
+        }
+        let status = session.status
+        // With one thread x264 works in ours.
+        #expect(status.threads == 1 || status.threadSeconds > status.callerSeconds)
+        #expect(status.processSeconds >= status.threadSeconds + status.callerSeconds)
+        try session.finish()
+    }
+}
+
+private final class Discarding: PacketSink {
+    func publish(_ packet: EncodedPacket) {}
+    func finish() {}
+}

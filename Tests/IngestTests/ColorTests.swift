@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Ingest
+import Media
+import Testing
+
+/// Luma weights of a matrix of ITU-T H.273.
+private struct Matrix: Sendable {
+    let red: Double
+    let blue: Double
+
+    static let bt601 = Matrix(red: 0.299, blue: 0.114)
+    static let bt709 = Matrix(red: 0.2126, blue: 0.0722)
+
+    /// An RGB color, 0 to 1 each, as Y, Cb, Cr in limited or full range (H.273, equations 38 to 46).
+    func values(of color: [Double], isFullRange: Bool = false) -> [Int] {
+        let luma = red * color[0] + (1 - red - blue) * color[1] + blue * color[2]
+        let chroma = [(color[2] - luma) / (2 - 2 * blue), (color[0] - luma) / (2 - 2 * red)]
+        let (base, lumaScale, chromaScale) = isFullRange ? (0.0, 255.0, 255.0) : (16, 219, 224)
+        return [Int((base + lumaScale * luma).rounded())] + chroma.map { Int((128 + chromaScale * $0).rounded()) }
+    }
+}
+
+@Suite("Color of untagged videos")
+struct ColorTests {
+    private static let colors: [(name: String, value: [Double])] = [
+        ("0xFF0000", [1, 0, 0]), ("0x00FF00", [0, 1, 0]), ("0x0000FF", [0, 0, 1]),
+        ("0xC08040", [192.0 / 255, 128.0 / 255, 64.0 / 255]),
+    ]
+
+    /// A clip of one color without any tag, in the matrix that videos of its size have. AVI has no place for tags.
+    private func clip(_ color: String, size: String, matrix: String, options: String = "") throws -> Clip {
+        try Clip(
+            "-f", "lavfi", "-i", "color=c=\(color):s=\(size):r=25:d=0.2,format=gbrp", "-vf",
+            "scale=out_color_matrix=\(matrix)\(options):flags=accurate_rnd,format=yuv420p,setparams=colorspace=unknown",
+            "-c:v", "ffv1", suffix: ".avi")
+    }
+
+    private func expect(
+        _ clip: Clip, in size: (Int, Int), color: ColorDescription?, is expected: [Int],
+        _ location: SourceLocation = #_sourceLocation
+    ) throws {
+        let sink = CollectingSink()
+        let target = VideoFormat(
+            width: size.0, height: size.1, frameRate: FrameRate(25),
+            color: (color ?? .unspecified).resolved(width: size.0, height: size.1))
+        let source = try clip.play(into: sink, video: target)
+        #expect(source.description.video?.color == .unspecified, sourceLocation: location)
+        let frame = try #require(sink.taken.frames.first, sourceLocation: location)
+        let found = [frame.luma[4], frame.middleU, frame.middleV].map(Int.init)
+        #expect(zip(found, expected).allSatisfy { abs($0 - $1) <= 2 }, "\(found) \(expected)", sourceLocation: location)
+    }
+
+    @Test("Untagged SD in an HD program is converted from BT.601, where it kept BT.601's values", arguments: 0..<4)
+    func upscaled(index: Int) throws {
+        let (name, value) = Self.colors[index]
+        for size in ["720x576", "720x480"] {
+            let clip = try clip(name, size: size, matrix: "bt601")
+            try expect(clip, in: (1280, 720), color: nil, is: Matrix.bt709.values(of: value))
+        }
+    }
+
+    @Test("Untagged HD in an SD program is converted to BT.601", arguments: 0..<4)
+    func downscaled(index: Int) throws {
+        let (name, value) = Self.colors[index]
+        let clip = try clip(name, size: "1280x720", matrix: "bt709")
+        try expect(clip, in: (1024, 576), color: nil, is: Matrix.bt601.values(of: value))
+    }
+
+    @Test("Untagged videos keep their values in a program of their class")
+    func sameClass() throws {
+        let (name, value) = Self.colors[3]
+        let small = try clip(name, size: "640x360", matrix: "bt601")
+        try expect(small, in: (640, 360), color: nil, is: Matrix.bt601.values(of: value))
+        try expect(small, in: (720, 576), color: nil, is: Matrix.bt601.values(of: value))
+        let large = try clip(name, size: "1280x720", matrix: "bt709")
+        try expect(large, in: (1920, 1080), color: nil, is: Matrix.bt709.values(of: value))
+    }
+
+    @Test("A program that says BT.709 gets it from untagged SD of any size")
+    func stated() throws {
+        let (name, value) = Self.colors[0]
+        let clip = try clip(name, size: "640x360", matrix: "bt601")
+        try expect(clip, in: (640, 360), color: .bt709, is: Matrix.bt709.values(of: value))
+    }
+
+    @Test("What the format's name says of the range is kept")
+    func range() throws {
+        let (name, value) = Self.colors[3]
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "color=c=\(name):s=640x480:r=25:d=0.2,format=gbrp", "-vf",
+            "scale=out_color_matrix=bt601:out_range=full:flags=accurate_rnd,format=yuvj420p", "-c:v", "mjpeg", "-q:v",
+            "1", suffix: ".avi")
+        let sink = CollectingSink()
+        let source = try clip.play(into: sink, video: VideoFormat(width: 1280, height: 720, frameRate: FrameRate(25)))
+        #expect(source.description.video?.color.isFullRange == true)
+        let frame = try #require(sink.taken.frames.first)
+        let found = [frame.luma[4], frame.middleU, frame.middleV].map(Int.init)
+        let expected = Matrix.bt709.values(of: value)
+        #expect(zip(found, expected).allSatisfy { abs($0 - $1) <= 2 }, "\(found) \(expected)")
+    }
+}

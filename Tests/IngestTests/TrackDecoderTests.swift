@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import Media
+import Testing
+
+@testable import Ingest
+@testable import LibAV
+
+@Suite("A track's decoder", .timeLimit(.minutes(1)))
+struct TrackDecoderTests {
+    /// A decoder that does what a script says.
+    private final class ScriptedDecoder: PacketDecoder {
+        var onSend: () throws(AVFailure) -> Void = {}
+        var onReceive: () throws(AVFailure) -> Decoder.Output = { () throws(AVFailure) in .needsPacket }
+        private(set) var sent = 0
+        private(set) var received = 0
+
+        func send(_ packet: PacketBox?) throws(AVFailure) {
+            if packet != nil { sent += 1 }
+            try onSend()
+        }
+
+        func receive() throws(AVFailure) -> Decoder.Output {
+            received += 1
+            return try onReceive()
+        }
+
+        func flush() {}
+    }
+
+    private static let failure = AVFailure(operation: "decode", subject: "test", code: relay_averror_invalid_data)
+
+    private func track(
+        _ decoder: ScriptedDecoder, packets: Int, monitor: SourceMonitor = SourceMonitor()
+    ) throws -> TrackDecoder {
+        var source = avcodec_parameters_alloc()
+        defer { avcodec_parameters_free(&source) }
+        let stream = StreamInfo(
+            index: 0, kind: .video, timeBase: .milliseconds, codecName: "test", video: nil, sampleRate: 0,
+            parameters: try CodecParameters(copying: try #require(source), subject: "test"))
+        let track = TrackDecoder(stream, decoder: decoder, monitor: monitor)
+        for _ in 0..<packets { track.queue.append(try PacketBox(subject: "test")) }
+        return track
+    }
+
+    @Test("A decoder that fails whenever it is asked for a frame is given up, instead of being asked for ever")
+    func stuck() throws {
+        let decoder = ScriptedDecoder()
+        decoder.onReceive = { () throws(AVFailure) in throw Self.failure }
+        let monitor = SourceMonitor()
+        let track = try track(decoder, packets: 3, monitor: monitor)
+        guard case .failed(let failure) = track.next(inputEnded: false) else {
+            Issue.record("the track did not report the failure")
+            return
+        }
+        #expect(failure == Self.failure)
+        #expect(decoder.received == TrackDecoder.stuckLimit)
+        #expect(monitor.status.decodeErrors == Int64(TrackDecoder.stuckLimit))
+        #expect(track.queue.isEmpty == false)
+    }
+
+    @Test("Packets that a decoder refuses are given up one by one, counted, and said in the status")
+    func refused() throws {
+        let decoder = ScriptedDecoder()
+        decoder.onSend = { () throws(AVFailure) in throw Self.failure }
+        let monitor = SourceMonitor()
+        let track = try track(decoder, packets: 250, monitor: monitor)
+        guard case .needsPacket = track.next(inputEnded: false) else {
+            Issue.record("the track did not go on behind the packets")
+            return
+        }
+        #expect(decoder.sent == 250)
+        #expect(monitor.status.decodeErrors == 250)
+        #expect(monitor.status.lastError == "\(Self.failure) (200 errors in a row)")
+    }
+
+    @Test("A frame between errors shows that the decoder is not stuck")
+    func recovers() throws {
+        let decoder = ScriptedDecoder()
+        var calls = 0
+        decoder.onReceive = { () throws(AVFailure) in
+            calls += 1
+            guard calls % TrackDecoder.stuckLimit == 0 else { throw Self.failure }
+            return .frame(try DecodedFrame(subject: "test"))
+        }
+        let track = try track(decoder, packets: 0)
+        for _ in 0..<3 {
+            guard case .frame = track.next(inputEnded: false) else {
+                Issue.record("the track gave up a decoder that gives frames")
+                return
+            }
+        }
+    }
+
+    @Test("A decoder that only fails at the end of its input has nothing more")
+    func drained() throws {
+        let decoder = ScriptedDecoder()
+        let track = try track(decoder, packets: 1)
+        decoder.onReceive = { () throws(AVFailure) in
+            guard decoder.received > 2 else { return .needsPacket }
+            throw Self.failure
+        }
+        guard case .ended = track.next(inputEnded: true) else {
+            Issue.record("the track did not end")
+            return
+        }
+        #expect(decoder.sent == 1)
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Dispatch
+import Testing
+
+@testable import Relay
+
+@Suite("The tree of commands")
+struct CommandTreeTests {
+    @Test(
+        "Flags without the name of a subcommand are those of run",
+        arguments: [
+            ["--rtmp", "rtmp://host/live/key", "--record", "recordings"], ["--record", "recordings"],
+            ["run", "--record", "recordings"], ["--channel", "recordings", "--record", "d"],
+        ])
+    func run(arguments: [String]) throws {
+        let command = try #require(try RelayCommand.parseAsRoot(arguments) as? RunCommand)
+        #expect(try command.channelConfiguration().recording != nil)
+    }
+
+    @Test("recordings was dispatched by hand: it is a subcommand, in help and in completion scripts")
+    func recordings() throws {
+        let list = try RelayCommand.parseAsRoot(["recordings", "list", "directory", "--json"])
+        #expect((list as? RecordingsListCommand)?.options.json == true)
+        #expect(RelayCommand.helpMessage().contains("\n  recordings"))
+        for shell in CompletionShell.allCases {
+            let script = RelayCommand.completionScript(for: shell)
+            #expect(script.contains("recordings") && script.contains("verify") && script.contains("video-bitrate"))
+        }
+    }
+
+    @Test("The help of the command as a whole names the subcommands and the flags that need none")
+    func help() {
+        let help = RelayCommand.help(columns: 100)
+        for piece in [
+            "\n  recordings", "\n  run (default)", "--input", "--rtmp", "--segment", "Exit status", "SIGUSR1",
+        ] {
+            #expect(help.contains(piece), "\(piece)")
+        }
+    }
+
+    /// Waits in its work until `count` commands do.
+    private struct Waiting: BlockingCommand {
+        static let count = 16
+        static let (begun, all) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+
+        func work() throws {
+            Self.begun.signal()
+            Self.all.wait()
+        }
+    }
+
+    @Test("Work that blocks takes no thread from the cooperative pool, which has one for each core")
+    func blockingWork() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<Waiting.count { group.addTask { try await Waiting.parse([]).run() } }
+            // Returns only if all of them are at work at the same time.
+            group.addTask {
+                await withCheckedContinuation { continuation in
+                    DispatchQueue.global().async {
+                        for _ in 0..<Waiting.count { Waiting.begun.wait() }
+                        for _ in 0..<Waiting.count { Waiting.all.signal() }
+                        continuation.resume()
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

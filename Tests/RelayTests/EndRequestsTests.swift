@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Relay
+
+@Suite("Signals that ask for the end")
+struct EndRequestsTests {
+    private static let millisecond: Int64 = 1_000_000
+
+    @Test("Two signals of one cause counted as impatience: a second one within 500 ms is ignored")
+    func together() {
+        var requests = EndRequests()
+        #expect(requests.received(at: 7) == .end)
+        #expect(requests.received(at: 7) == .ignore)
+        #expect(requests.received(at: 7 + 499 * Self.millisecond) == .ignore)
+    }
+
+    @Test("A second signal after 500 ms ends at once, whether others came between or not")
+    func impatience() {
+        for between in [[], [Int64(1000)]] {
+            var requests = EndRequests()
+            #expect(requests.received(at: 0) == .end)
+            for time in between { #expect(requests.received(at: time) == .ignore) }
+            #expect(requests.received(at: 500 * Self.millisecond) == .endAtOnce)
+        }
+    }
+}
