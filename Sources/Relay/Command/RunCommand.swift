@@ -32,12 +32,8 @@ struct RunCommand: BlockingCommand {
 
     func validate() throws { _ = try channelConfiguration() }
 
-<<<<<<< HEAD:Sources/Relay/Command/RunCommand.swift
     func work() throws {
-=======
-    func run() throws {
         Allocator.limit()
->>>>>>> h6:Sources/Relay/RelayCommand.swift
         ArgumentMask.hideSecrets(followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input"])
         let configuration = try channelConfiguration()
         let terminal = Terminal(format: operation.logFormat, showsStatus: !operation.noStatus)
