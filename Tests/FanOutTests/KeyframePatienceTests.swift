@@ -13,9 +13,9 @@ struct KeyframePatienceTests {
         var patience = KeyframePatience()
         patience.wait(from: 10 * second)
         patience.wait(from: 12 * second)
-        #expect(!patience.isRequestDue(at: 12 * second + 499_999_999))
+        #expect(patience.isRequestDue(at: 12 * second + 499_999_999) == false)
         patience.stopWaiting()
-        #expect(!patience.isRequestDue(at: 100 * second))
+        #expect(patience.isRequestDue(at: 100 * second) == false)
         #expect(patience.requests == 0)
     }
 
@@ -37,8 +37,8 @@ struct KeyframePatienceTests {
         patience.stopWaiting()
         // The last request was at 37.5 s; two minutes later two of the four doublings are left.
         patience.wait(from: 160 * second)
-        #expect(!patience.isRequestDue(at: 169 * second))
-        #expect(patience.isRequestDue(at: 170 * second))
+        #expect(patience.isRequestDue(at: 169 * second) == false)
+        #expect(patience.isRequestDue(at: 170 * second) == true)
     }
 
     @Test(
