@@ -53,6 +53,46 @@ package final class FileDescriptor: Sendable, ByteSource {
         try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
     }
 
+    /// Opens the directory that the file `name`, relative to the directory `root`, lies in. None of the directories
+    /// between may be a symbolic link, which could lead anywhere.
+    static func open(parentOf name: String, in root: String) throws(FileFailure) -> FileDescriptor {
+        var directory = try FileDescriptor.open(directory: root)
+        for part in name.split(separator: "/").dropLast() {
+            directory = try directory.open(String(part), flags: O_RDONLY | O_DIRECTORY)
+        }
+        return directory
+    }
+
+    /// Opens the file of this directory that `name` ends with for reading and writing. A symbolic link is refused.
+    func open(entry name: String) throws(FileFailure) -> FileDescriptor {
+        try open(Self.lastPart(of: name), flags: O_RDWR)
+    }
+
+    private func open(_ name: String, flags: CInt) throws(FileFailure) -> FileDescriptor {
+        let path = "\(path)/\(name)"
+        var result: CInt
+        repeat { result = openat(number, name, flags | O_NOFOLLOW | O_CLOEXEC) } while result < 0 && errno == EINTR
+        guard result >= 0 else { throw FileFailure("open", path, code: errno) }
+        return FileDescriptor(taking: result, isWritable: flags & O_ACCMODE != O_RDONLY, path: path)
+    }
+
+    /// Removes the file of this directory that `name` ends with; false if there is none.
+    func remove(entry name: String) throws(FileFailure) -> Bool {
+        let name = Self.lastPart(of: name)
+        if unlinkat(number, name, 0) == 0 { return true }
+        guard errno == ENOENT else { throw FileFailure("delete", "\(path)/\(name)", code: errno) }
+        return false
+    }
+
+    private static func lastPart(of name: String) -> String { name.split(separator: "/").last.map(String.init) ?? name }
+
+    private init(taking number: CInt, isWritable: Bool, path: String) {
+        self.number = number
+        self.isWritable = isWritable
+        lockCall = Self.systemLock
+        self.path = path
+    }
+
     deinit {
         Self.withoutLocks.withLock { $0[ObjectIdentifier(self)] = nil }
         close(number)

@@ -25,7 +25,8 @@ public struct NameTemplate: Sendable, Hashable {
     /// The form of ``UTCTime/basic``.
     static let startPattern = "00000000T000000.000Z"
     private static let longest = 200
-    private static let deepest = 4
+    /// The most directories between the record directory and a file.
+    static let deepest = 4
     private static let fields =
         "{channel}, {start}, {sequence}, {date}, {time}, {year}, {month}, {day}, {hour}, {minute}, {second}"
 

@@ -7,9 +7,10 @@ extension RecordDirectory {
     /// somebody else is still at it. Throws if it is a file of another program or of another channel.
     package func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         let path = "\(path)/\(segment.fileName)"
-        let file: FileDescriptor
+        let (parent, file): (FileDescriptor, FileDescriptor)
         do {
-            file = try FileDescriptor.open(existing: path)
+            parent = try FileDescriptor.open(parentOf: segment.fileName, in: self.path)
+            file = try parent.open(entry: segment.fileName)
         } catch {
             if error.code == ENOENT { return false }
             throw error
@@ -24,8 +25,6 @@ extension RecordDirectory {
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         }
         guard file.lock() else { return false }
-        if unlink(path) == 0 { return true }
-        guard errno == ENOENT else { throw FileFailure("delete", path, code: errno) }
-        return false
+        return try parent.remove(entry: segment.fileName)
     }
 }

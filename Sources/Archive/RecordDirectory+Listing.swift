@@ -50,31 +50,4 @@ extension RecordDirectory {
         guard let descriptor = try? FileDescriptor.open(readOnly: "\(path)/\(name)") else { return false }
         return !descriptor.lock()
     }
-
-    /// The files of `channel`, the oldest first, finished or open. A file that goes while it is looked at is left out.
-    ///
-    /// Numbers tell the order, whatever the clock did. Where a name has none, its letters say nothing of the order
-    /// (`01-12-2026` comes before `30-11-2026`), so all are ordered by when they ended.
-    package func segments(of channel: String) throws(FileFailure) -> [StoredSegment] {
-        let channel = SegmentName.safe(channel)
-        var segments: [StoredSegment] = []
-        for fileName in try entries() {
-            guard !fileName.hasSuffix(SegmentName.brokenSuffix),
-                let name = SegmentName(usedBy: fileName, channel: channel, template: template)
-            else { continue }
-            var info = stat()
-            // A symbolic link is not followed: what it leads to is not ours.
-            guard lstat("\(path)/\(fileName)", &info) == 0, info.st_mode & S_IFMT == S_IFREG else { continue }
-            let time = info.st_mtim
-            segments.append(
-                StoredSegment(
-                    fileName: fileName, sequence: name.sequence, bytes: Int64(info.st_size),
-                    ended: UTCTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000),
-                    isFinished: !fileName.hasSuffix(SegmentName.openMark)))
-        }
-        if segments.allSatisfy({ $0.sequence > 0 }) {
-            return segments.sorted { ($0.sequence, $0.fileName) < ($1.sequence, $1.fileName) }
-        }
-        return segments.sorted { ($0.ended.milliseconds, $0.fileName) < ($1.ended.milliseconds, $1.fileName) }
-    }
 }

@@ -15,7 +15,8 @@ public struct RecordDirectory: Sendable {
     /// where none can be made.
     private(set) var mark: String?
 
-    private static let markPrefix = ".relay-archive-"
+    /// How the name of every ``mark`` begins.
+    static let markPrefix = ".relay-archive-"
 
     init(path: String, device: UInt64, template: NameTemplate = .standard) {
         self.path = path
@@ -86,7 +87,8 @@ public struct RecordDirectory: Sendable {
         try file.synchronise()
     }
 
-    /// Creates the directories between this one and the file `name`.
+    /// Creates the directories between this one and the file `name`. A symbolic link in the place of one is refused: what
+    /// is recorded stays in this directory.
     package func makeParents(of name: SegmentName) throws(FileFailure) {
         let directories = name.path.split(separator: "/").dropLast()
         var partial = path
@@ -94,6 +96,10 @@ public struct RecordDirectory: Sendable {
             partial += "/" + directory
             guard mkdir(partial, 0o755) == 0 || errno == EEXIST else {
                 throw FileFailure("create directory", partial, code: errno)
+            }
+            var info = stat()
+            guard lstat(partial, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
+                throw FileFailure("record in", partial, text: "it is a symbolic link, or no directory")
             }
         }
     }

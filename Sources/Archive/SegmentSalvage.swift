@@ -32,6 +32,12 @@ package enum SegmentSalvage {
         return name.dropLast(suffix?.count ?? 0) + repairedSuffix
     }
 
+    /// The name of a closed file that ``repairedName(_:)`` makes into `name`; `name` itself if it is that of no copy.
+    static func originalName(_ name: String) -> String {
+        guard name.hasSuffix(repairedSuffix) else { return name }
+        return name.dropLast(repairedSuffix.count) + RecordFormat.hybrid.fileExtension
+    }
+
     /// Of `names`, those that count: of a file and the copy that was salvaged of it only one, the file if it `isWhole`.
     package static func counted(_ names: [String], isWhole: (String) -> Bool) -> Set<String> {
         var counted = Set(names)

@@ -27,7 +27,7 @@ extension Verification {
         placed += otherRows.map { Placed(row: $0, facts: nil) }
         let present = placed.map(\.row).filter { $0.deleted == nil }
         report.segments = present.count
-        report.duration = present.reduce(0) { $0 + $1.duration }
+        report.duration = CatalogueSegment.length(of: present)
         report.frames = present.reduce(0) { $0 + $1.frames }
         let unplaced = placed.count { $0.row.run == nil }
         if unplaced > 0 {

@@ -112,6 +112,32 @@ private final class FinishedNames: RecordingObserver {
         recording.finish()
     }
 
+    @Test(arguments: [false, true])
+    func `A file whose close failed and that was repaired from outside is not lost, but for what it lacks`(isCut: Bool)
+        throws
+    {
+        let (recording, blockers) = try recording()
+        let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
+        for name in blockers { try FileManager.default.removeItem(atPath: name) }
+        if isCut {
+            let descriptor = try FileDescriptor.open(existing: recording.directory.path(open))
+            try descriptor.write([SharedBytes(MovieBox.openHead)], at: 0)
+            try descriptor.truncate(to: try descriptor.attributes().size * 6 / 10)
+        }
+        let record = try RecordDirectory.prepare(recording.directory.path)
+        #expect(SegmentRecovery.run(in: record, open: [open]).count == 1)
+        let written = recording.recorder.status.framesWritten
+        let name = try #require(recording.directory.files.first)
+        let kept = try SegmentReader.read(recording.directory.path(name)).video.samples
+        recording.recorder.resume()
+        recording.recorder.waitUntilIdle()
+        recording.recorder.waitForCloser()
+        #expect(recording.recorder.status.segmentsFinished == 1)
+        #expect(recording.recorder.status.gaps.map(\.frames) == (isCut ? [written - kept] : []))
+        #expect(isCut == (kept < written))
+        recording.finish()
+    }
+
     private func file(_ number: Int, in directory: TemporaryDirectory, isEmpty: Bool = false) throws -> SegmentFile {
         let start = UTCTime(milliseconds: 1_795_269_790_123)
         let settings = SegmentFileSettings(

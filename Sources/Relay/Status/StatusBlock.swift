@@ -7,7 +7,7 @@ internal import Media
 internal import Program
 internal import Upload
 
-/// The status block of a terminal and the status line of a log, drawn from two snapshots. Pure.
+/// The status block of a terminal and the status line of a log, drawn from two snapshots.
 struct StatusBlock {
     /// The snapshot to draw.
     let now: ChannelStatus

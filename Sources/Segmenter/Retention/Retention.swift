@@ -15,12 +15,14 @@ public final class Retention: RecordingObserver {
     private struct State {
         var policy: RetentionPolicy
         var status = RetentionStatus()
-        var timer: (any DispatchSourceTimer)?
         var nextSweep = Int64.min
         /// Whether the last look at the directory found nothing to delete although room was wanted.
         var isVain = false
         /// Whether it was wanted for the recording to go on, and not only by a rule.
         var wasUrgent = false
+        /// Finished files of the channel that have names of another kind, and when they are looked for again.
+        var others: [String] = []
+        var nextDeepLook = Int64.min
         /// Why the directory cannot be looked at.
         var failure: String?
         /// Why files could not be deleted: each is logged once.
@@ -36,9 +38,12 @@ public final class Retention: RecordingObserver {
     private let wallClock: @Sendable () -> UTCTime
     private let logger: Logger
     private let queue: DispatchQueue
+    private let timer = SecondTimer()
     private let state: Mutex<State>
 
     private static let sweepInterval: Int64 = 60_000_000_000
+    /// Files of other names come seldom, and each that is there is opened to see whose it is.
+    private static let deepLookInterval: Int64 = 600_000_000_000
     /// So long a start may wait for files to be deleted. What is not done by then goes on beside the program.
     private static let longestStart: Int64 = 5_000_000_000
     /// Failures that are remembered.
@@ -64,27 +69,11 @@ public final class Retention: RecordingObserver {
         state = Mutex(State(policy: RetentionPolicy(rules: rules, leastFree: leastFree)))
     }
 
-    deinit { state.withLock { $0.timer?.cancel() } }
-
     /// Begins to look each second.
-    public func start() {
-        state.withLock { [queue] state in
-            state.timer?.cancel()
-            let timer = DispatchSource.makeTimerSource(queue: queue)
-            timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(200))
-            timer.setEventHandler { [weak self] in self?.check() }
-            timer.activate()
-            state.timer = timer
-        }
-    }
+    public func start() { timer.start(on: queue, leeway: .milliseconds(200)) { [weak self] in self?.check() } }
 
     /// Ends looking.
-    public func stop() {
-        state.withLock { state in
-            state.timer?.cancel()
-            state.timer = nil
-        }
-    }
+    public func stop() { timer.stop() }
 
     public func segmentFinished(_ record: SegmentRecord) { state.withLock { $0.nextSweep = .min } }
     public func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
@@ -106,7 +95,7 @@ public final class Retention: RecordingObserver {
     }
 
     private func deletable(_ budget: StorageBudget) -> Int64 {
-        guard (try? directory.checkMount()) != nil, let segments = try? directory.segments(of: channel) else {
+        guard (try? directory.checkMount()) != nil, let segments = try? segments() else {
             return 0
         }
         let look = RetentionPolicy.Look(segments: segments, wallClock: wallClock(), now: clock.now)
@@ -116,6 +105,20 @@ public final class Retention: RecordingObserver {
         }
         state.withLock { $0.policy = policy }
         return bytes
+    }
+
+    /// The files of the channel, those of other names too.
+    private func segments() throws(FileFailure) -> [StoredSegment] {
+        let now = clock.now
+        var others = state.withLock { $0.nextDeepLook > now ? $0.others : nil }
+        if others == nil {
+            others = try directory.otherSegments(of: channel)
+            state.withLock { [others] state in
+                state.others = others ?? []
+                state.nextDeepLook = now + Self.deepLookInterval
+            }
+        }
+        return try directory.segments(of: channel, others: others ?? [])
     }
 
     /// One look. Called by the timer, on retention's queue.
@@ -155,7 +158,7 @@ public final class Retention: RecordingObserver {
 
     private func sweep(_ space: DiskSpace?, _ now: Int64) throws(FileFailure) {
         let look = RetentionPolicy.Look(
-            segments: try directory.segments(of: channel), wallClock: wallClock(), now: now, space: space)
+            segments: try segments(), wallClock: wallClock(), now: now, space: space)
         // Whoever has a veto may take its time, so it is asked without the lock; nobody else changes the policy between.
         var policy = state.withLock { $0.policy }
         let plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }

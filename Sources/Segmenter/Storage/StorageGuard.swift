@@ -15,7 +15,6 @@ public final class StorageGuard: Sendable {
     private struct State {
         var policy: StoragePolicy
         var measuredAt: Int64?
-        var timer: (any DispatchSourceTimer)?
     }
 
     private let directory: RecordDirectory
@@ -27,6 +26,7 @@ public final class StorageGuard: Sendable {
     private let retained: @Sendable () -> RetentionBalance
     private let makeRoom: @Sendable (StorageBudget) -> Int64
     private let queue: DispatchQueue
+    private let timer = SecondTimer()
     private let state: Mutex<State>
 
     /// A guard of `directory` for recordings of `budget`. `writtenBytes` is the recorder's total so far, `retained` what
@@ -51,8 +51,6 @@ public final class StorageGuard: Sendable {
         let policy = StoragePolicy(directory: directory.path, budget: budget, warning: warning)
         state = Mutex(State(policy: policy))
     }
-
-    deinit { state.withLock { $0.timer?.cancel() } }
 
     /// An empty mount point has room enough, but is not where recordings belong.
     private func measure() -> StoragePolicy.Measurement {
@@ -92,24 +90,10 @@ public final class StorageGuard: Sendable {
     }
 
     /// Begins to look each second.
-    public func start() {
-        state.withLock { [queue] state in
-            state.timer?.cancel()
-            let timer = DispatchSource.makeTimerSource(queue: queue)
-            timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(100))
-            timer.setEventHandler { [weak self] in self?.check() }
-            timer.activate()
-            state.timer = timer
-        }
-    }
+    public func start() { timer.start(on: queue, leeway: .milliseconds(100)) { [weak self] in self?.check() } }
 
     /// Ends looking.
-    public func stop() {
-        state.withLock { state in
-            state.timer?.cancel()
-            state.timer = nil
-        }
-    }
+    public func stop() { timer.stop() }
 
     /// One look. Called by the timer, on the guard's queue.
     func check() {
