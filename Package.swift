@@ -169,7 +169,13 @@ let package = Package(
             dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "SeededRandom", logging],
             swiftSettings: settings),
         .testTarget(name: "MP4Tests", dependencies: ["MP4", "Media"], swiftSettings: settings),
-        .testTarget(name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media"], swiftSettings: settings),
+        // A recording's file made without a recorder.
+        .target(
+            name: "RecordingSamples", dependencies: ["Archive", "MP4", "Media"], path: "Tests/RecordingSamples",
+            swiftSettings: settings),
+        .testTarget(
+            name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media", "RecordingSamples"],
+            swiftSettings: settings),
         .testTarget(
             name: "CatalogueTests",
             dependencies: [
@@ -178,7 +184,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "StitcherTests", dependencies: ["Stitcher", "Archive", "MP4", "Media"], swiftSettings: settings),
+            name: "StitcherTests", dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples"],
+            swiftSettings: settings),
         .testTarget(
             name: "UploadTests",
             dependencies: [

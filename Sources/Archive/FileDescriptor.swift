@@ -4,18 +4,28 @@ internal import CLinux
 internal import Glibc
 internal import MP4
 package import Media
+internal import Synchronization
 
 /// One open file. Closed when the last reference goes; until then any thread may use it.
 package final class FileDescriptor: Sendable, ByteSource {
+    /// `flock(2)`: takes a descriptor and an operation, and returns 0 or `errno`.
+    package typealias LockCall = @Sendable (_ file: CInt, _ operation: CInt) -> CInt
+
     private let number: CInt
+    private let isWritable: Bool
+    private let lockCall: LockCall
     /// The name under which the file was opened, for error texts.
     package let path: String
 
-    private init(_ operation: String, _ path: String, flags: CInt) throws(FileFailure) {
+    private init(
+        _ operation: String, _ path: String, flags: CInt, lockCall: @escaping LockCall = systemLock
+    ) throws(FileFailure) {
         var result: CInt
         repeat { result = Glibc.open(path, flags | O_CLOEXEC, 0o644) } while result < 0 && errno == EINTR
         guard result >= 0 else { throw FileFailure(operation, path, code: errno) }
         number = result
+        isWritable = flags & O_ACCMODE != O_RDONLY
+        self.lockCall = lockCall
         self.path = path
     }
 
@@ -25,13 +35,17 @@ package final class FileDescriptor: Sendable, ByteSource {
     }
 
     /// Opens `path` for reading and writing. A symbolic link is refused: it may point out of the directory.
-    package static func open(existing path: String) throws(FileFailure) -> FileDescriptor {
-        try FileDescriptor("open", path, flags: O_RDWR | O_NOFOLLOW)
+    package static func open(
+        existing path: String, lockCall: @escaping LockCall = systemLock
+    ) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDWR | O_NOFOLLOW, lockCall: lockCall)
     }
 
     /// Opens `path` for reading. A symbolic link is refused, as is waiting for what is not a file.
-    package static func open(readOnly path: String) throws(FileFailure) -> FileDescriptor {
-        try FileDescriptor("open", path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    package static func open(
+        readOnly path: String, lockCall: @escaping LockCall = systemLock
+    ) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK, lockCall: lockCall)
     }
 
     /// Opens the directory `path`, to make its entries durable.
@@ -59,7 +73,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         var result: CInt
         repeat { result = openat(number, name, flags | O_NOFOLLOW | O_CLOEXEC) } while result < 0 && errno == EINTR
         guard result >= 0 else { throw FileFailure("open", path, code: errno) }
-        return FileDescriptor(taking: result, path: path)
+        return FileDescriptor(taking: result, isWritable: flags & O_ACCMODE != O_RDONLY, path: path)
     }
 
     /// Removes the file of this directory that `name` ends with; false if there is none.
@@ -72,26 +86,59 @@ package final class FileDescriptor: Sendable, ByteSource {
 
     private static func lastPart(of name: String) -> String { name.split(separator: "/").last.map(String.init) ?? name }
 
-    private init(taking number: CInt, path: String) {
+    private init(taking number: CInt, isWritable: Bool, path: String) {
         self.number = number
+        self.isWritable = isWritable
+        lockCall = Self.systemLock
         self.path = path
     }
 
-    deinit { close(number) }
+    deinit {
+        Self.withoutLocks.withLock { $0[ObjectIdentifier(self)] = nil }
+        close(number)
+    }
 
-    /// Takes the advisory lock that keeps recovery away; false if another process or descriptor holds it.
-    package func lock() -> Bool { flock(number, LOCK_EX | LOCK_NB) == 0 }
+    /// The system's own call.
+    package static let systemLock: LockCall = { file, operation in
+        while flock(file, operation) != 0 { if errno != EINTR { return errno } }
+        return 0
+    }
 
-    /// Locks a file that was just created; false if somebody else has locked or renamed it in between. A file system
-    /// without locks still records.
-    package func tryLock() -> Bool {
-        guard flock(number, LOCK_EX | LOCK_NB) == 0 else { return errno != EWOULDBLOCK }
-        var (named, own) = (stat(), stat())
-        return stat(path, &named) == 0 && fstat(number, &own) == 0 && named.st_ino == own.st_ino
+    /// The files that descriptors of this process have locked where the file system has no locks.
+    private static let withoutLocks = Mutex<[ObjectIdentifier: FileIdentity]>([:])
+
+    /// Takes the advisory lock that says that somebody is at the file; false if another descriptor or process has it,
+    /// and for nothing else. A descriptor for reading only takes a shared lock, which is all that NFS gives it.
+    ///
+    /// Where the file system has no locks (NFS without its lock daemon) nobody elsewhere can have one, so only this
+    /// process's own are looked at.
+    package func lock() -> Bool {
+        switch lockCall(number, (isWritable ? LOCK_EX : LOCK_SH) | LOCK_NB) {
+        case 0: return true
+        case EWOULDBLOCK: return false
+        default: break
+        }
+        guard let identity = FileIdentity(number) else { return true }
+        return Self.withoutLocks.withLock { locked in
+            guard !locked.contains(where: { $0.value == identity && $0.key != ObjectIdentifier(self) }) else {
+                return false
+            }
+            locked[ObjectIdentifier(self)] = identity
+            return true
+        }
+    }
+
+    /// Locks a file that was just created; false if somebody else has locked or renamed it in between.
+    package func lockCreated() -> Bool {
+        guard lock(), let own = FileIdentity(number) else { return false }
+        return FileIdentity(path) == own
     }
 
     /// Gives the lock back, also while somebody else still uses this descriptor.
-    package func unlock() { flock(number, LOCK_UN) }
+    package func unlock() {
+        Self.withoutLocks.withLock { $0[ObjectIdentifier(self)] = nil }
+        _ = lockCall(number, LOCK_UN)
+    }
 
     /// The file's length in bytes, whether it is a regular file and how many names it has.
     package func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
@@ -213,7 +260,10 @@ package final class FileDescriptor: Sendable, ByteSource {
 
     /// Renames `path` to `target` if nothing has that name, and says whether it did; never overwrites.
     package static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {
-        // `renameat2(RENAME_NOREPLACE)` is not in Swift's Glibc module; a hard link refuses to overwrite as well.
+        if relay_rename_no_replace(path, target) == 0 { return true }
+        if errno == EEXIST { return false }
+        guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileFailure("rename", path, code: errno) }
+        // A file system that cannot (NFS): a hard link refuses to overwrite as well.
         if link(path, target) == 0 {
             // The new name stays either way: whoever finds both names of one file removes the old one again.
             guard unlink(path) == 0 else { throw FileFailure("remove", path, code: errno) }

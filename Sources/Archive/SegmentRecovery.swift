@@ -21,6 +21,10 @@ public enum SegmentRecovery {
         case failed(FileFailure)
     }
 
+    /// Bytes at the end of a file that a loss of power may have caught on their way: the system writes what is older
+    /// than 35 s (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`), and this is more at 50 Mbit/s.
+    private static let unsettled: Int64 = 256 << 20
+
     /// One file that was found open.
     public struct Entry: Sendable, Equatable {
         /// Its name while it was open.
@@ -29,46 +33,58 @@ public enum SegmentRecovery {
         public let outcome: Outcome
     }
 
-    /// Completes what `channel` left open in `directory`. Touches no other file.
+    /// Completes what `channel` left open in `directory`. Touches no other file: neither those of other names, nor those
+    /// whose content is another program's, such as a browser's download.
     public static func run(in directory: RecordDirectory, channel: String) throws(FileFailure) -> [Entry] {
+        try run(in: directory, channel: channel, checkedTail: unsettled)
+    }
+
+    /// Like ``run(in:channel:)``, and reads the last `checkedTail` bytes of each file for media that is missing.
+    package static func run(
+        in directory: RecordDirectory, channel: String, checkedTail: Int64
+    ) throws(FileFailure) -> [Entry] {
         let channel = SegmentName.safe(channel)
         var entries: [Entry] = []
         for fileName in try directory.entries() where fileName.hasSuffix(SegmentName.openMark) {
             guard let name = SegmentName(fileName: fileName, channel: channel, template: directory.template) else {
                 continue
             }
-            entries.append(Entry(fileName: fileName, outcome: recover(name, in: directory.path)))
+            if let outcome = recover(name, in: directory.path, isOursByName: true, checkedTail) {
+                entries.append(Entry(fileName: fileName, outcome: outcome))
+            }
         }
         return entries
     }
 
-    /// Completes the open files `names` of `directory`. One whose name is not of the usual form must be this program's
-    /// by its content.
+    /// Completes the open files `names` of `directory`, but for those whose content is another program's. One that is
+    /// empty must have a name of the usual form.
     package static func run(in directory: RecordDirectory, open names: [String]) -> [Entry] {
         names.compactMap { fileName in
-            guard let name = SegmentName(anyName: fileName),
-                SegmentName(fileName: fileName) != nil || isOurs("\(directory.path)/\(fileName)", name)
-            else { return nil }
-            return Entry(fileName: fileName, outcome: recover(name, in: directory.path))
+            guard let name = SegmentName(anyName: fileName) else { return nil }
+            let isUsual = SegmentName(fileName: fileName) != nil
+            return recover(name, in: directory.path, isOursByName: isUsual, unsettled)
+                .map { Entry(fileName: fileName, outcome: $0) }
         }
     }
 
-    private static func isOurs(_ path: String, _ name: SegmentName) -> Bool {
-        guard let file = try? FileDescriptor.open(readOnly: path) else { return false }
-        return (try? file.isOurs(isStream: name.fileExtension == RecordFormat.ts.fileExtension)) ?? false
-    }
-
-    private static func recover(_ name: SegmentName, in directory: String) -> Outcome {
+    /// What became of the file `name`; nil if it is another program's, and so left alone.
+    private static func recover(
+        _ name: SegmentName, in directory: String, isOursByName: Bool, _ checkedTail: Int64
+    ) -> Outcome? {
         do {
             let descriptor = try FileDescriptor.open(existing: "\(directory)/\(name.open)")
             guard try descriptor.attributes().isRegular else {
                 throw FileFailure("open", descriptor.path, text: "it is not a regular file")
             }
-            guard descriptor.lock() else { return .inUse }
-            guard name.fileExtension != RecordFormat.ts.fileExtension else {
-                return try completeStream(descriptor, name, in: directory)
+            let isStream = name.fileExtension == RecordFormat.ts.fileExtension
+            switch try SegmentOrigin(of: descriptor, isStream: isStream) {
+            case .ours: break
+            case .nothing: if !isOursByName { return nil }
+            case .foreign: return nil
             }
-            return try complete(descriptor, name, in: directory)
+            guard descriptor.lock() else { return .inUse }
+            if isStream { return try completeStream(descriptor, name, in: directory) }
+            return try complete(descriptor, name, in: directory, checkedTail)
         } catch let failure as FileFailure {
             return .failed(failure)
         } catch {
@@ -77,9 +93,9 @@ public enum SegmentRecovery {
     }
 
     private static func complete(
-        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String, _ checkedTail: Int64
     ) throws -> Outcome {
-        switch try FragmentedFileReader(descriptor).read() {
+        switch try FragmentedFileReader(UncachedFile(descriptor.path), checkedTail: checkedTail).read() {
         case .closed:
             // It may be that the crash came before the head was on the disk, and before reserved space was given back.
             try descriptor.truncate(to: try descriptor.attributes().size)
@@ -100,7 +116,7 @@ public enum SegmentRecovery {
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
     ) throws -> Outcome {
         let size = try descriptor.attributes().size
-        let end = try TransportStreamFile.end(of: descriptor, size: size)
+        let end = try TransportStreamFile.end(of: UncachedFile(descriptor.path), size: size)
         guard end > 0 else { throw MP4Failure(description: "it holds no whole packet") }
         // Also where nothing is cut off: space that was reserved behind the end is given back.
         try descriptor.truncate(to: end)

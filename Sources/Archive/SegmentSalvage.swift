@@ -71,7 +71,7 @@ package enum SegmentSalvage {
             let unique = "\(getpid())-\(UInt32.random(in: 0 ... .max))"
             let copy = try FileDescriptor.create("\(hiddenPrefix(target))\(unique).part")
             do {
-                guard copy.tryLock() else { throw FileFailure("create", copy.path, code: EEXIST) }
+                guard copy.lockCreated() else { throw FileFailure("create", copy.path, code: EEXIST) }
                 let (frames, lost) = try fill(copy, from: original, progress)
                 guard try FileDescriptor.rename(copy.path, to: target) else {
                     throw FileFailure("rename", copy.path, code: EEXIST)

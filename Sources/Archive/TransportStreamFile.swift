@@ -24,7 +24,7 @@ package enum TransportStreamFile {
 
     /// Where the last whole packet of `file` ends. A loss of power can leave zeros at the end; a packet begins with a
     /// byte that is none.
-    static func end(of file: FileDescriptor, size: Int64) throws(FileFailure) -> Int64 {
+    static func end(of file: any ByteSource, size: Int64) throws -> Int64 {
         var packets = size / packetSize
         while packets > 0 {
             let count = min(packets, Int64(block))

@@ -1,36 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One sample of a clip. Times are in ticks of the track.
-package struct ClipSample: Sendable, Equatable {
-    /// Decoding time; not decreasing.
-    package var dts: Int64
-    /// Presentation time; at least ``dts``.
-    package var pts: Int64
-    /// How long it lasts if nothing follows.
-    package var duration: Int64
-    /// Where its bytes begin in the clip.
-    package var offset: Int64
-    /// Bytes.
-    package var size: Int64
-    /// Whether decoding can start here.
-    package var isSync: Bool
-
-    /// A sample of these properties.
-    package init(dts: Int64, pts: Int64, duration: Int64, offset: Int64, size: Int64, isSync: Bool) {
-        (self.dts, self.pts, self.duration) = (dts, pts, duration)
-        (self.offset, self.size, self.isSync) = (offset, size, isSync)
-    }
-}
-
 /// One track of a clip.
 package struct ClipTrack: Sendable {
     /// The samples in the order of decoding and of their places.
-    package var samples: [ClipSample]
+    package var samples: [IndexedSample]
     /// What is shown first: nothing before it is.
     package var start: Int64
 
     /// A track of `samples` that begins at `start`.
-    package init(samples: [ClipSample], start: Int64) { (self.samples, self.start) = (samples, start) }
+    package init(samples: [IndexedSample], start: Int64) { (self.samples, self.start) = (samples, start) }
 }
 
 /// The `moov` of a plain MP4 that is made of samples of other files.
@@ -63,7 +41,7 @@ package struct ClipMovie {
         layout.tracks.append(described)
     }
 
-    private static func table(_ samples: [ClipSample], from zero: Int64) -> SampleTable {
+    private static func table(_ samples: [IndexedSample], from zero: Int64) -> SampleTable {
         var table = SampleTable()
         for sample in samples {
             let entry = SampleEntry(

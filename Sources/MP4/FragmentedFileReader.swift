@@ -32,6 +32,7 @@ package struct FragmentedFileReader {
     private let source: any ByteSource
     private let size: Int64
     private let searchLimit: Int64
+    private let checkedTail: Int64
 
     private static let headSize = Int64(MovieBox.headSize)
     private static let movieLimit: Int64 = 1 << 20
@@ -41,8 +42,10 @@ package struct FragmentedFileReader {
     private static let longestJump: Int64 = 86_400
 
     /// A reader that searches at most `searchLimit` bytes behind a damage for what follows it: at most a minute or so
-    /// of reading, on the slowest of disks.
-    package init(_ source: any ByteSource, searchLimit: Int64 = 4 << 30) throws {
+    /// of reading, on the slowest of disks. Of the last `checkedTail` bytes the media is read, too: a fragment that has
+    /// lost some of it is none.
+    package init(_ source: any ByteSource, searchLimit: Int64 = 4 << 30, checkedTail: Int64 = 0) throws {
+        self.checkedTail = checkedTail
         self.source = source
         self.searchLimit = searchLimit
         size = try source.size()
@@ -171,9 +174,20 @@ package struct FragmentedFileReader {
             runs.append((id, run))
         }
         guard !runs.isEmpty else { return nil }
+        if payload + length > size - min(checkedTail, size), try !isWhole(runs, at: offset, file.layout) { return nil }
         for (id, run) in runs {
             file.tables[id, default: SampleTable()].append(run.samples, at: UInt64(offset + run.offset))
         }
         return payload + length
+    }
+
+    private func isWhole(
+        _ runs: [(id: UInt32, run: FragmentReader.Run)], at offset: Int64, _ layout: MovieLayout
+    ) throws -> Bool {
+        let check = PayloadCheck(layout)
+        return try runs.allSatisfy { id, run in
+            let kind = layout.tracks.first { $0.id == id }?.kind ?? .audio
+            return try check.isWhole(run.samples, of: kind, at: offset + run.offset, in: source)
+        }
     }
 }

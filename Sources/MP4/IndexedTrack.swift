@@ -2,9 +2,11 @@
 
 internal import Media
 
-/// One coded frame or packet of audio of a recording: when, and where in the file. Times are in ticks of the track,
-/// from the file's first frame on.
+/// One coded frame or packet of audio: when, and where in its file. Times are in ticks of the track, from the file's
+/// first frame on.
 package struct IndexedSample: Sendable, Equatable {
+    /// When it is decoded; not decreasing from sample to sample.
+    package var dts: Int64
     /// When it is shown or heard.
     package var pts: Int64
     /// How long it lasts.
@@ -17,8 +19,9 @@ package struct IndexedSample: Sendable, Equatable {
     package var isSync: Bool
 
     /// A sample of these properties.
-    package init(pts: Int64, duration: Int64, offset: Int64, size: Int64, isSync: Bool) {
-        (self.pts, self.duration, self.offset, self.size, self.isSync) = (pts, duration, offset, size, isSync)
+    package init(dts: Int64 = 0, pts: Int64, duration: Int64, offset: Int64, size: Int64, isSync: Bool) {
+        (self.dts, self.pts, self.duration) = (dts, pts, duration)
+        (self.offset, self.size, self.isSync) = (offset, size, isSync)
     }
 }
 
@@ -74,7 +77,8 @@ extension IndexedTrack {
             for _ in 0..<run.count {
                 samples.append(
                     IndexedSample(
-                        pts: time, duration: Int64(run.value), offset: 0, size: Int64(table.sizes[samples.count]),
+                        dts: time, pts: time, duration: Int64(run.value), offset: 0,
+                        size: Int64(table.sizes[samples.count]),
                         isSync: false))
                 time += Int64(run.value)
             }

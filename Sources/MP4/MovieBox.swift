@@ -39,6 +39,12 @@ package struct MovieBox {
         [openHead, closedHead(mediaEnd: 1 << 32)].contains { $0.prefix(fileTypeSize).elementsEqual(bytes) }
     }
 
+    /// Whether `bytes` are the head of a file of this program, open or closed, or the beginning of one.
+    package static func isHead(_ bytes: [UInt8]) -> Bool {
+        let fixed = bytes.prefix(fileTypeSize + 8)
+        return [openHead, closedHead(mediaEnd: 1 << 32)].contains { $0.prefix(fixed.count).elementsEqual(fixed) }
+    }
+
     private static func fileType(major: String, compatible: [String], _ writer: inout BoxWriter) {
         writer.box("ftyp") { ftyp in
             ftyp.code(major)

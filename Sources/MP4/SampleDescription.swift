@@ -35,6 +35,19 @@ enum SampleDescription {
         return writer.bytes
     }
 
+    /// Bytes of the length in front of each NAL unit, as the `avcC` in the complete `stsd` box says
+    /// (ISO/IEC 14496-15, 5.3.3.1.2).
+    static func lengthSize(_ stsd: [UInt8]) throws(MP4Failure) -> Int {
+        var whole = BoxReader(stsd[...])
+        var body = try whole.box().body
+        _ = try body.take(8)
+        var entry = try body.box().body
+        // The fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
+        _ = try entry.take(78)
+        var configuration = try entry.first("avcC")
+        return Int(try configuration.take(5).last ?? 0) & 3 + 1
+    }
+
     /// `colr` of type `nclx` (8.5.2, 12.1.5).
     private static func color(_ color: ColorDescription, _ entry: inout BoxWriter) {
         entry.box("colr") { colr in

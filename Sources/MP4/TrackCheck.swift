@@ -98,8 +98,8 @@ package struct TrackCheck {
         }
         if doubled > 0 { problems.append("\(name): \(doubled) samples are shown at the time of others") }
         for hole in holes.prefix(10) {
-            let seconds = Double(hole.at - earliest) / Double(max(1, track.timescale))
-            let place = "\(Int64(seconds * 1000)) ms into the file"
+            let milliseconds = Int128(hole.at - earliest) * 1000 / Int128(max(1, track.timescale))
+            let place = "\(milliseconds) ms into the file"
             problems.append("\(name): \(hole.samples) samples are missing \(place)")
         }
         if isClosed { problems += editProblems.map { "\(name): \($0)" } }

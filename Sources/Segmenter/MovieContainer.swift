@@ -71,27 +71,35 @@ struct MovieContainer: SegmentContainer {
         if !isHybrid, let run = runs.first { index.append(run, at: position) }
     }
 
-    mutating func finish(
-        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding, isDurable: Bool
+    mutating func appendIndex(
+        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding
     ) throws(FileFailure) -> Int64 {
         tags.position?.ending = ending
         layout.userData = tags.box
         if isHybrid {
-            return try HybridFinish.complete(file, layout, tables, mediaEnd: mediaEnd, isDurable: isDurable)
+            let size = try HybridFinish.appendMovie(file, layout, tables, mediaEnd: mediaEnd)
+            tables = [:]
+            return size
         }
         let box = SharedBytes(index.encode())
         do {
             try file.write([box], at: mediaEnd)
-            // As long as the head that is there: only how the file ended is another word.
-            try file.write([SharedBytes(head())], at: 0)
         } catch {
             try? file.truncate(to: mediaEnd)
             throw error
         }
-        let size = mediaEnd + Int64(box.count)
+        index = FragmentIndex(track: layout.tracks[0].id)
+        return mediaEnd + Int64(box.count)
+    }
+
+    func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure) {
+        if isHybrid {
+            return try HybridFinish.seal(file, mediaEnd: mediaEnd, size: size, isDurable: isDurable)
+        }
+        // As long as the head that is there: only how the file ended is another word.
+        try file.write([SharedBytes(head())], at: 0)
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }
-        return size
     }
 }
 

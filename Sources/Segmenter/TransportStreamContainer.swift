@@ -65,12 +65,13 @@ struct TransportStreamContainer: SegmentContainer {
 
     func wrote() {}
 
-    func finish(
-        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding, isDurable: Bool
-    ) throws(FileFailure) -> Int64 {
+    func appendIndex(
+        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding
+    ) throws(FileFailure) -> Int64 { mediaEnd }
+
+    func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure) {
         // Gives back the space that was reserved behind the end.
-        try file.truncate(to: mediaEnd)
+        try file.truncate(to: size)
         if isDurable { try file.synchronise() }
-        return mediaEnd
     }
 }

@@ -3,11 +3,11 @@
 import Foundation
 import GRDB
 import Media
-import Segmenter
 import Testing
 
 @testable import Archive
 @testable import Catalogue
+@testable import Segmenter
 
 @Suite struct CatalogueTests {
     @Test func `Every file and every gap is a row that agrees with the files`() throws {

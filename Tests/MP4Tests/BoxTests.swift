@@ -15,11 +15,14 @@ import Testing
             }
         }
         var reader = BoxReader(writer.bytes[...])
-        var (type, body, whole) = try reader.box()
-        #expect(type == "mfhd" && whole.count == 20 && reader.count == 0)
+        let box = try reader.box()
+        var body = box.body
+        let rest = reader.count
+        #expect(box.type == "mfhd" && box.whole.count == 20 && rest == 0)
         let head = try body.versionAndFlags()
         #expect(head.version == 1 && head.flags == 0x80_0001)
-        #expect(try body.time(version: 1) == -5)
+        let time = try body.time(version: 1)
+        #expect(time == -5)
     }
 
     @Test func `A mark is found wherever it stands, also at the end`() {

@@ -2,7 +2,6 @@
 
 import Archive
 import ArgumentParser
-import Segmenter
 import Testing
 
 @testable import Relay

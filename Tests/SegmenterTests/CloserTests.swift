@@ -10,6 +10,14 @@ import Testing
 @testable import MP4
 @testable import Segmenter
 
+/// Notes finished files.
+private final class FinishedNames: RecordingObserver {
+    let names = Mutex<[String]>([])
+    func segmentFinished(_ record: SegmentRecord) { names.withLock { $0.append(record.fileName) } }
+    func segmentRecovered(fileName: String) {}
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+}
+
 @Suite struct CloserTests {
     private static let rate = FrameRate(25)
 
@@ -145,12 +153,16 @@ import Testing
         return file
     }
 
-    @Test func `Too many waiting files are closed without waiting for the disk`() throws {
+    // A hurried close patched the head without waiting for the index, was never synchronised, and was announced.
+    @Test func `Of too many waiting files some only get their index, and are closed as well as the others later`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         let queue = DispatchQueue(label: "test.closer")
+        let observer = FinishedNames()
         let closer = SegmentCloser(
-            directory: try .prepare(directory.path), channel: "test", status: RecorderStatusBox(), logger: quiet,
-            queue: queue)
+            directory: try .prepare(directory.path), channel: "test", status: RecorderStatusBox(),
+            observers: [observer], logger: quiet, queue: queue)
         queue.suspend()
         for number in 1...12 { closer.close(try file(number, in: directory)) }
         #expect(closer.backlog.waiting == 12)
@@ -158,6 +170,24 @@ import Testing
         queue.sync {}
         #expect(closer.backlog == SegmentCloser.Backlog(waiting: 0, hurried: 4))
         #expect(directory.files.count == 12 && directory.files.allSatisfy { $0.hasSuffix(".mp4") })
+        let sequences = observer.names.withLock { $0.compactMap { SegmentName(fileName: $0)?.sequence } }
+        #expect(sequences == Array(5...12) + Array(1...4))
+        for file in directory.files {
+            #expect(try SegmentReader.read(directory.path(file)).isClosed)
+        }
+    }
+
+    @Test func `A file that only has its index is still a whole open one`() throws {
+        let directory = try TemporaryDirectory()
+        let file = try file(1, in: directory)
+        try file.appendIndex()
+        let facts = try SegmentReader.read(directory.path(file.name.open))
+        #expect(!facts.isClosed && facts.video.samples == 1)
+        guard case .finished(let record) = try file.close() else {
+            Issue.record("not finished")
+            return
+        }
+        #expect(try SegmentReader.read(directory.path(record.fileName)).isClosed)
     }
 
     @Test func `What the disk did not take of one file is said of that file alone, which is not announced`() throws {
