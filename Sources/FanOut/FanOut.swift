@@ -26,7 +26,8 @@ public final class FanOut: PacketSink {
         state.withLock { $0.consumers.append(consumer) }
     }
 
-    /// Removes a consumer; it gets nothing from now on.
+    /// Removes a consumer. It gets no packet that is published from now on; a call of ``publish(_:)`` that is under way on
+    /// another thread may still hand it that frame.
     public func remove(_ consumer: any PacketConsumer) {
         state.withLock { state in state.consumers.removeAll { $0 === consumer } }
     }

@@ -65,6 +65,8 @@ public protocol OutputTarget: Sendable {
     var kind: String { get }
     /// The address without secrets, for log and status.
     var displayAddress: String { get }
+    /// Whether receivers call the output, which nobody misses until then.
+    var awaitsCallers: Bool { get }
     /// The target that a server means when it asks to publish anew at `address`, with this one's credentials and
     /// options; `nil` if the address is no use.
     func redirected(to address: String) -> (any OutputTarget)?
@@ -75,5 +77,6 @@ public protocol OutputTarget: Sendable {
 }
 
 extension OutputTarget {
+    public var awaitsCallers: Bool { false }
     public func redirected(to address: String) -> (any OutputTarget)? { nil }
 }

@@ -5,50 +5,76 @@ internal import Media
 /// The attempts of one output, each with the queue that it reads, and the state machine above them.
 ///
 /// One lane is fed. A candidate has a queue of its own, empty until it takes over; what was on air before then sends the
-/// rest of its own queue and says goodbye, so that no frame is sent twice and none is lost.
+/// rest of its own queue and ends by its protocol's rules, so that no frame is sent twice and none is lost. What the
+/// machine decides arrives here as calls, in the machine's order; a call that does not fit the phase changes nothing.
 struct OutputLanes {
-    /// One attempt.
-    struct Lane {
+    /// One attempt with the queue that it reads.
+    final class Lane: Sendable {
         let attempt: any OutputAttempt
         let number: Int
         let target: any OutputTarget
         let packets: PacketQueue
-        var step: String?
+
+        init(attempt: any OutputAttempt, number: Int, target: any OutputTarget, packets: PacketQueue) {
+            (self.attempt, self.number, self.target, self.packets) = (attempt, number, target, packets)
+        }
+    }
+
+    /// An attempt beside the one on air.
+    enum Candidate {
+        /// Its peer has not accepted it yet. Next: `ready`, or none.
+        case connecting(Lane)
+        /// It takes over at the next keyframe. Next: it is the one on air, or none.
+        case ready(Lane)
+
+        var lane: Lane {
+            switch self {
+            case .connecting(let lane), .ready(let lane): lane
+            }
+        }
+    }
+
+    /// What happens to packets that come.
+    enum Phase {
+        /// They are held, and no attempt is under way. `missedSince` is what had been dropped when the output went off air,
+        /// nil if it was not on air before. Next: `connecting`, `paused`, `ended`.
+        case idle(missedSince: DropCounts?)
+        /// They are held until the peer accepts the lane's attempt, which is at `step`. Next: `live`, `idle`, `paused`,
+        /// `ended`.
+        case connecting(Lane, step: String?, missedSince: DropCounts?)
+        /// The lane sends them, perhaps with a candidate beside it. Next: `live` with another candidate or as the former
+        /// candidate, `connecting` with what was the candidate, `idle`, `paused`, `ended`.
+        case live(Lane, Candidate?)
+        /// They are not taken. Next: `idle`, `ended`.
+        case paused
+        /// They are not taken, and the machine's work is over; retired attempts may still send their rest. Next: none.
+        case ended
     }
 
     /// A candidate took over.
     struct Change {
-        let retired: Lane?
+        let retired: Lane
         let next: Lane
         let actions: [OutputStateMachine.Action]
     }
 
     // What each frame needs comes first: with hundreds of outputs the time goes into fetching memory.
     /// The queue that is fed.
-    var packets: PacketQueue
-    /// Whether nothing is fed: the output is paused.
-    var isClosed = false
-    var isLive = false
-    /// Whether the candidate takes over at the next keyframe.
-    var isChanging = false
+    private(set) var packets: PacketQueue
+    private(set) var phase = Phase.idle(missedSince: nil)
     /// When a keyframe is asked for that the output, or a receiver behind it, waits for.
     var keyframes = KeyframePatience()
     /// Whether the queue on air drops.
     var episode = DropEpisode()
-    /// What was dropped when the output went off air.
-    var dropsAtLoss: DropCounts?
-    var current: Lane?
-    var candidate: Lane?
     var machine: OutputStateMachine
-    var retired: [Lane] = []
+    private(set) var retired: [Lane] = []
+    /// Where the server asked the output to go last.
     var redirection: (any OutputTarget)?
-    var lastLogged: OutputFailure?
-    var repeats = 0
+    var failures = FailureLog()
+    /// Who is to be told of the output's end.
     var completions: [@Sendable () -> Void] = []
     /// Why the output ends, once it was told to.
     var endReason = EndReason.interrupted
-    /// Whether the machine's work is over; retired attempts may still say goodbye.
-    var isEnded = false
 
     private var past = AttemptProgress()
     private var pastQueues = DropCounts()
@@ -58,6 +84,179 @@ struct OutputLanes {
         self.packets = packets
     }
 
+    /// Whether packets are taken.
+    var isFed: Bool {
+        switch phase {
+        case .idle, .connecting, .live: true
+        case .paused, .ended: false
+        }
+    }
+
+    /// The lane on air.
+    var live: Lane? {
+        if case .live(let lane, _) = phase { lane } else { nil }
+    }
+
+    /// The lane on air, or that which is to be.
+    var current: Lane? {
+        switch phase {
+        case .connecting(let lane, _, _), .live(let lane, _): lane
+        case .idle, .paused, .ended: nil
+        }
+    }
+
+    /// What the attempt under way is doing, while it is not on air.
+    var step: String? {
+        if case .connecting(_, let step, _) = phase { step } else { nil }
+    }
+}
+
+// MARK: Transitions
+
+extension OutputLanes {
+    /// An attempt begins: as the output's own, or as the candidate beside the one on air. Returns whether there is a place
+    /// for it.
+    mutating func begin(_ lane: Lane) -> Bool {
+        switch phase {
+        case .idle(let missedSince): phase = .connecting(lane, step: nil, missedSince: missedSince)
+        case .live(let live, nil): phase = .live(live, .connecting(lane))
+        case .connecting, .live, .paused, .ended: return false
+        }
+        return true
+    }
+
+    /// The attempt `number` is at `step`.
+    mutating func note(step: String, of number: Int) {
+        guard case .connecting(let lane, _, let missedSince) = phase, lane.number == number else { return }
+        phase = .connecting(lane, step: step, missedSince: missedSince)
+    }
+
+    /// The peer accepted, at `now`. Returns the lane that is on air, and what the output missed while it was not.
+    mutating func goLive(at now: Int64) -> (lane: Lane, missed: DropCounts?)? {
+        guard case .connecting(let lane, _, let missedSince) = phase else { return nil }
+        phase = .live(lane, nil)
+        if !packets.connected() { keyframes.wait(from: now) }
+        let drops = queueDrops
+        episode.begin(from: drops)
+        return (lane, missedSince.map { drops.since($0) })
+    }
+
+    /// The output is off air: what it holds is cut to the newest keyframe.
+    mutating func hold() -> DropEpisode.Event? {
+        keyframes.stopWaiting()
+        let event = episode.end(queueDrops)
+        packets.disconnected()
+        return event
+    }
+
+    /// The candidate's peer accepted, at `now`: it takes over at the next keyframe.
+    mutating func arrangeChange(at now: Int64) {
+        guard case .live(let lane, .connecting(let next)) = phase else { return }
+        phase = .live(lane, .ready(next))
+        keyframes.wait(from: now)
+    }
+
+    /// At a keyframe, at `now`: lets the candidate take over, if it is ready to. In one step with the machine, so that no
+    /// other event can come between.
+    mutating func change(at now: Int64) -> Change? {
+        guard case .live(let old, .ready(let next)) = phase, machine.candidate?.attempt == next.number else {
+            return nil
+        }
+        let actions = machine.handle(.handedOver(attempt: next.number, at: now))
+        retired.append(old)
+        phase = .live(next, nil)
+        feed(next.packets)
+        _ = packets.connected()
+        return Change(retired: old, next: next, actions: actions)
+    }
+
+    /// What was the candidate is the output's one attempt from now on, see ``remove(_:)``. Its queue is fed.
+    mutating func promote() {
+        guard case .connecting(let lane, _, _) = phase, lane.packets !== packets else { return }
+        feed(lane.packets)
+        packets.joined()
+    }
+
+    /// Packets are not taken until ``open()``, and those that wait for nobody are forgotten, because `next` takes the
+    /// queue's place.
+    mutating func pause(with next: PacketQueue) -> DropEpisode.Event? {
+        phase = .paused
+        keyframes.stopWaiting()
+        let event = episode.end(queueDrops)
+        feed(next)
+        return event
+    }
+
+    /// Packets are taken again.
+    mutating func open() {
+        if case .paused = phase { phase = .idle(missedSince: nil) }
+    }
+
+    /// Lets the attempt on air send its rest beside what follows.
+    mutating func retire(_ number: Int) -> Lane? {
+        guard case .live(let lane, _) = phase, lane.number == number else { return nil }
+        leave()
+        retired.append(lane)
+        return lane
+    }
+
+    /// Forgets the attempt `number`, wherever it stands, and keeps its count. If it was on air and had a candidate beside
+    /// it, that is the one that connects from now on.
+    mutating func remove(_ number: Int) -> Lane? {
+        guard let lane = take(number) else { return nil }
+        past.bytes += lane.attempt.progress.bytes
+        past.frames += lane.attempt.progress.frames
+        past.drops.add(lane.attempt.progress.drops)
+        if lane.packets !== packets { forget(lane.packets) }
+        return lane
+    }
+
+    /// The machine's work is over.
+    mutating func end() -> DropEpisode.Event? {
+        phase = .ended
+        return episode.end(queueDrops)
+    }
+
+    private mutating func take(_ number: Int) -> Lane? {
+        switch phase {
+        case .connecting(let lane, _, let missedSince) where lane.number == number:
+            phase = .idle(missedSince: missedSince)
+            return lane
+        case .live(let lane, _) where lane.number == number:
+            leave()
+            return lane
+        case .live(let lane, let candidate?) where candidate.lane.number == number:
+            phase = .live(lane, nil)
+            return candidate.lane
+        default:
+            guard let index = retired.firstIndex(where: { $0.number == number }) else { return nil }
+            return retired.remove(at: index)
+        }
+    }
+
+    /// The lane on air is on air no more.
+    private mutating func leave() {
+        guard case .live(_, let candidate) = phase else { return }
+        let drops = queueDrops
+        phase = candidate.map { .connecting($0.lane, step: nil, missedSince: drops) } ?? .idle(missedSince: drops)
+    }
+
+    /// Feeds another queue from now on. What waits in the old one is lost, unless a retired attempt still sends it.
+    private mutating func feed(_ next: PacketQueue) {
+        let old = packets
+        packets = next
+        if !retired.contains(where: { $0.packets === old }) { forget(old) }
+    }
+
+    private mutating func forget(_ queue: PacketQueue) {
+        queue.discard()
+        pastQueues.add(queue.drops)
+    }
+}
+
+// MARK: Numbers
+
+extension OutputLanes {
     /// Bytes sent over all attempts.
     var bytes: UInt64 { lanes.reduce(past.bytes) { $0 + $1.attempt.progress.bytes } }
 
@@ -81,55 +280,11 @@ struct OutputLanes {
         return drops
     }
 
-    private var lanes: [Lane] { retired + [current, candidate].compactMap(\.self) }
-
-    /// At a keyframe, at `now`: lets the candidate take over, if it is ready to. In one step with the machine, so that no
-    /// other event can come between.
-    mutating func change(at now: Int64) -> Change? {
-        guard isChanging, let next = candidate, machine.candidate?.attempt == next.number else { return nil }
-        let actions = machine.handle(.handedOver(attempt: next.number, at: now))
-        isChanging = false
-        let old = current
-        if let old { retired.append(old) }
-        (current, candidate) = (next, nil)
-        replaceQueue(by: next.packets)
-        _ = packets.connected()
-        isLive = true
-        return Change(retired: old, next: next, actions: actions)
-    }
-
-    /// Feeds another queue from now on. What waits in the old one is lost, unless a retired attempt still sends it.
-    mutating func replaceQueue(by next: PacketQueue) {
-        let old = packets
-        packets = next
-        if !retired.contains(where: { $0.packets === old }) { forget(old) }
-    }
-
-    private mutating func forget(_ queue: PacketQueue) {
-        queue.discard()
-        pastQueues.add(queue.drops)
-    }
-
-    /// Forgets the attempt `number`, wherever it stands, and keeps its count.
-    mutating func remove(_ number: Int) -> Lane? {
-        let removed: Lane?
-        if current?.number == number {
-            removed = current
-            current = nil
-            isLive = false
-        } else if candidate?.number == number {
-            removed = candidate
-            candidate = nil
-            isChanging = false
-        } else {
-            removed = retired.first { $0.number == number }
-            retired.removeAll { $0.number == number }
+    private var lanes: [Lane] {
+        switch phase {
+        case .connecting(let lane, _, _): retired + [lane]
+        case .live(let lane, let candidate): retired + [lane] + (candidate.map { [$0.lane] } ?? [])
+        case .idle, .paused, .ended: retired
         }
-        guard let removed else { return nil }
-        past.bytes += removed.attempt.progress.bytes
-        past.frames += removed.attempt.progress.frames
-        past.drops.add(removed.attempt.progress.drops)
-        if removed.packets !== packets { forget(removed.packets) }
-        return removed
     }
 }

@@ -69,18 +69,20 @@ public final class OutputSet: Sendable {
     private let stream: StreamDescription
     private let keyframes: any KeyframeRequester
     private let clock: any MonotonicClock
+    private let timers: any OutputTimers
     private let logger: Logger
     private let state = Mutex(State())
 
     /// An empty set whose outputs are fed by `hub`.
     public init(
         hub: FanOut, description: StreamDescription, keyframes: any KeyframeRequester,
-        clock: any MonotonicClock = SystemClock(), logger: Logger
+        clock: any MonotonicClock = SystemClock(), timers: any OutputTimers = SystemTimers(), logger: Logger
     ) {
         self.hub = hub
         stream = description
         self.keyframes = keyframes
         self.clock = clock
+        self.timers = timers
         self.logger = logger
     }
 
@@ -97,7 +99,7 @@ public final class OutputSet: Sendable {
             let output = OutputSupervisor(
                 name: definition.name, target: definition.target, backup: definition.backup, description: stream,
                 limits: definition.limits, retry: definition.retry, joinsRunningProgram: state.isRunning,
-                keyframes: keyframes, clock: clock, logger: logger)
+                keyframes: keyframes, clock: clock, timers: timers, logger: logger)
             state.outputs.append(output)
             if state.isRunning { begin(output) }
         }

@@ -98,6 +98,8 @@ public struct OutputStateMachine: Sendable {
     var current: Connection?
     var candidate: Connection?
     private var nextEndpoint = OutputEndpoint.primary
+    /// Whether the output has to find back to its primary from there.
+    private var isNextAway = false
     /// Where the server asked the output to go was tried beside the old connection and not accepted, perhaps because of it.
     var hasUnmetRedirection = false
     var probes = 0
@@ -132,7 +134,7 @@ public struct OutputStateMachine: Sendable {
 
     mutating func nextAttempt() -> [Action] {
         attempts += 1
-        current = Connection(attempt: attempts, endpoint: nextEndpoint, isAway: nextEndpoint == .backup)
+        current = Connection(attempt: attempts, endpoint: nextEndpoint, isAway: isNextAway)
         state = .connecting(attempt: attempts)
         return [.begin(attempt: attempts, at: nextEndpoint)]
     }
@@ -163,7 +165,12 @@ public struct OutputStateMachine: Sendable {
         let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
         let verdict = record.note(
             failure, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
-        nextEndpoint = hasUnmetRedirection ? .redirected : verdict.endpoint
+        if hasUnmetRedirection {
+            // Where the server asked the output to go serves in its stead: from the backup it is as far from home.
+            (nextEndpoint, isNextAway) = (.redirected, connection.isAway)
+        } else {
+            (nextEndpoint, isNextAway) = (verdict.endpoint, verdict.endpoint == .backup)
+        }
         hasUnmetRedirection = false
         if let next = candidate { return promote(next, insteadOf: attempt) }
         guard !verdict.isLast else {
@@ -233,7 +240,7 @@ extension OutputStateMachine {
     private mutating func resume() -> [Action] {
         guard state == .paused else { return [] }
         record.reset()
-        nextEndpoint = .primary
+        (nextEndpoint, isNextAway) = (.primary, false)
         return [.open] + nextAttempt()
     }
 

@@ -15,8 +15,7 @@ extension OutputSupervisor {
     }
 
     private func post(_ event: OutputStateMachine.Event, after wait: Duration) {
-        let nanoseconds = max(0, wait.inNanoseconds)
-        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(nanoseconds))) { [weak self] in self?.handle(event) }
+        timers.after(wait, on: queue) { [weak self] in self?.handle(event) }
     }
 
     private func handle(_ event: OutputStateMachine.Event) {
@@ -30,16 +29,16 @@ extension OutputSupervisor {
         switch action {
         case .begin(let attempt, let endpoint): begin(attempt, at: endpoint)
         case .goLive: goLive()
-        case .hold: hold()
+        case .hold: log(state.withLock { $0.hold() })
         case .close: close()
-        case .open: open()
+        case .open: state.withLock { $0.open() }
         case .drain(_, let deadline):
             let (attempt, reason) = state.withLock { ($0.current?.attempt, $0.endReason) }
             attempt?.drain(until: deadline, reason: reason)
-        case .retire(let attempt): retire(attempt)
+        case .retire(let attempt): if let lane = state.withLock({ $0.retire(attempt) }) { retire(lane) }
         case .abandon(let attempt): state.withLock { $0.remove(attempt) }?.attempt.abandon()
-        case .promote: promote()
-        case .handOver: handOver()
+        case .promote: state.withLock { $0.promote() }
+        case .handOver: state.withLock { $0.arrangeChange(at: clock.now) }
         case .wait(let until, let attempt):
             post(.retryDue(attempt: attempt), after: .nanoseconds(until - clock.now))
         case .probe(let wait, let number): post(.primaryDue(probe: number), after: wait)
@@ -49,110 +48,42 @@ extension OutputSupervisor {
     }
 
     private func begin(_ number: Int, at endpoint: OutputEndpoint) {
-        let (target, packets, isCandidate) = state.withLock { lanes -> (any OutputTarget, PacketQueue, Bool) in
+        let (target, packets) = state.withLock { lanes -> (any OutputTarget, PacketQueue) in
             let isCandidate = lanes.machine.candidate?.attempt == number
             let packets = isCandidate ? PacketQueue(limits: limits, isFromStart: false) : lanes.packets
-            return (self.target(at: endpoint, lanes), packets, isCandidate)
+            return (self.target(at: endpoint, lanes), packets)
         }
         // The attempt holds the output until it is let go of, at its end: a weak reference would make every retain of the
         // output, on each packet's way, several times as slow.
         let attempt = target.makeAttempt(queue: packets, description: description) { event in
             self.receive(event, from: number)
         }
-        state.withLock { lanes in
-            let lane = OutputLanes.Lane(attempt: attempt, number: number, target: target, packets: packets)
-            if isCandidate { lanes.candidate = lane } else { lanes.current = lane }
-        }
-        attempt.start()
+        let lane = OutputLanes.Lane(attempt: attempt, number: number, target: target, packets: packets)
+        if state.withLock({ $0.begin(lane) }) { attempt.start() } else { attempt.abandon() }
     }
 
     private func goLive() {
-        let (attempt, missed) = state.withLock { lanes -> ((any OutputAttempt)?, DropCounts?) in
-            if !lanes.packets.connected() { lanes.keyframes.wait(from: clock.now) }
-            lanes.isLive = true
-            lanes.current?.step = nil
-            let drops = lanes.queueDrops
-            lanes.episode.begin(from: drops)
-            defer { lanes.dropsAtLoss = nil }
-            return (lanes.current?.attempt, lanes.dropsAtLoss.map { drops.since($0) })
-        }
+        guard let (lane, missed) = state.withLock({ $0.goLive(at: clock.now) }) else { return }
         if let missed, missed.packets > 0 { logger.notice("frames were missed off air", metadata: missed.metadata) }
-        attempt?.goLive()
-    }
-
-    private func hold() {
-        let episode = state.withLock { lanes in
-            lanes.isLive = false
-            lanes.keyframes.stopWaiting()
-            let drops = lanes.queueDrops
-            if lanes.machine.connections > 0 { lanes.dropsAtLoss = lanes.dropsAtLoss ?? drops }
-            lanes.packets.disconnected()
-            return lanes.episode.end(drops)
-        }
-        if let episode { log(episode) }
+        lane.attempt.goLive()
     }
 
     private func close() {
         let packets = PacketQueue(limits: limits, isFromStart: false)
-        let episode = state.withLock { lanes in
-            lanes.isClosed = true
-            lanes.keyframes.stopWaiting()
-            let episode = lanes.episode.end(lanes.queueDrops)
-            lanes.replaceQueue(by: packets)
-            return episode
-        }
-        if let episode { log(episode) }
-    }
-
-    private func open() {
-        state.withLock { $0.isClosed = false }
-    }
-
-    /// The next keyframe is waited for, and asked for when it is long in coming.
-    private func handOver() {
-        state.withLock { lanes in
-            guard lanes.candidate != nil else { return }
-            lanes.isChanging = true
-            lanes.keyframes.wait(from: clock.now)
-        }
-    }
-
-    private func promote() {
-        state.withLock { lanes in
-            guard let next = lanes.candidate else { return }
-            (lanes.current, lanes.candidate) = (next, nil)
-            lanes.isChanging = false
-            lanes.isLive = false
-            lanes.replaceQueue(by: next.packets)
-            lanes.packets.joined()
-        }
+        log(state.withLock { $0.pause(with: packets) })
     }
 
     /// Called by the publishing thread, at the keyframe from which the new lane is fed.
     func complete(_ change: OutputLanes.Change) {
         change.next.attempt.goLive()
-        if let retired = change.retired { retire(retired) }
+        retire(change.retired)
         queue.async { for action in change.actions { self.perform(action) } }
-        logger.notice("on air at \(change.next.target.displayAddress)", metadata: ["attempt": "\(change.next.number)"])
-    }
-
-    /// Lets the attempt on air end beside what follows.
-    private func retire(_ number: Int) {
-        let lane = state.withLock { lanes -> OutputLanes.Lane? in
-            guard let lane = lanes.current, lane.number == number else { return nil }
-            lanes.current = nil
-            lanes.isLive = false
-            lanes.retired.append(lane)
-            return lane
-        }
-        if let lane { retire(lane) }
+        logOnAir(change.next.number, at: change.next.target, clock.now, level: .notice)
     }
 
     private func retire(_ lane: OutputLanes.Lane) {
         lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds, reason: .interrupted)
-        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(Self.retirement.inNanoseconds))) { [weak self] in
-            self?.finishLane(lane.number)
-        }
+        timers.after(Self.retirement, on: queue) { [weak self] in self?.finishLane(lane.number) }
     }
 
     /// Forgets a retired attempt. Returns whether there was one.
@@ -167,18 +98,14 @@ extension OutputSupervisor {
     }
 
     private func ended() {
-        let episode = state.withLock { lanes in
-            lanes.isEnded = true
-            return lanes.episode.end(lanes.queueDrops)
-        }
-        if let episode { log(episode) }
+        log(state.withLock { $0.end() })
         completeIfOver()
     }
 
     /// The output is over when its machine is, and whoever was replaced has said goodbye.
     private func completeIfOver() {
         let completions = state.withLock { lanes -> [@Sendable () -> Void] in
-            guard lanes.isEnded, lanes.retired.isEmpty else { return [] }
+            guard case .ended = lanes.phase, lanes.retired.isEmpty else { return [] }
             defer { lanes.completions = [] }
             return lanes.completions
         }
@@ -188,9 +115,7 @@ extension OutputSupervisor {
     private func receive(_ event: AttemptEvent, from number: Int) {
         switch event {
         case .step(let step):
-            state.withLock { lanes in
-                if lanes.current?.number == number { lanes.current?.step = step }
-            }
+            state.withLock { $0.note(step: step, of: number) }
         case .notice(let text): logger.info("\(text)")
         case .wantsKeyframe: state.withLock { $0.keyframes.wait(from: clock.now) }
         case .keyframeIsDue:
@@ -237,13 +162,13 @@ extension OutputSupervisor {
         guard !actions.isEmpty else { return }
         switch event {
         case .start: logger.info("connecting to \(primary.displayAddress)")
-        case .accepted(let attempt, _):
+        case .accepted(let attempt, let now):
             // A candidate's is named when it takes over.
             guard let target = state.withLock({ $0.current?.number == attempt ? $0.current?.target : nil }) else {
                 return
             }
-            logger.info("on air at \(target.displayAddress)", metadata: ["attempt": "\(attempt)"])
-        case .failed(let attempt, let failure, _): logFailure(failure, of: attempt, actions)
+            logOnAir(attempt, at: target, now, level: .info)
+        case .failed(let attempt, let failure, let now): logFailure(failure, of: attempt, at: now)
         case .deadlinePassed: logger.warning("did not end cleanly in time")
         case .pause: logger.notice("paused")
         case .resume: logger.notice("resumed")
@@ -251,8 +176,9 @@ extension OutputSupervisor {
         }
     }
 
-    func log(_ episode: DropEpisode.Event) {
+    func log(_ episode: DropEpisode.Event?) {
         switch episode {
+        case nil: break
         case .began(let drops):
             logger.warning(
                 "the target takes less than the program makes: frames are dropped", metadata: drops.metadata)
@@ -260,24 +186,23 @@ extension OutputSupervisor {
         }
     }
 
-    /// A target that stays away is named at its first failures and then ever more rarely, never once a second for weeks; a
-    /// loss of air and a failure of another sort always are.
-    private func logFailure(
-        _ failure: OutputFailure, of attempt: Int, _ actions: [OutputStateMachine.Action]
-    ) {
-        let (isNamed, state) = state.withLock { lanes -> (Bool, OutputState) in
-            let isSame = lanes.lastLogged.map { $0.kind == failure.kind && $0.step == failure.step } ?? false
-            lanes.repeats = isSame ? lanes.repeats + 1 : 1
-            lanes.lastLogged = failure
-            let isNamed = failure.kind == .lost || lanes.repeats < 4 || lanes.repeats.nonzeroBitCount == 1
-            return (isNamed, lanes.machine.state)
+    private func logFailure(_ failure: OutputFailure, of attempt: Int, at now: Int64) {
+        let (line, state) = state.withLock { lanes in
+            (lanes.failures.note(failure, of: attempt, at: now), lanes.machine.state)
         }
-        logger.log(
-            level: isNamed ? .warning : .debug, "\(failure)",
-            metadata: ["attempt": "\(attempt)", "cause": "\(failure.kind.rawValue)"])
+        var metadata: Logger.Metadata = ["attempt": "\(attempt)", "cause": "\(failure.kind.rawValue)"]
+        if case .summed(let failures) = line { metadata["failures"] = "\(failures)" }
+        logger.log(level: line == .counted ? .debug : .warning, "\(failure)", metadata: metadata)
         if case .givenUp = state {
             logger.error("given up; nothing is tried until asked for", metadata: ["attempts": "\(attempt)"])
         }
+    }
+
+    private func logOnAir(_ attempt: Int, at target: any OutputTarget, _ now: Int64, level: Logger.Level) {
+        let failures = state.withLock { $0.failures.accepted(attempt, at: now) }
+        var metadata: Logger.Metadata = ["attempt": "\(attempt)"]
+        if failures > 0 { metadata["failures"] = "\(failures)" }
+        logger.log(level: level, "on air at \(target.displayAddress)", metadata: metadata)
     }
 }
 

@@ -24,6 +24,7 @@ public final class OutputSupervisor: PacketConsumer {
     let limits: QueueLimits
     let keyframes: any KeyframeRequester
     let clock: any MonotonicClock
+    let timers: any OutputTimers
     let logger: Logger
     let queue: DispatchQueue
 
@@ -32,7 +33,8 @@ public final class OutputSupervisor: PacketConsumer {
     public init(
         name: String, target: any OutputTarget, backup: (any OutputTarget)? = nil, description: StreamDescription,
         limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), joinsRunningProgram: Bool = false,
-        keyframes: any KeyframeRequester, clock: any MonotonicClock = SystemClock(), logger: Logger
+        keyframes: any KeyframeRequester, clock: any MonotonicClock = SystemClock(),
+        timers: any OutputTimers = SystemTimers(), logger: Logger
     ) {
         self.name = name
         primary = target
@@ -41,6 +43,7 @@ public final class OutputSupervisor: PacketConsumer {
         self.limits = limits
         self.keyframes = keyframes
         self.clock = clock
+        self.timers = timers
         var logger = logger
         logger[metadataKey: "output"] = "\(name)"
         self.logger = logger
@@ -50,7 +53,8 @@ public final class OutputSupervisor: PacketConsumer {
         state = Mutex(
             OutputLanes(
                 machine: OutputStateMachine(policy: policy),
-                packets: PacketQueue(limits: limits, isFromStart: !joinsRunningProgram)))
+                packets: PacketQueue(
+                    limits: limits, isFromStart: !joinsRunningProgram, awaitsCallers: target.awaitsCallers)))
     }
 
     /// Begins the first attempt. Packets may be queued before.
@@ -73,22 +77,23 @@ public final class OutputSupervisor: PacketConsumer {
                 let isKeyframe = packet.track == .video && packet.isKeyframe
                 if isKeyframe {
                     lanes.keyframes.stopWaiting()
-                    if lanes.isChanging { change = lanes.change(at: clock.now) }
+                    if case .live(_, .ready) = lanes.phase { change = lanes.change(at: clock.now) }
                 }
-                guard !lanes.isClosed else { continue }
+                guard lanes.isFed else { continue }
                 if lanes.packets.push(packet) != .queued || isKeyframe { needsLook = true }
             }
-            if needsLook, lanes.isLive { episode = lanes.episode.note(lanes.queueDrops, at: clock.now) }
+            if needsLook, case .live = lanes.phase { episode = lanes.episode.note(lanes.queueDrops, at: clock.now) }
         }
         if let change { complete(change) }
-        if let episode { log(episode) }
+        log(episode)
     }
 
     public var server: (any PacketServer)? {
         let (server, request) = state.withLock { lanes -> ((any PacketServer)?, Int?) in
-            if lanes.isLive, lanes.packets.needsKeyframe { lanes.keyframes.wait(from: clock.now) }
+            let live = lanes.live
+            if live != nil, lanes.packets.needsKeyframe { lanes.keyframes.wait(from: clock.now) }
             let isDue = lanes.keyframes.isWaiting && lanes.keyframes.isRequestDue(at: clock.now)
-            return (lanes.isLive ? lanes.current?.attempt.server : nil, isDue ? lanes.keyframes.requests : nil)
+            return (live?.attempt.server, isDue ? lanes.keyframes.requests : nil)
         }
         if let request { ask(request) }
         return server
@@ -130,7 +135,7 @@ public final class OutputSupervisor: PacketConsumer {
             endpoint: machine.endpoint, keyframesRequested: lanes.keyframes.requests)
         switch machine.state {
         case .connecting:
-            status.detail = [lanes.current?.step, machine.lastFailure?.description].compactMap(\.self).first
+            status.detail = [lanes.step, machine.lastFailure?.description].compactMap(\.self).first
         case .live(let since): status.liveSeconds = Double(clock.now - since) / 1e9
         case .backingOff(_, let cause), .refused(_, let cause), .givenUp(let cause): status.detail = cause.description
         case .paused: break

@@ -14,8 +14,9 @@ public protocol PacketConsumer: AnyObject, Sendable {
     func stop()
 }
 
-/// Serves the queues of one or more outputs. Woken after each frame, when all outputs have it, and at the end; each
-/// server once, however many outputs it serves. Waking does not block.
+/// Serves the queues of one or more outputs. Woken after each frame, when all outputs have it, and at the end. It is woken
+/// once however many outputs it serves, if these were added one behind the other; a server whose outputs are mixed with
+/// others' may be woken several times for a frame. Waking does not block.
 public protocol PacketServer: AnyObject, Sendable {
     /// Something is queued.
     func wake()

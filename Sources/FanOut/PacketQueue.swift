@@ -55,11 +55,12 @@ public final class PacketQueue: Sendable {
     private let state: Mutex<State>
 
     /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which is
-    /// worth keeping for a target that is not connected yet.
-    public init(limits: QueueLimits, isFromStart: Bool = true) {
+    /// worth keeping for a target that is not connected yet. `awaitsCallers` says that nobody misses anything until
+    /// somebody calls.
+    public init(limits: QueueLimits, isFromStart: Bool = true, awaitsCallers: Bool = false) {
         self.limits = limits
         let policy = DropPolicy(limits: limits, mode: isFromStart ? .holdingStart : .holding)
-        state = Mutex(State(policy: policy, isJoining: !isFromStart))
+        state = Mutex(State(policy: policy, isJoining: !isFromStart || awaitsCallers))
     }
 
     /// Appends `packet` if the policy takes it.

@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Decides where an HLS output is cut. Pure; times are nanoseconds of the program.
+/// Decides where an HLS output is cut. Times are nanoseconds of the program.
 ///
 /// A segment ends at a keyframe, and at the last one before it would become too long: when waiting for another could make
 /// it longer than the target, judged by the longest GOP seen. So an IDR frame that somebody else asked for shortens a

@@ -10,7 +10,7 @@ final class HLSFile {
     private var descriptor: CInt
 
     /// Begins a file that is to be `path`.
-    init(_ path: String) throws(OutputFailure) {
+    init(_ path: String) throws(EndpointFailure) {
         self.path = path
         temporary = path + HLSName.temporarySuffix
         descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
@@ -24,7 +24,7 @@ final class HLSFile {
     }
 
     /// Appends `bytes`.
-    func write(_ bytes: [UInt8]) throws(OutputFailure) {
+    func write(_ bytes: [UInt8]) throws(EndpointFailure) {
         var offset = 0
         while offset < bytes.count {
             let count = bytes[offset...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -36,7 +36,7 @@ final class HLSFile {
     }
 
     /// Gives the file its name. Errors that a network file system kept until the close are errors of the file.
-    func publish() throws(OutputFailure) {
+    func publish() throws(EndpointFailure) {
         let status = close(descriptor)
         let code = errno
         descriptor = -1

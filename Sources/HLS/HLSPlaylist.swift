@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A live media playlist (RFC 8216, 4.3) of fragmented MP4 segments: as it stands in a file, and as it grows. Pure.
+/// A live media playlist (RFC 8216, 4.3) of fragmented MP4 segments: as it stands in a file, and as it grows.
 struct HLSPlaylist: Equatable {
     /// One segment.
     struct Entry: Equatable {

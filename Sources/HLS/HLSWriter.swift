@@ -99,12 +99,12 @@ package final class HLSWriter {
             "movflags": "frag_custom+empty_moov+default_base_moof+frag_discont+skip_trailer", "use_editlist": "0",
             "avoid_negative_ts": "disabled", "video_track_timescale": "90000",
         ]
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             let muxer = try Muxer(options, description: description) { outbox.bytes.append(contentsOf: $0) }
             muxer.flush()
             return muxer
         } catch {
-            throw OutputFailure(.rejected, step: "open", reason: "\(error)")
+            throw EndpointFailure(.rejected, step: "open", reason: "\(error)")
         }
     }
 
@@ -117,7 +117,7 @@ package final class HLSWriter {
         let needed = segment * Int64(2 * options.listSize + 2) - there.reduce(0) { $0 + directory.size($1) }
         let free = try directory.freeBytes()
         guard free >= needed else {
-            throw OutputFailure(
+            throw EndpointFailure(
                 .unreachable, step: "open",
                 reason: "\(directory.path): \(free / 1000) kB are free and the segments take \(needed / 1000) kB more")
         }
@@ -136,10 +136,10 @@ extension HLSWriter {
         guard let shift else { return }
         pendingBytes += packet.payload.count
         let clock = muxer.timeBase(of: packet.track)
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             try muxer.write(packet, shift: TimeBase(1, 100).rescale(shift, to: clock))
         } catch {
-            throw OutputFailure(.lost, step: "write", reason: "\(error)")
+            throw EndpointFailure(.lost, step: "write", reason: "\(error)")
         }
     }
 
@@ -166,10 +166,10 @@ extension HLSWriter {
     }
 
     private func writeFragment() throws(EndpointFailure) {
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             try muxer.flushFragment()
         } catch {
-            throw OutputFailure(.lost, step: "write", reason: "\(error)")
+            throw EndpointFailure(.lost, step: "write", reason: "\(error)")
         }
         if file == nil { file = try directory.create(HLSName.segment(run: run, number: number)) }
         try file?.write(outbox.bytes)

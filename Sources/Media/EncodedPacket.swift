@@ -2,7 +2,7 @@
 
 /// Which of a program's tracks something belongs to.
 public enum TrackKind: String, Sendable, Codable, CaseIterable {
-    /// The frame.
+    /// The video.
     case video
     /// The audio.
     case audio
@@ -58,7 +58,7 @@ public final class EncodedPacket: Sendable {
 
 /// What an output must know of the coded streams before the first packet.
 public struct StreamDescription: Sendable {
-    /// The frame's coding.
+    /// How the video is coded.
     public struct Video: Sendable {
         /// Size, rate, pixel aspect and color.
         public let format: VideoFormat
@@ -71,7 +71,7 @@ public struct StreamDescription: Sendable {
         /// The encoder's settings in its own words, kept with recordings.
         public let encoderSettings: String
 
-        /// A description of a coded frame track.
+        /// A description of a coded video track.
         public init(
             format: VideoFormat, decoderConfiguration: SharedBytes, bitrate: Int, reorderDepth: Int64,
             encoderSettings: String
@@ -84,7 +84,7 @@ public struct StreamDescription: Sendable {
         }
     }
 
-    /// The audio's coding.
+    /// How the audio is coded.
     public struct Audio: Sendable {
         /// Rate and channels.
         public let format: AudioFormat
@@ -104,7 +104,7 @@ public struct StreamDescription: Sendable {
         }
     }
 
-    /// The frame.
+    /// The video.
     public let video: Video
     /// The audio.
     public let audio: Audio

@@ -27,8 +27,8 @@ public protocol SourceSink: AnyObject, Sendable {
 
 /// What a source turned out to be when it was opened.
 public struct SourceDescription: Sendable {
-    /// The frame as a program of its own shape would carry it: display size after rotation (made even), nominal
-    /// frame rate, pixel aspect, color. Nil when the source has no frame.
+    /// The video as a program of its own shape would carry it: display size after rotation (made even), nominal
+    /// frame rate, pixel aspect, color. Nil when the source has no video.
     public var video: VideoFormat?
     /// Whether the source has audio.
     public var hasAudio: Bool

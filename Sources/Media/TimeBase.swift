@@ -78,6 +78,9 @@ extension Duration {
         return scaled &+ parts.attoseconds / 1_000_000_000
     }
 
+    /// In whole milliseconds, rounded down.
+    package var inMilliseconds: Int64 { inNanoseconds / 1_000_000 }
+
     /// The duration in seconds, for display and configuration of libraries that take a floating-point number.
     public var inSeconds: Double { Double(inNanoseconds) / 1e9 }
 }

@@ -2,7 +2,7 @@
 
 /// When to begin which of several connections, of which the first that stands is used (RFC 8305, "happy eyeballs").
 ///
-/// Pure: whoever connects asks ``next(at:)`` and tells ``failed(at:)``. Times are monotonic nanoseconds.
+/// Whoever connects asks ``next(at:)`` and tells ``failed(at:)``. Times are monotonic nanoseconds.
 struct AddressRace {
     /// How long a connection is alone before the next begins (RFC 8305, 5: 250 ms).
     static let staggerNanoseconds: Int64 = 250_000_000

@@ -31,19 +31,19 @@ package final class HostResolver: Sendable {
     /// The resolver that all outputs share.
     package static let shared = HostResolver()
 
-    private let deadlineMilliseconds: Int
-    private let keepNanoseconds: Int64
+    private let timeout: Duration
+    private let keep: Duration
     private let clock: any MonotonicClock
     private let lookUp: LookUp
     private let state = Mutex(State())
 
-    /// A resolver that answers within `deadlineMilliseconds` and keeps late answers for `keepSeconds`.
+    /// A resolver that answers within `timeout` and keeps late answers for `keep`.
     init(
-        deadlineMilliseconds: Int = 5_000, keepSeconds: Int64 = 60, clock: any MonotonicClock = SystemClock(),
+        timeout: Duration = .seconds(5), keep: Duration = .seconds(60), clock: any MonotonicClock = SystemClock(),
         lookUp: @escaping LookUp = { (host) throws(EndpointFailure) in try HostAddress.lookUp(host, port: 0) }
     ) {
-        self.deadlineMilliseconds = deadlineMilliseconds
-        keepNanoseconds = keepSeconds * 1_000_000_000
+        self.timeout = timeout
+        self.keep = keep
         self.clock = clock
         self.lookUp = lookUp
     }
@@ -69,14 +69,14 @@ package final class HostResolver: Sendable {
         }
         if let kept { return complete(.success(kept)) }
         if begins { begin(host) }
-        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(deadlineMilliseconds)) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(timeout.inNanoseconds))) {
             self.giveUp(request, on: host)
         }
     }
 
     private func forgetOld(in state: inout State, at now: Int64) {
         state.entries = state.entries.filter { _, entry in
-            entry.late.map { now - $0.at < keepNanoseconds } ?? true
+            entry.late.map { now - $0.at < keep.inNanoseconds } ?? true
         }
     }
 
@@ -112,7 +112,7 @@ package final class HostResolver: Sendable {
             if complete != nil { state.entries[host]?.isLate = true }
             return complete
         }
-        let reason = "\(host): the name server did not answer within \(deadlineMilliseconds) ms"
+        let reason = "\(host): the name server did not answer within \(timeout.inMilliseconds) ms"
         complete?(.failure(EndpointFailure(.unreachable, step: "resolve", reason: reason)))
     }
 }

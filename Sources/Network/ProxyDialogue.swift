@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The conversation in which a proxy is asked for a connection to a host. Pure, and bounded against a hostile proxy.
+/// The conversation in which a proxy is asked for a connection to a host: bytes in, bytes out.
+/// What it keeps of an answer is bounded, whatever the proxy sends.
 protocol ProxyDialogue {
     /// What the client says first.
     mutating func begin() -> [UInt8]

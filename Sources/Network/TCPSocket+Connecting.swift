@@ -11,23 +11,23 @@ extension TCPSocket {
         let socket: TCPSocket
     }
 
-    /// A non-blocking connection to the first of `addresses` that answers, all within `milliseconds`; the others are
+    /// A non-blocking connection to the first of `addresses` that answers, all within `timeout`; the others are
     /// closed. Blocks. `name` is what the failure calls the host.
     ///
     /// `opened` is told each socket before it is waited for and says whether to go on: whoever shuts them down ends the
     /// waiting.
     package static func connect(
-        to addresses: [HostAddress], name: String, milliseconds: Int64, opened: (TCPSocket) -> Bool
+        to addresses: [HostAddress], name: String, within timeout: Duration, opened: (TCPSocket) -> Bool
     ) throws(EndpointFailure) -> TCPSocket {
         let order = AddressRace.interleaved(addresses)
-        let deadline = SystemClock().now + milliseconds * 1_000_000
+        let deadline = SystemClock().now + timeout.inNanoseconds
         var race = AddressRace(count: order.count, at: SystemClock().now)
         var candidates: [Candidate] = []
         var failures: [(HostAddress, String)] = []
         while race.nextStart != nil || !candidates.isEmpty {
             let now = SystemClock().now
             guard now < deadline else {
-                failures += candidates.map { ($0.address, "no answer within \(milliseconds) ms") }
+                failures += candidates.map { ($0.address, "no answer within \(timeout.inMilliseconds) ms") }
                 break
             }
             if let index = race.next(at: now) {
@@ -104,12 +104,12 @@ extension TCPSocket {
         }
     }
 
-    /// Asks `proxy`, at the other end, for a connection to `host`, within `milliseconds`. The socket does not block; this
+    /// Asks `proxy`, at the other end, for a connection to `host`, within `timeout`. The socket does not block; this
     /// does, and no longer than the socket is open.
-    package func tunnel(through proxy: ProxyURL, to host: String, port: UInt16, milliseconds: Int64)
+    package func tunnel(through proxy: ProxyURL, to host: String, port: UInt16, within timeout: Duration)
         throws(EndpointFailure)
     {
-        let deadline = SystemClock().now + milliseconds * 1_000_000
+        let deadline = SystemClock().now + timeout.inNanoseconds
         var dialogue = proxy.dialogue(host: host, port: port)
         var reaction = ProxyReaction.send(dialogue.begin())
         while reaction != .done {
@@ -117,7 +117,7 @@ extension TCPSocket {
             var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             let left = (deadline - SystemClock().now) / 1_000_000
             guard left > 0, poll(&entry, 1, CInt(left)) != 0 else {
-                throw proxy.failure(.unreachable, "no answer within \(milliseconds) ms")
+                throw proxy.failure(.unreachable, "no answer within \(timeout.inMilliseconds) ms")
             }
             reaction = try dialogue.take(try receive(proxy))
         }

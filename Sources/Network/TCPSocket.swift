@@ -106,9 +106,11 @@ extension TCPSocket {
     package func setNonBlocking() { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) }
 
     /// How the socket treats the time until the stream is published: the bound of each blocking call of librtmp.
-    package func setBlocking(timeoutSeconds: Int) {
+    package func setBlocking(timeout: Duration) {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
-        setOption(SOL_SOCKET, SO_RCVTIMEO, timeval(tv_sec: timeoutSeconds, tv_usec: 0))
-        setOption(SOL_SOCKET, SO_SNDTIMEO, timeval(tv_sec: timeoutSeconds, tv_usec: 0))
+        let microseconds = Int(timeout.inNanoseconds / 1000)
+        let time = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
+        setOption(SOL_SOCKET, SO_RCVTIMEO, time)
+        setOption(SOL_SOCKET, SO_SNDTIMEO, time)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Media
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
@@ -28,8 +29,8 @@ package final class TLSTunnel: SocketTunnel {
     }
 
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    /// How long a session that nobody needs may take to say goodbye.
-    private static let teardownSeconds: Int64 = 2
+    /// How long a session that nobody needs may take for its teardown.
+    private static let teardownTimeout = TimeAmount.seconds(2)
 
     private let network: TCPSocket
     private let channel: any Channel
@@ -41,7 +42,7 @@ package final class TLSTunnel: SocketTunnel {
         self.tally = tally
     }
 
-    deinit { Self.close(channel, in: .seconds(Self.teardownSeconds)) }
+    deinit { Self.close(channel, in: Self.teardownTimeout) }
 
     var unacknowledgedBytes: Int { tally.buffered.load(ordering: .relaxed) + network.unacknowledgedBytes }
     var ending: String? { tally.ending.withLock { $0 } }
@@ -60,9 +61,9 @@ package final class TLSTunnel: SocketTunnel {
     }
 
     /// The near end of a session with `host` over `socket`, whose certificate `trust` verifies; the handshake is done.
-    /// Blocks, at most `milliseconds`, and no longer than `socket` is open.
+    /// Blocks, at most `timeout`, and no longer than `socket` is open.
     package static func open(
-        over socket: TCPSocket, host: String, trust: TLSVerification, milliseconds: Int64
+        over socket: TCPSocket, host: String, trust: TLSVerification, within timeout: Duration
     ) throws(EndpointFailure) -> TCPSocket {
         let tally = Tally()
         let loop = group.next()
@@ -71,10 +72,11 @@ package final class TLSTunnel: SocketTunnel {
         } buffered: { bytes in
             tally.buffered.add(bytes, ordering: .relaxed)
         }
-        let timeout = loop.scheduleTask(in: .milliseconds(milliseconds)) {
-            session.handshake.fail(failure(.unreachable, "the handshake was not over within \(milliseconds) ms"))
+        let deadline = loop.scheduleTask(in: .nanoseconds(timeout.inNanoseconds)) {
+            session.handshake.fail(
+                failure(.unreachable, "the handshake was not over within \(timeout.inMilliseconds) ms"))
         }
-        defer { timeout.cancel() }
+        defer { deadline.cancel() }
         do {
             let (near, channel) = try session.connect(over: socket, on: loop)
             let tunnel = TLSTunnel(network: socket, channel: channel, tally: tally)

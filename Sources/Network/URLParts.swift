@@ -70,10 +70,10 @@ package struct URLParts {
         var bytes: [UInt8] = []
         var index = 0
         while index < source.count {
-            if source[index] == 0x25, index + 2 < source.count,
-                let value = UInt8(String(decoding: source[index + 1...index + 2], as: UTF8.self), radix: 16)
+            if source[index] == UInt8(ascii: "%"), index + 2 < source.count,
+                let high = hexadecimal(source[index + 1]), let low = hexadecimal(source[index + 2])
             {
-                bytes.append(value)
+                bytes.append(high << 4 | low)
                 index += 3
             } else {
                 bytes.append(source[index])
@@ -81,6 +81,11 @@ package struct URLParts {
             }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The value of one hexadecimal digit (RFC 3986, 2.1). Not `UInt8(_:radix:)`, which takes a sign.
+    private static func hexadecimal(_ digit: UInt8) -> UInt8? {
+        Character(UnicodeScalar(digit)).hexDigitValue.map { UInt8($0) }
     }
 
     /// The host as it stands in an address: an IPv6 literal in brackets.

@@ -1,20 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FanOut
+internal import Media
 internal import Synchronization
 
 /// What an attempt tells its supervisor: anything until its end, the end once, and nothing when it was abandoned.
+///
+/// Of what others have to say no more than ``NoticeLimit`` admits is told: a server or a hundred callers must not fill
+/// the log. All calls may come from any thread.
 final class AttemptReport: Sendable {
     private let report: @Sendable (AttemptEvent) -> Void
+    private let clock: any MonotonicClock
     private let hasEnded = Mutex(false)
+    private let notices = Mutex(NoticeLimit())
 
-    init(_ report: @escaping @Sendable (AttemptEvent) -> Void) { self.report = report }
+    /// A report to `report`; `clock` is what notices are counted by.
+    init(clock: any MonotonicClock = SystemClock(), _ report: @escaping @Sendable (AttemptEvent) -> Void) {
+        self.report = report
+        self.clock = clock
+    }
 
     /// Whether nothing will be told any more.
     var isOver: Bool { hasEnded.withLock { $0 } }
 
+    /// Tells `event`, which is not the end.
     func tell(_ event: AttemptEvent) {
-        if !isOver { report(event) }
+        if isOver { return }
+        if case .notice = event {
+            let now = clock.now
+            switch notices.withLock({ $0.admit(at: now) }) {
+            case .passed: report(event)
+            case .last: report(.notice("there is more to say; further messages of this minute are left out"))
+            case .leftOut: break
+            }
+        } else {
+            report(event)
+        }
     }
 
     /// Tells the end.

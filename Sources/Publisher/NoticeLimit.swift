@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Keeps a talkative server from filling the log. Pure.
+/// Keeps a talkative peer from filling the log: decides which of its messages an operator sees.
 struct NoticeLimit {
     /// What becomes of a message.
     enum Verdict { case passed, last, leftOut }

@@ -2,14 +2,12 @@
 
 internal import Media
 
-/// What the server says while the stream is on air, and what must be said in return. Pure.
+/// Reads what the server sends while the stream is on air, and keeps what must be sent in return. Not thread-safe.
 package struct RTMPBackChannel {
     /// What follows from received bytes.
     package struct Answer {
         /// What the server says, in order.
         package var messages: [RTMPStatusMessage] = []
-        /// What must be sent, in order.
-        package var replies: [RTMPMessage] = []
     }
 
     private var parser: RTMPInboundParser?
@@ -18,6 +16,8 @@ package struct RTMPBackChannel {
     private var acknowledged: Int
     /// Bytes after which the server wants an acknowledgement (Adobe RTMP 1.0, 5.4.4); the usual value until it says.
     private var window = 2_500_000
+    /// What must be sent, at most one message of each kind.
+    private var owed: [RTMPMessage] = []
 
     /// Goes on where librtmp stopped reading.
     package init(handover: RTMPSession.Handover) {
@@ -48,9 +48,25 @@ package struct RTMPBackChannel {
         }
         if received - acknowledged >= window {
             acknowledged = received
-            answer.replies.append(Self.control(.acknowledgement, UInt32(truncatingIfNeeded: received)))
+            owe(Self.control(.acknowledgement, UInt32(truncatingIfNeeded: received)))
         }
         return answer
+    }
+
+    /// Whether something must be sent.
+    package var owesReplies: Bool { !owed.isEmpty }
+
+    /// What must be sent: each once, whenever there is room.
+    package mutating func takeReplies() -> [RTMPMessage] {
+        defer { owed = [] }
+        return owed
+    }
+
+    /// The newest of its kind takes the place of an older one that could not be sent: an acknowledgement counts from the
+    /// beginning, and a server that asks and does not read must not fill the memory.
+    private mutating func owe(_ message: RTMPMessage) {
+        owed.removeAll { $0.kind == message.kind }
+        owed.append(message)
     }
 
     private mutating func handle(_ message: RTMPInboundParser.Message, into answer: inout Answer) {
@@ -58,14 +74,13 @@ package struct RTMPBackChannel {
         switch message.type {
         case 4:  // User Control: event 6 is a ping, 7 its answer with the same time (7.1.7)
             guard body.count >= 6, body[0] == 0, body[1] == 6 else { return }
-            answer.replies.append(
-                RTMPMessage(kind: .userControl, payload: SharedBytes([0, 7] + body[2..<6])))
+            owe(RTMPMessage(kind: .userControl, payload: SharedBytes([0, 7] + body[2..<6])))
         case 5:
             guard body.count >= 4 else { return }
             window = max(1, body.prefix(4).reduce(0) { $0 << 8 | Int($1) })
         case 6:  // Set Peer Bandwidth is answered with our window (5.4.5)
             guard body.count >= 4 else { return }
-            answer.replies.append(RTMPMessage(kind: .windowSize, payload: SharedBytes(body.prefix(4))))
+            owe(RTMPMessage(kind: .windowSize, payload: SharedBytes(body.prefix(4))))
         case 20: append(RTMPStatusMessage(command: body), to: &answer)
         case 17: append(RTMPStatusMessage(command: Array(body.dropFirst())), to: &answer)
         default: break

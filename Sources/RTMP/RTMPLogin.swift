@@ -4,7 +4,7 @@ internal import LibAV
 package import Network
 
 /// The login of Adobe's and Limelight's servers: the server closes the connection with a question, and the next
-/// connection brings the answer behind the application's name. Pure.
+/// connection brings the answer behind the application's name.
 ///
 /// Neither is specified in public. Both are as librtmp and FFmpeg (`rtmpproto.c`, `do_adobe_auth`, `do_llnw_auth`) do
 /// them. The digest is MD5, so over plain `rtmp://` the password is worth little to somebody who listens.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Media
+internal import Media
 
 /// One RTMP message (Adobe RTMP 1.0, 5.3.1): a few bytes of its own and a shared payload behind them.
 package struct RTMPMessage {
@@ -78,104 +78,4 @@ extension UnsafeMutableRawBufferPointer {
             self[start + index] = UInt8(truncatingIfNeeded: value >> (8 * (bytes - 1 - index)))
         }
     }
-}
-
-/// The messages that begin a published stream.
-package enum RTMPHeaders {
-    /// `onMetaData`, AVC and AAC configuration, all at 0.
-    package static func messages(for description: StreamDescription) -> [RTMPMessage] {
-        [
-            RTMPMessage(kind: .data, payload: SharedBytes(metadata(description))),
-            RTMPMessage(
-                kind: .video, prefix: .video(isKeyframe: true, packetType: 0, compositionTime: 0),
-                payload: description.video.decoderConfiguration),
-            RTMPMessage(
-                kind: .audio, prefix: .audio(packetType: 0), payload: description.audio.decoderConfiguration),
-        ]
-    }
-
-    /// The body of the `onMetaData` message: what OBS sends, name by name, because servers were written against it.
-    static func metadata(_ description: StreamDescription) -> [UInt8] {
-        let (video, audio) = (description.video, description.audio)
-        var writer = AMF0Writer()
-        writer.write("@setDataFrame")
-        writer.write("onMetaData")
-        writer.writeArray([
-            ("duration", .number(0)), ("fileSize", .number(0)),
-            ("width", .number(Double(video.format.width))), ("height", .number(Double(video.format.height))),
-            ("videocodecid", .number(7)), ("videodatarate", .number(Double(video.bitrate) / 1000)),
-            ("framerate", .number(video.format.frameRate.value)),
-            ("audiocodecid", .number(10)), ("audiodatarate", .number(Double(audio.bitrate) / 1000)),
-            ("audiosamplerate", .number(Double(audio.format.sampleRate))), ("audiosamplesize", .number(16)),
-            ("audiochannels", .number(Double(audio.format.channels))),
-            ("stereo", .boolean(audio.format.channels == 2)),
-            ("2.1", .boolean(false)), ("3.1", .boolean(false)), ("4.0", .boolean(false)),
-            ("4.1", .boolean(false)), ("5.1", .boolean(false)), ("7.1", .boolean(false)),
-            ("encoder", .string("relay")),
-        ])
-        return writer.bytes
-    }
-
-    /// The two commands that end a published stream: `FCUnpublish` and `deleteStream` (7.2.2.3).
-    package static func teardown(playPath: String, streamID: UInt32) -> [RTMPMessage] {
-        var unpublish = AMF0Writer()
-        unpublish.write("FCUnpublish")
-        unpublish.write(0)
-        unpublish.writeNull()
-        unpublish.write(playPath)
-        var delete = AMF0Writer()
-        delete.write("deleteStream")
-        delete.write(0)
-        delete.writeNull()
-        delete.write(Double(streamID))
-        return [unpublish, delete].map { RTMPMessage(kind: .command, payload: SharedBytes($0.bytes)) }
-    }
-}
-
-/// The clock of one connection: milliseconds since its first packet.
-package struct RTMPTimeline {
-    private var origin: Int64?
-    private var lastVideo: Int64 = 0
-    private var lastAudio: Int64 = 0
-
-    /// A clock that begins with the first packet.
-    package init() {}
-
-    /// When `packet` is sent, in milliseconds; moves the clock there.
-    mutating func timestamp(of packet: EncodedPacket) -> Int64 {
-        let decoding = packet.dtsNanoseconds.milliseconds
-        let start = origin ?? decoding
-        origin = start
-        // Receivers take a step back for a wrap of the 32-bit clock.
-        switch packet.track {
-        case .audio:
-            lastAudio = max(decoding - start, lastAudio)
-            return lastAudio
-        case .video:
-            lastVideo = max(decoding - start, lastVideo)
-            return lastVideo
-        }
-    }
-
-    /// The message that carries `packet`.
-    package mutating func message(for packet: EncodedPacket) -> RTMPMessage {
-        let timestamp = timestamp(of: packet)
-        switch packet.track {
-        case .audio:
-            return RTMPMessage(
-                kind: .audio, timestamp: timestamp, prefix: .audio(packetType: 1), payload: packet.payload)
-        case .video:
-            // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
-            let offset = packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds
-            let prefix = RTMPMessage.Prefix.video(
-                isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: Int32(clamping: offset))
-            return RTMPMessage(
-                kind: .video, timestamp: timestamp, prefix: prefix, payload: packet.payload, endsFrame: true)
-        }
-    }
-}
-
-extension Int64 {
-    /// Nanoseconds as milliseconds, rounded down; the same as rounding down from any finer clock at once.
-    fileprivate var milliseconds: Int64 { self >= 0 ? self / 1_000_000 : (self - 999_999) / 1_000_000 }
 }

@@ -43,7 +43,7 @@ package final class RTMPSession {
         RTMP_LogSetLevel(RTMP_LOGCRIT)  // its messages hold the key
         RTMP_Init(rtmp)
         var (host, path, target, app) = (
-            string(url.host), string(url.playPath), string(url.connectURL + login), string(url.app + login)
+            string(url.host), string(url.playPath), string(url.connectURL + login), string(url.connectApp + login)
         )
         var noProxy = AVal()  // the one argument that librtmp reads without looking whether it is there
         var version = string(RTMPConnectCommand.flashVersion)
@@ -70,7 +70,7 @@ package final class RTMPSession {
 
     /// Shakes hands, sends `connect`, announces our chunk size, and reads until the server has accepted the connection.
     package func connect() throws(EndpointFailure) {
-        let command = RTMPConnectCommand(app: url.app + login, target: url.connectURL + login)
+        let command = RTMPConnectCommand(app: url.connectApp + login, target: url.connectURL + login)
         // librtmp numbers the commands that follow from here on.
         rtmp.pointee.m_numInvokes = Int32(RTMPConnectCommand.transaction)
         try withPacket(command.bytes, type: RTMP_PACKET_TYPE_INVOKE, channel: 3) { RTMP_Connect1(rtmp, &$0) }

@@ -4,8 +4,10 @@ package import Network
 
 /// What a server says of the stream in an `onStatus` or `_error` command (Adobe RTMP 1.0, 7.2.2 and 7.2.1).
 package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
-    /// Whether it ends what was asked for.
+    /// Whether it ends what is asked for while the stream is being set up: the server will not change its mind.
     package let isError: Bool
+    /// Whether it came in an `onStatus` command.
+    private let isStatus: Bool
     let code: String
     let text: String
     /// The `tcUrl` that comes with a reconnect request, if one does.
@@ -16,16 +18,28 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         let values = AMF0Reader.values(command)
         guard let name = values.first?.text, ["onStatus", "_error", "close"].contains(name) else { return nil }
         let information = values.last { if case .object = $0 { true } else { false } }
+        isStatus = name == "onStatus"
         code = information?.text("code") ?? name
         text = information?.text("description") ?? ""
         address = information?.text("tcUrl")
-        // releaseStream and FCPublish (2, 3) are courtesies that servers may not know; librtmp numbers the
+        // releaseStream and FCPublish (2, 3) need not be known to a server; librtmp numbers the
         // rest 1 (connect), 4 (createStream) and 5 (publish).
         let isOfConnect = values.count > 1 && values[1] == .number(1)
         let isOfStream = values.count > 1 && (values[1] == .number(4) || values[1] == .number(5))
         isError =
             name == "close" || (name == "_error" && (isOfConnect || isOfStream))
-            || (name == "onStatus" && information?.text("level") == "error")
+            || (name == "onStatus" && information?.text("level") == "error" && !Self.isOfOtherService(code))
+    }
+
+    /// Whether it ends a stream that is on air: an error of publishing or of the connection. Others, such as
+    /// `NetStream.Record.Failed`, are about what the server does beside; if it does not take the stream either, it closes.
+    package var endsPublishing: Bool {
+        isError && (!isStatus || ["netstream.publish.", "netconnection."].contains { code.lowercased().hasPrefix($0) })
+    }
+
+    /// Whether `code` is about a service of the server beside publishing.
+    private static func isOfOtherService(_ code: String) -> Bool {
+        ["netstream.record.", "netstream.play.", "netstream.seek."].contains { code.lowercased().hasPrefix($0) }
     }
 
     /// Whether the server asks to publish anew, and takes what is sent until then (Enhanced RTMP v2, "Reconnect
@@ -51,8 +65,8 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
 
     package var description: String { text.isEmpty ? code : "\(code): \(text)" }
 
-    /// The message without the secrets of `url`. A server's words are data: one line, of a length that fits a log. They are cut
-    /// after the secrets are gone, because half of one would not be known again.
+    /// The message without the secrets of `url`. One line of at most 200 characters. It is cut after the
+    /// secrets are masked, because half of a secret would not be found.
     package func words(masking url: RTMPURL) -> String {
         let line = url.masking(String(description.prefix(4096)))
         return String(line.prefix(200).map { $0.isNewline || $0.asciiValue.map { $0 < 0x20 } == true ? " " : $0 })

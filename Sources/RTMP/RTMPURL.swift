@@ -3,7 +3,8 @@
 public import Network
 
 /// Where an RTMP output goes: `rtmp://[user:password@]host[:port]/app[/instance…]/key[?query]`, or the same with
-/// `rtmps://`, which is RTMP over TLS.
+/// `rtmps://`, which is RTMP over TLS. MediaMTX and others name a stream by `rtmp://host/stream` alone: then the stream's
+/// name is the application, and no key is published.
 ///
 /// It prints itself without its secrets, so that interpolation cannot leak them.
 public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
@@ -13,7 +14,7 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     public let host: String
     /// The server's port; 1935, or 443 with TLS, unless the address says otherwise.
     public let port: UInt16
-    /// The application with its instance, such as `live`.
+    /// The application with its instance, such as `live`; without a key the stream's name.
     public let app: String
     let key: String
     let query: String?
@@ -31,14 +32,15 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         guard let first = components.first, !first.isEmpty else {
             throw PublisherURLError("The address has no app; write rtmp://host/app/key.")
         }
-        guard components.count > 1, let last = components.last, !last.isEmpty else {
+        guard components.last != "" else {
             throw PublisherURLError("The address has no stream key; write rtmp://host/app/key.")
         }
         host = parts.host
         isSecure = parts.scheme == "rtmps"
         port = parts.port ?? (isSecure ? 443 : 1935)
-        app = components.dropLast().joined(separator: "/")
-        key = String(last)
+        let isKeyless = components.count == 1
+        app = isKeyless ? String(first) : components.dropLast().joined(separator: "/")
+        key = isKeyless ? "" : String(components[components.count - 1])
         query = parts.query
         user = parts.user
         password = parts.password
@@ -58,7 +60,9 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
 
     /// The address without user, password and query, and of the key at most its first two characters.
     public var description: String {
-        "\(connectURL.prefix { $0 != "?" })/\(URLParts.masked(key))"
+        let app = app.prefix { $0 != "?" }
+        let name = key.isEmpty ? URLParts.masked(String(app)) : "\(app)/\(URLParts.masked(key))"
+        return "\(isSecure ? "rtmps" : "rtmp")://\(authority)/\(name)"
     }
 
     public var debugDescription: String { description }
@@ -72,10 +76,16 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     }
 
     /// What `connect` names as `tcUrl` (Adobe RTMP 1.0, 7.2.1.1).
-    var connectURL: String { "\(isSecure ? "rtmps" : "rtmp")://\(authority)/\(app)" }
+    var connectURL: String { "\(isSecure ? "rtmps" : "rtmp")://\(authority)/\(connectApp)" }
+
+    /// What `connect` names as the application. Without a key the query is the application's, as FFmpeg sends it.
+    var connectApp: String {
+        guard key.isEmpty, let query else { return app }
+        return app.contains("?") ? "\(app)&\(query)" : "\(app)?\(query)"
+    }
 
     /// What `publish` names: the key, and the query, which is where servers take tokens from.
-    package var playPath: String { query.map { "\(key)?\($0)" } ?? key }
+    package var playPath: String { key.isEmpty ? "" : query.map { "\(key)?\($0)" } ?? key }
 
     /// `text`, in which every secret of this address is replaced.
     package func masking(_ text: String) -> String {
@@ -84,7 +94,7 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
             let value = pair.drop { $0 != "=" }.dropFirst()
             return value.count < 4 ? [] : [String(value), URLParts.decode(value)]
         }
-        let secrets = [playPath, query, key, password, user].compactMap { $0 } + tokens
+        let secrets = [playPath, query, key.isEmpty ? app : key, password, user].compactMap { $0 } + tokens
         for secret in secrets.sorted(by: { $0.count > $1.count }) where !secret.isEmpty {
             masked = masked.replacing(secret, with: "***")
         }

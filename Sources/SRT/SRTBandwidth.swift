@@ -2,7 +2,7 @@
 
 package import Media
 
-/// What libsrt has to know of a stream's rate: how fast it may send, and how much it may hold. Pure.
+/// What libsrt has to know of a stream's rate: how fast it may send, and how much it may hold.
 ///
 /// The library's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a rate that varies, so it is told: the nominal
 /// rate of the transport stream, or the measured one where that is higher. It is measured over a quarter of the latency. A

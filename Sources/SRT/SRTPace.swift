@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Gives the messages of one frame their source times, evenly over a part of the frame interval. Pure.
+/// Gives the messages of one frame their source times, evenly over a part of the frame interval.
 ///
 /// A receiver plays messages out at the distances of their source times, whatever the network did to them, so a frame
 /// that is marked so reaches the decoder evenly and not in one burst. It costs no timer: the library sends at its own

@@ -3,6 +3,7 @@
 internal import CSRT
 internal import Dispatch
 internal import Glibc
+internal import Media
 package import Network
 internal import Synchronization
 
@@ -27,10 +28,8 @@ package final class SRTSocket: Sendable {
         srt_setloglevel(LOG_CRIT)  // its warnings would go to our standard error, unmasked
     }()
 
-    /// Sockets that may be closing at a time. Where the library hangs, no more threads are added.
-    private static let maximumClosing = 32
-    private static let closing = Atomic(0)
-    private static var hasRoom: Bool { closing.load(ordering: .relaxed) < maximumClosing }
+    /// The sockets of this process that are closing.
+    private static let closings = Mutex(SRTClosings())
 
     let handle: SRTSOCKET
     /// What the library's callback of a listening socket reaches; it lives until the socket is closed.
@@ -50,12 +49,13 @@ package final class SRTSocket: Sendable {
         options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
     ) throws(EndpointFailure) {
         _ = Self.library
-        guard Self.hasRoom else {
-            let count = Self.closing.load(ordering: .relaxed)
-            throw EndpointFailure(.unreachable, step: "connect", reason: "\(url): \(count) sockets are still closing")
+        let closing = Self.closings.withLock { $0.hasRoom(at: SystemClock().now) ? nil : $0.count }
+        if let closing {
+            throw EndpointFailure(.unreachable, step: "connect", reason: "\(url): \(closing) sockets are still closing")
         }
         let handle = srt_create_socket()
         guard handle != SRT_INVALID_SOCK else { throw Self.failure("srt_create_socket", url) }
+        Self.closings.withLock { $0.opened(at: SystemClock().now) }
         self.init(owning: handle, admission: admission)
         set(SRTO_SNDSYN, false)
         set(SRTO_RCVSYN, false)
@@ -108,10 +108,10 @@ package final class SRTSocket: Sendable {
         let work: @Sendable () -> Void = { [handle, admission] in
             srt_close(handle)
             withExtendedLifetime(admission) {}
-            Self.closing.subtract(1, ordering: .relaxed)
+            Self.closings.withLock { $0.ended() }
             completion()
         }
-        Self.closing.add(1, ordering: .relaxed)
+        Self.closings.withLock { $0.began() }
         if BlockingWork.start("relay.srt.close", work) != 0 {
             DispatchQueue(label: "relay.srt.close").async(execute: work)
         }
@@ -148,9 +148,10 @@ extension SRTSocket {
 
     /// A receiver that has called, if one has. Nobody is taken while too many sockets are still closing.
     package func accept() -> SRTSocket? {
-        guard Self.hasRoom else { return nil }
+        guard Self.closings.withLock({ $0.hasRoom(at: SystemClock().now) }) else { return nil }
         let accepted = srt_accept(handle, nil, nil)
         guard accepted != SRT_INVALID_SOCK else { return nil }
+        Self.closings.withLock { $0.opened(at: SystemClock().now) }
         let socket = SRTSocket(owning: accepted)
         socket.set(SRTO_SNDSYN, false)
         socket.set(SRTO_RCVSYN, false)

@@ -134,9 +134,14 @@ extension SRTURL {
         var localAddress: String?
         var localPort: UInt16?
         var options: [SRTOption: SRTOptionValue] = [:]
+        /// The options so far, each by its first name.
+        private var seen: Set<String> = []
 
         mutating func take(_ name: String, _ value: String, number: Int) throws(PublisherURLError) {
-            switch name.lowercased() {
+            let name = name.lowercased()
+            let first = name == "adapter" ? "localaddr" : SRTOption.aliases[name]?.rawValue ?? name
+            defer { seen.insert(first) }
+            switch name {
             case "mode":
                 guard let mode = Self.modes[value.lowercased()] else {
                     throw PublisherURLError("The SRT mode is caller, listener or rendezvous.")
@@ -158,6 +163,7 @@ extension SRTURL {
                 let option = try SRTOption.named(name, number: number)
                 options[option] = try SRTOptionValue(value, of: option)
             }
+            guard !seen.contains(first) else { throw PublisherURLError("The SRT option \(first) is given twice.") }
         }
 
         private static let modes: [String: Mode] = [

@@ -112,7 +112,7 @@ extension SerialRecordings {
             var wrong = recording
             wrong.directory = "/proc/relay"
             let (refused, set) = (wrong, RecordingSet(directory: recording.directory))
-            let status = try await run([]) { channel in
+            let status = try await run(["--output", "hls:\(directory.file("hls"))"]) { channel in
                 let failure = #expect(throws: RelayFailure.self) { try channel.startRecording(refused) }
                 #expect(failure?.status == .cannotRecord)
                 try channel.startRecording(recording)

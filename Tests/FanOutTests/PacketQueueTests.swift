@@ -43,6 +43,18 @@ struct PacketQueueTests {
         #expect(queue.pop(upTo: 1, into: &batch))
     }
 
+    @Test("What a listening output held before anybody called is missed by nobody, and counted from the first call on")
+    func awaitsCallers() {
+        let queue = PacketQueue(limits: .live, awaitsCallers: true)
+        for packet in Packets.video(0..<200) { queue.push(packet) }
+        _ = queue.connected()
+        #expect(queue.drain().first?.pts == 180)
+        #expect(queue.status.drops.isEmpty)
+        queue.disconnected()
+        queue.push(Packets.video(200))
+        #expect(queue.status.droppedFrames == 1)
+    }
+
     @Test("An output that connects late begins at the newest keyframe")
     func trimsToTheNewestKeyframe() {
         let queue = PacketQueue(limits: .live)

@@ -77,7 +77,7 @@ import Testing
     @Test("Without an answer the attempt fails in time, and a late answer serves the next for a minute")
     func late() async throws {
         let (server, clock) = (SlowServer(), SteppedClock())
-        let resolver = HostResolver(deadlineMilliseconds: 50, clock: clock, lookUp: server.lookUp)
+        let resolver = HostResolver(timeout: .milliseconds(50), clock: clock, lookUp: server.lookUp)
         for _ in 0..<3 {
             guard case .failure(let failure) = try await answer(resolver, "slow.example") else {
                 Issue.record("answered without an answer")

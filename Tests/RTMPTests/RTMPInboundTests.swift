@@ -52,8 +52,9 @@ import Testing
     func answers() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let answer = channel.take(Self.conversation)
-        #expect(answer.replies.map(\.kind) == [.userControl])
-        #expect(answer.replies.first?.payload.array == [0, 7, 1, 2, 3, 4])
+        let replies = channel.takeReplies()
+        #expect(replies.map(\.kind) == [.userControl])
+        #expect(replies.first?.payload.array == [0, 7, 1, 2, 3, 4])
         #expect(answer.messages.map(\.code) == ["NetStream.Publish.BadName"])
         #expect(answer.messages.first?.isError == true)
         #expect(answer.messages.first?.failureKind == .rejected)
@@ -63,12 +64,33 @@ import Testing
     func acknowledges() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser(), receivedBytes: 100)
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
-        #expect(channel.take(window).replies.isEmpty)
-        #expect(channel.take(window).replies.isEmpty)
-        let replies = channel.take(window).replies
+        for _ in 0..<2 {
+            _ = channel.take(window)
+            #expect(!channel.owesReplies)
+        }
+        _ = channel.take(window)
+        let replies = channel.takeReplies()
         #expect(replies.map(\.kind) == [.acknowledgement])
         #expect(replies.first?.payload.array == [0, 0, 0, 148])
-        #expect(channel.take(window).replies.isEmpty)
+        _ = channel.take(window)
+        #expect(!channel.owesReplies)
+    }
+
+    @Test("Outputs 8: pongs and acknowledgements for which there is no room are owed, the newest of each kind")
+    func owes() {
+        var channel = RTMPBackChannel(parser: RTMPInboundParser())
+        let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 20]
+        _ = channel.take(window)
+        for time in 0..<100 {
+            _ = channel.take([0x02, 0, 0, 0, 0, 0, 6, 4, 0, 0, 0, 0, 0, 6, 0, 0, 0, UInt8(time)])
+        }
+        #expect(channel.owesReplies)
+        let replies = channel.takeReplies()
+        #expect(Set(replies.map(\.kind)) == [.acknowledgement, .userControl] && replies.count == 2)
+        #expect(replies.first { $0.kind == .userControl }?.payload.array == [0, 7, 0, 0, 0, 99])
+        let acknowledged = replies.first { $0.kind == .acknowledgement }?.payload.array ?? []
+        #expect(acknowledged.reduce(0) { $0 << 8 | Int($1) } > 1700)
+        #expect(channel.takeReplies().isEmpty)
     }
 
     @Test("A parser goes on from what librtmp knew of a chunk stream")

@@ -73,4 +73,24 @@ import Testing
         guard case .object(let properties) = values[2] else { return }
         #expect(properties["capsEx"] == .number(1))
     }
+
+    @Test(
+        "Outputs 8: an error that is not about publishing does not end a live stream",
+        arguments: [
+            ("NetStream.Record.Failed", false), ("NetStream.Play.Failed", false), ("NetStream.Failed", false),
+            ("NetStream.Publish.Denied", true), ("NetStream.Publish.BadName", true),
+            ("NetConnection.Connect.Closed", true),
+        ])
+    func ofPublishing(code: String, ends: Bool) throws {
+        let message = try note("onStatus", 0, [("level", "error"), ("code", code)])
+        #expect(message.endsPublishing == ends)
+        #expect(try !note("onStatus", 0, [("level", "status"), ("code", code)]).endsPublishing)
+        #expect(try note("_error", 5, [("level", "error"), ("code", code)]).endsPublishing)
+    }
+
+    @Test("Outputs 8: a failed recording of the server's does not keep a stream from being published")
+    func ofRecording() throws {
+        #expect(try !note("onStatus", 5, [("level", "error"), ("code", "NetStream.Record.NoAccess")]).isError)
+        #expect(try note("onStatus", 5, [("level", "error"), ("code", "Anything.Else")]).isError)
+    }
 }

@@ -24,6 +24,19 @@ import Testing
         #expect(url.playPath == playPath)
     }
 
+    @Test("Outputs 8: a stream without an application's key is taken, as MediaMTX documents")
+    func keyless() throws {
+        let url = try RTMPURL("rtmp://h/mystream?user=bob&pass=hunter22")
+        #expect(url.app == "mystream" && url.playPath.isEmpty)
+        #expect(url.connectApp == "mystream?user=bob&pass=hunter22")
+        #expect(url.connectURL == "rtmp://h/mystream?user=bob&pass=hunter22")
+        #expect("\(url)" == "rtmp://h/my***")
+        #expect(url.masking("no mystream for hunter22") == "no *** for ***")
+        #expect(try RTMPURL("rtmp://h/mystream").connectURL == "rtmp://h/mystream")
+        #expect(
+            url.redirected(to: "rtmp://other/mystream")?.connectURL.hasPrefix("rtmp://other/mystream?user=") == true)
+    }
+
     @Test("User and password are decoded")
     func userInfo() throws {
         let url = try RTMPURL("rtmp://us%3Aer:p%40ss@h/app/key")
@@ -40,7 +53,6 @@ import Testing
             ("h/live/key", "no scheme"),
             ("rtmp:///live/key", "no host"),
             ("rtmp://h", "no app"),
-            ("rtmp://h/live", "no stream key"),
             ("rtmp://h/live/", "no stream key"),
             ("rtmp://h:0/live/key", "bad port"),
             ("rtmp://h:65536/live/key", "bad port"),

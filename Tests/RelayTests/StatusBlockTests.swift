@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Encoder
+import Foundation
 import Ingest
 import Media
 import Program
@@ -50,6 +51,16 @@ struct StatusBlockTests {
         #expect(lines(status(frames: 0)) == ["00:00:00  0.0 fps  encoder 0.0x  0 kbit/s  repeated 0  dropped 0"])
     }
 
+    @Test("A channel's status goes through JSON unchanged")
+    func json() throws {
+        var before = status(frames: 30, bytes: 7)
+        before.outputs = [output("live")]
+        before.recorder = RecorderStatus()
+        let data = try JSONEncoder().encode(before)
+        let after = try JSONDecoder().decode(ChannelStatus.self, from: data)
+        #expect(lines(after) == lines(before))
+    }
+
     @Test("A program that lags says so")
     func lag() {
         var now = status(frames: 30)
@@ -73,6 +84,20 @@ struct StatusBlockTests {
         let all = lines(now)
         #expect(all[1] == "rtmp-1    live         queue 40 ms  rtt 12.3 ms  dropped 7  reconnects 2")
         #expect(all[2] == "rtmp-1    backing_off  connection refused")
+    }
+
+    @Test("The last line of a run says what an output's receivers missed, and how often it asked for a keyframe")
+    func summary() {
+        var now = status(frames: 30)
+        var live = output("live")
+        live.frames = 30
+        now.outputs = [live]
+        #expect(StatusBlock(now: now, before: nil, interval: 0).summary.hasSuffix("rtmp-1: 30 frames, 0 B"))
+        now.outputs[0].queue.droppedFrames = 7
+        now.outputs[0].keyframesRequested = 2
+        #expect(
+            StatusBlock(now: now, before: nil, interval: 0).summary
+                .hasSuffix("rtmp-1: 30 frames, 0 B, 7 dropped, 2 keyframes requested"))
     }
 
     @Test("A recording shows its file and how long the disk will last")

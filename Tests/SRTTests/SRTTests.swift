@@ -218,24 +218,58 @@ struct SRTTests {
 
     // MARK: Numbers
 
+    private func statistics(roundTrip: Double, sent: Int64, rate: Double, bandwidth: Double = 10) -> SRTStatistics {
+        var statistics = SRTStatistics()
+        statistics.totals.packetsSent = sent
+        statistics.totals.packetsDropped = 1
+        statistics.moment = SRTStatistics.Moment(
+            roundTripMilliseconds: roundTrip, sendRate: rate, bandwidth: bandwidth, maximumBandwidth: 9,
+            packetsInFlight: Int(sent), flowWindow: 100 - Int(sent), sendBufferMilliseconds: 3, sendBufferFreeBytes: 4,
+            latencyMilliseconds: 200)
+        return statistics
+    }
+
     @Test("Callers' numbers add up, or show the worst")
     func mergedNumbers() {
-        let merged = SRTStatistics.merged([
-            ["rtt_ms": 10, "packets_sent_total": 5, "bandwidth_mbps": 50],
-            ["rtt_ms": 80, "packets_sent_total": 6, "bandwidth_mbps": 20],
-        ])
-        #expect(merged == ["rtt_ms": 80, "packets_sent_total": 11, "bandwidth_mbps": 20])
-        #expect(SRTStatistics.merged([]).isEmpty)
+        let details = SRTStatistics.merged([
+            statistics(roundTrip: 10, sent: 5, rate: 2, bandwidth: 50),
+            statistics(roundTrip: 80, sent: 6, rate: 1, bandwidth: 20),
+        ]).details
+        #expect(details["rtt_ms"] == 80 && details["bandwidth_mbps"] == 20 && details["send_rate_mbps"] == 3)
+        #expect(details["packets_sent_total"] == 11 && details["packets_dropped_total"] == 2)
+        #expect(details["flight_packets"] == 6 && details["flow_window_packets"] == 94)
+        #expect(details["input_bw_mbps"] == nil)
     }
 
     @Test("What is counted does not sink when a caller leaves, and nothing else of it stays")
     func departedNumbers() {
-        let first = ["rtt_ms": 10.0, "packets_sent_total": 5, "send_rate_mbps": 2, "dropped_frames_total": 3]
-        let second = ["rtt_ms": 80.0, "packets_sent_total": 6, "send_rate_mbps": 1, "dropped_frames_total": 0]
-        let past = SRTStatistics.totals(of: [[:], first])
-        #expect(
-            SRTStatistics.merged([second], past: past)
-                == ["rtt_ms": 80, "packets_sent_total": 11, "send_rate_mbps": 1, "dropped_frames_total": 3])
-        #expect(SRTStatistics.merged([], past: past) == ["packets_sent_total": 5, "dropped_frames_total": 3])
+        var past = SRTStatistics.Totals()
+        past.add(statistics(roundTrip: 10, sent: 5, rate: 2).totals)
+        let staying = statistics(roundTrip: 80, sent: 6, rate: 1)
+        let merged = SRTStatistics.merged([staying], past: past)
+        #expect(merged.totals.packetsSent == 11 && merged.totals.packetsDropped == 2)
+        #expect(merged.moment == staying.moment)
+        #expect(SRTStatistics.merged([], past: past).totals == past)
+        #expect(SRTStatistics.merged([], past: past).moment == nil)
+    }
+
+    // MARK: Closing
+
+    @Test("Outputs 8: closes that hang for good do not end SRT in the process, one socket a minute is made")
+    func hungCloses() {
+        var closings = SRTClosings()
+        let minute = SRTClosings.interval.inNanoseconds
+        for index in 0..<SRTClosings.maximum {
+            #expect(closings.hasRoom(at: Int64(index)))
+            closings.opened(at: Int64(index))
+            closings.began()
+        }
+        #expect(!closings.hasRoom(at: 100))
+        #expect(closings.hasRoom(at: 100 + minute))
+        closings.opened(at: 100 + minute)
+        #expect(!closings.hasRoom(at: 101 + minute))
+        #expect(closings.hasRoom(at: 100 + 2 * minute))
+        closings.ended()
+        #expect(closings.hasRoom(at: 101 + minute))
     }
 }

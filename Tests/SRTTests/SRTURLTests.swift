@@ -58,6 +58,17 @@ import Testing
         #expect(error?.description.contains("secret") == false)
     }
 
+    @Test(
+        "Outputs 8: an option that is given twice, by whatever name, is refused",
+        arguments: [
+            "latency=120&latency=200", "payload_size=1316&pkt_size=1316", "ttl=3&ipttl=4", "callers=1&callers=2",
+            "mode=caller&mode=listener", "localaddr=10.0.0.1&adapter=10.0.0.2", "LATENCY=1&latency=1",
+        ])
+    func twice(query: String) {
+        let error = #expect(throws: PublisherURLError.self) { try SRTURL("srt://h:9000?\(query)") }
+        #expect(error?.description.contains("given twice") == true)
+    }
+
     @Test("No way of printing an address shows its secrets")
     func masks() throws {
         let url = try SRTURL("srt://h:9000?passphrase=0123456789&streamid=publish")

@@ -5,6 +5,8 @@ import Media
 import SeededRandom
 import Testing
 
+@testable import Archive
+@testable import MP4
 @testable import Segmenter
 
 @Suite struct RecoveryTests {

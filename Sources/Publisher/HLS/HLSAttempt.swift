@@ -10,10 +10,8 @@ internal import Synchronization
 
 /// One attempt to write HLS into a directory.
 ///
-/// `@unchecked Sendable`: `phase`, `writer` and `endReason` belong to the serial `queue`, on which every method but those of
-/// ``OutputAttempt`` runs; what other threads reach is behind `shared`, `report` and `wakes`. The queue may be blocked for good by
-/// a file system; then a deadline reports for it, and nobody waits for it.
-final class HLSAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
+/// The queue may be blocked for good by a file system; then a deadline reports for it, and nobody waits for it.
+actor HLSAttempt: OutputAttempt, PacketServer, QueueActor {
     private struct Shared {
         var isAccepted = false
         var progress = AttemptProgress()
@@ -24,19 +22,19 @@ final class HLSAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     private enum Phase { case idle, open, live, draining, closed }
 
     /// How long the file system may take to open the directory.
-    private static let openSeconds = 10
+    private static let openTimeout = Duration.seconds(10)
     /// How long one frame's writing may take before the output counts as lost.
-    private static let writeNanoseconds: Int64 = 15_000_000_000
+    private static let writeTimeout = Duration.seconds(15)
 
     private let location: HLSLocation
     private let options: HLSOptions
-    private let queue: DispatchQueue
+    nonisolated let executor: QueueExecutor
     private let packets: PacketQueue
     private let streams: StreamDescription
     private let report: AttemptReport
-    private let clock = SystemClock()
+    private let clock: any MonotonicClock
     private let shared = Mutex(Shared())
-    private let wakes = Atomic<Bool>(false)
+    private let wakes = WakeFlag()
 
     private var phase = Phase.idle
     private var writer: HLSWriter?
@@ -44,58 +42,53 @@ final class HLSAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
 
     init(
         location: HLSLocation, options: HLSOptions, queue: DispatchQueue, packets: PacketQueue,
-        description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
+        description: StreamDescription, clock: any MonotonicClock = SystemClock(),
+        report: @escaping @Sendable (AttemptEvent) -> Void
     ) {
         self.location = location
         self.options = options
-        self.queue = queue
+        executor = QueueExecutor(queue)
+        self.clock = clock
         self.packets = packets
-        self.report = AttemptReport(report)
+        self.report = AttemptReport(clock: clock, report)
         streams = description
     }
 
-    var progress: AttemptProgress { shared.withLock { $0.progress } }
+    nonisolated var progress: AttemptProgress { shared.withLock { $0.progress } }
 
-    func start() {
+    nonisolated func start() {
         report.tell(.step("open"))
-        queue.async { self.begin() }
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.openSeconds)) { [weak self] in
+        post { $0.begin() }
+        let wait = DispatchTimeInterval.nanoseconds(Int(Self.openTimeout.inNanoseconds))
+        DispatchQueue.global().asyncAfter(deadline: .now() + wait) { [weak self] in
             self?.openingIsDue()
         }
     }
 
-    func goLive() {
-        queue.async {
-            guard self.phase == .open else { return }
-            self.phase = .live
-            self.service()
-        }
-    }
+    nonisolated func goLive() { post { $0.enter(.live, from: .open) } }
 
-    var server: any PacketServer { self }
+    nonisolated var server: any PacketServer { self }
 
-    func wake() {
+    nonisolated func wake() {
         if isStuck { return endIfStuck() }
-        if wakes.exchange(true, ordering: .acquiringAndReleasing) { return }
-        queue.async {
-            self.wakes.store(false, ordering: .releasing)
-            self.service()
+        guard wakes.raise() else { return }
+        post { attempt in
+            attempt.wakes.lower()
+            attempt.service()
         }
     }
 
-    func drain(until deadline: Int64, reason: EndReason) {
-        queue.async {
-            guard self.phase == .live else { return }
-            self.phase = .draining
-            self.endReason = reason
-            self.service()
+    nonisolated func drain(until deadline: Int64, reason: EndReason) {
+        post { attempt in
+            attempt.endReason = reason
+            attempt.enter(.draining, from: .live)
         }
         watch(until: deadline)
     }
 
-    func abandon() {
+    nonisolated func abandon() {
         report.silence()
-        queue.async { self.close() }
+        post { $0.close() }
     }
 }
 
@@ -112,8 +105,13 @@ extension HLSAttempt {
         }
     }
 
+    private func enter(_ next: Phase, from last: Phase) {
+        guard phase == last else { return }
+        phase = next
+        service()
+    }
+
     private func service() {
-        dispatchPrecondition(condition: .onQueue(queue))
         guard phase == .live || phase == .draining, let writer else { return }
         defer { shared.withLock { $0.busySince = nil } }
         do throws(EndpointFailure) {
@@ -153,19 +151,19 @@ extension HLSAttempt {
         }
     }
 
-    private var isStuck: Bool {
+    private nonisolated var isStuck: Bool {
         let now = clock.now
         return !report.isOver
-            && shared.withLock { $0.busySince.map { now - $0 > Self.writeNanoseconds } ?? false }
+            && shared.withLock { $0.busySince.map { now - $0 > Self.writeTimeout.inNanoseconds } ?? false }
     }
 
-    private func endIfStuck() {
+    private nonisolated func endIfStuck() {
         guard isStuck else { return }
-        report.end(.failed(silence(.lost, "write", seconds: Self.writeNanoseconds / 1_000_000_000)))
+        report.end(.failed(silence(.lost, "write", Self.writeTimeout)))
     }
 
     /// At the end nobody wakes the attempt any more, so it looks once a second itself.
-    private func watch(until deadline: Int64) {
+    private nonisolated func watch(until deadline: Int64) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
             guard let self, !report.isOver, clock.now < deadline else { return }
             endIfStuck()
@@ -173,14 +171,15 @@ extension HLSAttempt {
         }
     }
 
-    private func openingIsDue() {
+    private nonisolated func openingIsDue() {
         guard !report.isOver, !shared.withLock({ $0.isAccepted }) else { return }
-        report.end(.failed(silence(.unreachable, "open", seconds: Int64(Self.openSeconds))))
+        report.end(.failed(silence(.unreachable, "open", Self.openTimeout)))
     }
 
-    private func silence(_ kind: OutputFailure.Kind, _ step: String, seconds: Int64) -> OutputFailure {
+    private nonisolated func silence(_ kind: OutputFailure.Kind, _ step: String, _ timeout: Duration) -> OutputFailure {
         OutputFailure(
-            kind, step: step, reason: "\(location.path): the file system does not answer within \(seconds) s")
+            kind, step: step,
+            reason: "\(location.path): the file system does not answer within \(timeout.components.seconds) s")
     }
 
     private func fail(_ failure: OutputFailure) {

@@ -13,7 +13,8 @@ internal import Synchronization
 /// and all of them together; what interrupts them is shutting down the sockets.
 final class RTMPAttempt: OutputAttempt {
     private struct State {
-        var isOver = false
+        /// The time to be accepted has passed.
+        var isOverdue = false
         var wantsLive = false
         var wantsDrain = false
         var step = "resolve"
@@ -23,14 +24,14 @@ final class RTMPAttempt: OutputAttempt {
     }
 
     /// A TCP connection stands within this, or is tried again later.
-    private static let connectMilliseconds: Int64 = 4_000
+    private static let connectTimeout = Duration.seconds(4)
     /// A proxy has answered within this, and a TLS handshake is over.
-    private static let openMilliseconds: Int64 = 5_000
+    private static let openTimeout = Duration.seconds(5)
     /// A login takes three: one without, one that names the user, one with the answer.
     private static let loginConnections = 3
     /// From the start to the server's acceptance: longer than a frozen server usually sleeps, so that one that comes
     /// back is served at once.
-    private static let acceptSeconds = 10
+    private static let acceptTimeout = Duration.seconds(10)
 
     private let writer: RTMPWriter
     private let url: RTMPURL
@@ -38,19 +39,21 @@ final class RTMPAttempt: OutputAttempt {
     private let name: String
     private let packets: PacketQueue
     private let streams: StreamDescription
-    private let report: @Sendable (AttemptEvent) -> Void
+    private let report: AttemptReport
+    private let clock: any MonotonicClock
     private let state = Mutex(State())
 
     init(
         url: RTMPURL, transport: RTMPTransport, name: String, writer: RTMPWriter, packets: PacketQueue,
-        description: StreamDescription,
+        description: StreamDescription, clock: any MonotonicClock = SystemClock(),
         report: @escaping @Sendable (AttemptEvent) -> Void
     ) {
         self.url = url
         self.transport = transport
         self.writer = writer
         self.packets = packets
-        self.report = report
+        self.clock = clock
+        self.report = AttemptReport(clock: clock, report)
         streams = description
         self.name = name
     }
@@ -59,16 +62,16 @@ final class RTMPAttempt: OutputAttempt {
 
     func start() {
         _ = TCPSocket.ignoresBrokenPipes
-        report(.step("resolve"))
+        report.tell(.step("resolve"))
         let (host, port) = transport.proxy.map { ($0.host, $0.port) } ?? (url.host, url.port)
         HostResolver.shared.resolve(host, port: port) { answer in
             switch answer {
             case .success(let addresses): self.begin(addresses)
-            case .failure(let failure): self.finish(.failed(OutputFailure(failure)))
+            case .failure(let failure): self.report.end(.failed(OutputFailure(failure)))
             }
         }
-        let deadline = DispatchTime.now() + .seconds(Self.acceptSeconds)
-        DispatchQueue.global().asyncAfter(deadline: deadline) { self.acceptanceIsDue() }
+        let wait = DispatchTimeInterval.nanoseconds(Int(Self.acceptTimeout.inNanoseconds))
+        DispatchQueue.global().asyncAfter(deadline: .now() + wait) { [weak self] in self?.acceptanceIsDue() }
     }
 
     func goLive() {
@@ -90,10 +93,10 @@ final class RTMPAttempt: OutputAttempt {
     }
 
     func abandon() {
+        // Before the sockets are taken: whoever adopts one later sees it.
+        report.silence()
         let (sockets, connection) = state.withLock { state in
-            // The attempt and its connection hold each other.
-            defer { (state.sockets, state.connection) = ([], nil) }
-            state.isOver = true
+            defer { state.sockets = [] }
             return (state.sockets, state.connection)
         }
         connection?.abandon()
@@ -108,7 +111,7 @@ extension RTMPAttempt {
         let code = BlockingWork.start(name) { self.publish(at: addresses) }
         guard code != 0 else { return }
         let reason = "no thread to connect on: \(TCPSocket.message(code))"
-        finish(.failed(OutputFailure(.unreachable, step: "connect", reason: reason)))
+        report.end(.failed(OutputFailure(.unreachable, step: "connect", reason: reason)))
     }
 
     private func publish(at addresses: [HostAddress]) {
@@ -131,7 +134,7 @@ extension RTMPAttempt {
             }
             throw EndpointFailure(.refused, step: "handshake", reason: "\(url): the login does not come to an end")
         } catch {
-            finish(.failed(OutputFailure(error)))
+            report.end(.failed(OutputFailure(error)))
         }
     }
 
@@ -141,31 +144,31 @@ extension RTMPAttempt {
         let proxy = transport.proxy
         var socket = try TCPSocket.connect(
             to: addresses, name: proxy?.description ?? "\(url.host) port \(url.port)",
-            milliseconds: Self.connectMilliseconds
+            within: Self.connectTimeout
         ) { adopt($0, alone: false) }
         guard adopt(socket, alone: true) else { throw abandoned }
         if let proxy {
             try enter("proxy")
-            try socket.tunnel(through: proxy, to: url.host, port: url.port, milliseconds: Self.openMilliseconds)
+            try socket.tunnel(through: proxy, to: url.host, port: url.port, within: Self.openTimeout)
         }
         if url.isSecure {
             try enter("tls")
             socket = try TLSTunnel.open(
-                over: socket, host: url.host, trust: transport.tls, milliseconds: Self.openMilliseconds)
+                over: socket, host: url.host, trust: transport.tls, within: Self.openTimeout)
             guard adopt(socket, alone: true) else {
                 socket.resetOnClose()
                 throw abandoned
             }
         }
         try enter("handshake")
-        socket.setBlocking(timeoutSeconds: Self.acceptSeconds)
+        socket.setBlocking(timeout: Self.acceptTimeout)
         return socket
     }
 
     /// Makes a socket one that ``interrupt(_:)`` shuts down. Returns whether the attempt still wants it.
     private func adopt(_ socket: TCPSocket, alone: Bool) -> Bool {
         state.withLock { state in
-            guard !state.isOver else { return false }
+            guard !report.isOver, !state.isOverdue else { return false }
             state.sockets = alone ? [socket] : state.sockets + [socket]
             return true
         }
@@ -174,15 +177,15 @@ extension RTMPAttempt {
     private func handOver(_ session: RTMPSession, _ socket: TCPSocket) {
         let connection = RTMPConnection(
             url: url, socket: socket, handover: session.handOver(), writer: writer, packets: packets,
-            description: streams, report: { event in self.forward(event) })
+            description: streams, clock: clock, report: report)
         let wants = state.withLock { state in
-            guard !state.isOver else { return nil as State? }
+            guard !report.isOver, !state.isOverdue else { return nil as State? }
             state.connection = connection
             state.sockets = []
             return state
         }
         guard let wants else { return socket.resetOnClose() }
-        report(.accepted)
+        report.tell(.accepted)
         if wants.wantsLive { connection.goLive() }
         if wants.wantsDrain { connection.drain() }
     }
@@ -195,12 +198,9 @@ extension RTMPAttempt {
 
     /// Notes and reports the step, unless the attempt is over.
     private func enter(_ step: String) throws(EndpointFailure) {
-        let isOver = state.withLock { state in
-            state.step = step
-            return state.isOver
-        }
-        if isOver { throw abandoned }
-        report(.step(step))
+        state.withLock { $0.step = step }
+        if report.isOver { throw abandoned }
+        report.tell(.step(step))
     }
 
     private func interrupt(_ sockets: [TCPSocket]) {
@@ -211,32 +211,15 @@ extension RTMPAttempt {
     }
 
     private func acceptanceIsDue() {
-        let overdue = state.withLock { state in
-            defer { if state.connection == nil { state.sockets = [] } }
-            return state.connection == nil && !state.isOver ? (state.step, state.sockets) : nil
+        let overdue = state.withLock { state -> (String, [TCPSocket])? in
+            guard state.connection == nil, !report.isOver else { return nil }
+            defer { state.sockets = [] }
+            state.isOverdue = true
+            return (state.step, state.sockets)
         }
         guard let (step, sockets) = overdue else { return }
-        let reason = "\(url): no answer within \(Self.acceptSeconds) s"
-        finish(.failed(OutputFailure(.unreachable, step: step, reason: reason)))
+        let reason = "\(url): no answer within \(Self.acceptTimeout.components.seconds) s"
+        report.end(.failed(OutputFailure(.unreachable, step: step, reason: reason)))
         interrupt(sockets)
-    }
-
-    private func forward(_ event: AttemptEvent) {
-        switch event {
-        case .failed, .drained: finish(event)
-        default: if !state.withLock({ $0.isOver }) { report(event) }
-        }
-    }
-
-    /// Reports the end, once, and nothing if the attempt was abandoned.
-    private func finish(_ event: AttemptEvent) {
-        let isFirst = state.withLock { state in
-            defer {
-                state.isOver = true
-                state.sockets = []
-            }
-            return !state.isOver
-        }
-        if isFirst { report(event) }
     }
 }

@@ -10,78 +10,74 @@ internal import Synchronization
 
 /// One published stream: takes packets from the output's queue and writes them without blocking.
 ///
-/// `@unchecked Sendable`: all mutable state but `sent` belongs to the writer's serial queue, on which every method but the
-/// three that post to it runs.
-final class RTMPConnection: @unchecked Sendable {
-    /// What the connection tells the attempt, on the writer's queue.
-    typealias Report = @Sendable (AttemptEvent) -> Void
-
+/// It lives on its writer's queue, with the other connections of that writer.
+actor RTMPConnection: QueueActor {
     private enum Phase { case attached, live, draining, leaving, closed }
 
     /// Pending bytes below which the next packet is taken: above it, what waits belongs in the queue, where the policy
     /// sees it.
     private static let lowWaterBytes = 64 << 10
     /// With the second or two that buffers take to fill, a peer that is gone is noticed within 15 s.
-    static let stallNanoseconds: Int64 = 13_000_000_000
+    static let stallTimeout = Duration.seconds(13)
+    /// How long a server has to close the connection after the teardown.
+    private static let teardownTimeout = Duration.milliseconds(300)
+    private static let teardownInterval = Duration.milliseconds(20)
 
     // What each frame needs comes first: with hundreds of connections the time goes into fetching memory.
     private var phase = Phase.attached
     private var isWriteArmed = false
+    private var owesReplies = false
     /// Let go at the end: the last holder's release closes it.
     private var socket: TCPSocket?
     private let packets: PacketQueue
-    let writer: RTMPWriter
-    private var outbound = OutboundBuffer()
+    private let writer: RTMPWriter
+    private let clock: any MonotonicClock
+    private var outbound: OutboundBuffer
     private var lastProgress: Int64 = 0
     private var timeline = RTMPTimeline()
     private var chunks: RTMPChunkWriter
     private let sent = Mutex(AttemptProgress())
 
-    let url: RTMPURL
-    let report: Report
-    var inbound: RTMPBackChannel
+    private let url: RTMPURL
+    private let report: AttemptReport
+    private var inbound: RTMPBackChannel
     private var watcher: DescriptorWatcher?
     /// The watch of the socket.
     private var watch: UInt64?
     private var isWatching = false
     private var leftAt: Int64 = 0
-    var notices = NoticeLimit()
-    var wasAskedToMove = false
+    private var wasAskedToReconnect = false
 
     /// A connection over `socket` that has been handed over; it writes its headers when it goes live.
     init(
         url: RTMPURL, socket: TCPSocket, handover: RTMPSession.Handover, writer: RTMPWriter, packets: PacketQueue,
-        description: StreamDescription, report: @escaping Report
+        description: StreamDescription, clock: any MonotonicClock = SystemClock(), report: AttemptReport
     ) {
         self.url = url
         self.socket = socket
         self.writer = writer
         self.packets = packets
+        self.clock = clock
         self.report = report
         inbound = RTMPBackChannel(handover: handover)
-        chunks = RTMPChunkWriter(streamID: handover.streamID)
+        var (chunks, outbound) = (RTMPChunkWriter(streamID: handover.streamID), OutboundBuffer())
         for message in RTMPHeaders.messages(for: description) { chunks.append(message, to: &outbound) }
+        (self.chunks, self.outbound) = (chunks, outbound)
     }
+
+    nonisolated var executor: QueueExecutor { writer.executor }
 
     /// What went out so far.
-    var progress: AttemptProgress { sent.withLock { $0 } }
+    nonisolated var progress: AttemptProgress { sent.withLock { $0 } }
 
     /// Begins to send what is queued. Any thread.
-    func goLive() { writer.queue.async { self.begin() } }
+    nonisolated func goLive() { post { $0.begin() } }
 
     /// Sends everything queued, then ends the stream. Any thread.
-    func drain() {
-        writer.queue.async {
-            guard self.phase == .attached || self.phase == .live else { return }
-            if self.phase == .attached { self.begin() }
-            guard self.phase == .live else { return }
-            self.phase = .draining
-            self.service()
-        }
-    }
+    nonisolated func drain() { post { $0.beginToDrain() } }
 
     /// Ends at once with a reset. Any thread.
-    func abandon() { writer.queue.async { self.close(reset: true) } }
+    nonisolated func abandon() { post { $0.close(reset: true) } }
 
     /// The writer was woken at `now`. A connection whose socket is full goes on when that has room.
     func serve(now: Int64) {
@@ -90,16 +86,23 @@ final class RTMPConnection: @unchecked Sendable {
 }
 
 extension RTMPConnection {
+    private func beginToDrain() {
+        if phase == .attached { begin() }
+        guard phase == .live else { return }
+        phase = .draining
+        service()
+    }
+
     private func begin() {
         guard phase == .attached, let socket else { return }
         phase = .live
         socket.setNonBlocking()
         writer.add(self)
-        lastProgress = SystemClock().now
+        lastProgress = clock.now
         // The handler holds the connection until the watch ends.
         watcher = writer.watcher
         watch = watcher?.add(socket.descriptor) { readiness in
-            self.writer.queue.async { self.ready(readiness) }
+            self.post { $0.ready(readiness) }
         }
         guard watch != nil else { return fail("\(url): the connection cannot be watched: out of descriptors") }
         arm()
@@ -108,8 +111,9 @@ extension RTMPConnection {
     }
 
     /// Sends until the queue is empty or the socket full.
-    private func service(now: Int64 = SystemClock().now) {
-        dispatchPrecondition(condition: .onQueue(writer.queue))
+    private func service() { service(now: clock.now) }
+
+    private func service(now: Int64) {
         guard phase != .closed, let socket else { return }
         if outbound.isEmpty { lastProgress = now }
         switch writer.shared.withLock({ shared in pump(into: socket, &shared, now: now) }) {
@@ -149,6 +153,7 @@ extension RTMPConnection {
         guard phase == .live || phase == .draining else { return true }
         let room = Self.lowWaterBytes - outbound.pendingBytes
         guard room > 0 else { return false }
+        if owesReplies { appendReplies() }
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
         if isAll, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) { return true }
@@ -156,17 +161,23 @@ extension RTMPConnection {
         return isAll
     }
 
-    func send(_ messages: [RTMPMessage]) {
+    /// What the server asked for and has not been told yet, in front of the next packets.
+    private func appendReplies() {
+        for message in inbound.takeReplies() { chunks.append(message, to: &outbound) }
+        owesReplies = false
+    }
+
+    private func send(_ messages: [RTMPMessage]) {
         guard phase != .closed, !messages.isEmpty else { return }
         for message in messages { chunks.append(message, to: &outbound) }
         service()
     }
 
-    func fail(_ reason: String, kind: OutputFailure.Kind = .lost) {
+    private func fail(_ reason: String, kind: OutputFailure.Kind = .lost) {
         guard phase != .closed else { return }
         let text = url.masking(reason)
         close(reset: true)
-        report(.failed(OutputFailure(kind, step: "send", reason: text)))
+        report.end(.failed(OutputFailure(kind, step: "send", reason: text)))
     }
 
     private func close(reset: Bool) {
@@ -210,17 +221,17 @@ extension RTMPConnection {
     private func watchForStall() {
         guard !isWatching, phase != .closed else { return }
         isWatching = true
-        let wait = max(0, lastProgress + Self.stallNanoseconds - SystemClock().now)
-        writer.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait) + 1_000_000)) { [weak self] in
-            self?.checkStall()
+        let wait = max(0, lastProgress + Self.stallTimeout.inNanoseconds - clock.now)
+        executor.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait) + 1_000_000)) { [weak self] in
+            self?.assumeIsolated { $0.checkStall() }
         }
     }
 
     private func checkStall() {
         isWatching = false
         guard !outbound.isEmpty else { return }
-        if SystemClock().now - lastProgress >= Self.stallNanoseconds {
-            fail("\(url): the peer stopped reading for 13 s")
+        if clock.now - lastProgress >= Self.stallTimeout.inNanoseconds {
+            fail("\(url): the peer stopped reading for \(Self.stallTimeout.components.seconds) s")
         } else {
             watchForStall()
         }
@@ -250,41 +261,50 @@ extension RTMPConnection {
         guard !bytes.isEmpty else { return }
         let answer = inbound.take(bytes, isCounted: !isFirst)
         for message in answer.messages {
-            if message.isError, phase == .live || phase == .draining {
+            if message.endsPublishing, phase == .live || phase == .draining {
                 let kind = message.failureKind == .refused ? OutputFailure.Kind.refused : .lost
                 return fail("\(url): the server said \(message.words(masking: url))", kind: kind)
             }
             tell(message)
         }
-        // A server that asks and does not read gets no more answers than fit.
-        if phase != .leaving, outbound.pendingBytes < Self.lowWaterBytes { send(answer.replies) }
+        owesReplies = inbound.owesReplies
+        if owesReplies { service() }
     }
 
-    /// Everything went out: says goodbye, then half-closes.
+    /// Passes on what the server says.
+    private func tell(_ message: RTMPStatusMessage) {
+        report.tell(.notice("the server says: \(message.words(masking: url))"))
+        if message.isReconnectRequest, !wasAskedToReconnect {
+            wasAskedToReconnect = true
+            report.tell(.reconnectRequested(address: message.address))
+        }
+    }
+
+    /// Everything went out: sends the teardown, then half-closes.
     private func leave() {
         phase = .leaving
         send(RTMPHeaders.teardown(playPath: url.playPath, streamID: chunks.streamID))
         guard phase == .leaving else { return }
-        leftAt = SystemClock().now
+        leftAt = clock.now
         finishLeaving()
     }
 
-    /// A server that reads the goodbye closes; one that does not is given 300 ms. A close with data in flight is not
+    /// A server that reads the teardown closes; one that does not is given 300 ms. A close with data in flight is not
     /// harmful by itself, but with received data unread it is a reset, so reading goes on until then.
     private func finishLeaving() {
         guard phase == .leaving, let socket else { return }
         if outbound.isEmpty { socket.shutDown(CInt(SHUT_WR)) }
-        let isPatient = SystemClock().now - leftAt < 300_000_000
+        let isPatient = clock.now - leftAt < Self.teardownTimeout.inNanoseconds
         guard isPatient || !outbound.isEmpty || socket.unacknowledgedBytes > 1 else {
             finished()
             return
         }
-        writer.queue.asyncAfter(deadline: .now() + .milliseconds(20)) { self.finishLeaving() }
+        post(after: Self.teardownInterval) { $0.finishLeaving() }
     }
 
     private func finished() {
         guard phase == .leaving else { return }
         close(reset: false)
-        report(.drained)
+        report.end(.drained)
     }
 }

@@ -9,18 +9,16 @@ internal import SRT
 internal import Synchronization
 
 /// One attempt to call an SRT receiver, or to meet one in a rendezvous.
-///
-/// `@unchecked Sendable`: the mutable properties below `queue` belong to that serial queue, on which every
-/// method but those of ``OutputAttempt`` runs; what other threads reach is behind `session` and `report`.
-final class SRTCallAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
+actor SRTCallAttempt: OutputAttempt, PacketServer, QueueActor {
     private enum Phase { case idle, resolving, calling, connected, closed }
 
     private let url: SRTURL
     private let packets: PacketQueue
     private let streams: StreamDescription
+    private let clock: any MonotonicClock
     private let report: AttemptReport
     private let session = Mutex<SRTSession?>(nil)
-    private let queue: DispatchQueue
+    nonisolated let executor: QueueExecutor
 
     private var phase = Phase.idle
     private var socket: SRTSocket?
@@ -31,50 +29,47 @@ final class SRTCallAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
 
     init(
         url: SRTURL, name: String, packets: PacketQueue, description: StreamDescription,
-        report: @escaping @Sendable (AttemptEvent) -> Void
+        clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
     ) {
         self.url = url
         self.packets = packets
-        self.report = AttemptReport(report)
+        self.clock = clock
+        self.report = AttemptReport(clock: clock, report)
         streams = description
-        queue = DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated)
+        executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated))
     }
 
-    var progress: AttemptProgress { session.withLock { $0 }?.progress ?? AttemptProgress() }
+    nonisolated var progress: AttemptProgress { session.withLock { $0 }?.progress ?? AttemptProgress() }
 
-    func start() { queue.async { self.resolve() } }
+    nonisolated func start() { post { $0.resolve() } }
 
-    func goLive() {
-        queue.async { self.session.withLock { $0 }?.start() }
-    }
+    nonisolated func goLive() { session.withLock { $0 }?.post { $0.start() } }
 
-    var server: any PacketServer { self }
+    nonisolated var server: any PacketServer { self }
 
-    func wake() { session.withLock { $0 }?.wake() }
+    nonisolated func wake() { session.withLock { $0 }?.wake() }
 
-    func drain(until deadline: Int64, reason: EndReason) {
-        queue.async { self.session.withLock { $0 }?.drain() }
-    }
+    nonisolated func drain(until deadline: Int64, reason: EndReason) { session.withLock { $0 }?.post { $0.drain() } }
 
-    func abandon() {
+    nonisolated func abandon() {
         report.silence()
-        queue.async { self.close() }
+        post { $0.close() }
     }
 }
 
 extension SRTCallAttempt {
     /// How long all addresses together may take, unless one alone may take longer.
-    private static let callMilliseconds: Int64 = 15_000
+    private static let callTimeout = Duration.seconds(15)
 
     /// How long one address may take. The library's own deadline comes first.
-    private var addressMilliseconds: Int64 { url.connectMilliseconds + 1000 }
+    private var addressTimeout: Duration { .milliseconds(url.connectMilliseconds + 1000) }
 
     private func resolve() {
         guard phase == .idle, !report.isOver else { return }
         phase = .resolving
         report.tell(.step("resolve"))
         HostResolver.shared.resolve(url.host, port: url.port) { answer in
-            self.queue.async { self.resolved(answer) }
+            self.post { $0.resolved(answer) }
         }
     }
 
@@ -89,7 +84,7 @@ extension SRTCallAttempt {
                     .unreachable, step: "resolve", reason: "\(url): the name has no address of localaddr's family")
             }
             phase = .calling
-            lastDeadline = SystemClock().now + max(Self.callMilliseconds, addressMilliseconds) * 1_000_000
+            lastDeadline = clock.now + max(Self.callTimeout, addressTimeout).inNanoseconds
             report.tell(.step("connect"))
             try callNext()
         } catch {
@@ -109,7 +104,7 @@ extension SRTCallAttempt {
             guard !untried.isEmpty, error.kind == .unreachable else { throw error }
             return try callNext()
         }
-        deadline = min(lastDeadline, SystemClock().now + addressMilliseconds * 1_000_000)
+        deadline = min(lastDeadline, clock.now + addressTimeout.inNanoseconds)
         poll()
     }
 
@@ -120,14 +115,14 @@ extension SRTCallAttempt {
     }
 
     private func poll() {
-        queue.asyncAfter(deadline: .now() + .milliseconds(SRTSession.pollMilliseconds)) { self.checkCall() }
+        post(after: SRTSession.pollInterval) { $0.checkCall() }
     }
 
     private func checkCall() {
         guard phase == .calling, let socket else { return }
         let condition = socket.condition
         if condition == .connected { return connected(socket) }
-        let now = SystemClock().now
+        let now = clock.now
         if condition == .pending, now < deadline {
             poll()
         } else {
@@ -140,10 +135,11 @@ extension SRTCallAttempt {
     }
 
     private func connected(_ socket: SRTSocket) {
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             let session = try SRTSession(
-                socket: socket, url: url, packets: packets, description: streams, queue: queue,
-                onNotice: { [report] in report.tell($0) }, onEnd: { [weak self] in self?.ended($0) })
+                socket: socket, url: url, packets: packets, description: streams, executor: executor,
+                onNotice: { [report] in report.tell($0) },
+                onEnd: { [weak self] ending in self?.assumeIsolated { $0.ended(ending) } })
             self.session.withLock { $0 = session }
         } catch {
             return fail(OutputFailure(.rejected, step: "publish", reason: "\(error)"))
@@ -173,6 +169,6 @@ extension SRTCallAttempt {
     private func close() {
         phase = .closed
         socket = nil
-        session.withLock { $0 }?.abandon()
+        session.withLock { $0 }?.assumeIsolated { $0.abandon() }
     }
 }

@@ -12,10 +12,7 @@ internal import Synchronization
 ///
 /// Each caller is a session with a queue of its own, so a slow one delays no other. The output's queue is emptied into
 /// them at once, and into nothing while nobody calls. The listening socket stays open all the while.
-///
-/// `@unchecked Sendable`: the mutable properties below `queue` belong to that serial queue, on which every
-/// method but those of ``OutputAttempt`` runs; what other threads reach is behind `shared`, `wakes` and `report`.
-final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
+actor SRTListenAttempt: OutputAttempt, PacketServer, QueueActor {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
 
     private struct Caller {
@@ -31,11 +28,12 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
         var sessions: [SRTSession] = []
         /// What callers that left had counted.
         var past = AttemptProgress()
+        var pastTotals = SRTStatistics.Totals()
         var callersSoFar = 0
         var rejected: UInt64 = 0
     }
 
-    private static let listenMilliseconds = 50
+    private static let listenInterval = Duration.milliseconds(50)
     /// What was held while nobody called is shown to the first caller if it is no longer than this: it plays what it
     /// gets at the pace at which it comes, and a longer backlog would stay with it as delay.
     private static let freshMilliseconds = 500
@@ -44,11 +42,12 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
     private let name: String
     private let packets: PacketQueue
     private let streams: StreamDescription
+    private let clock: any MonotonicClock
     private let report: AttemptReport
     private let admission: SRTAdmission
     private let shared = Mutex(Shared())
-    private let wakes = Atomic<Bool>(false)
-    private let queue: DispatchQueue
+    private let wakes = WakeFlag()
+    nonisolated let executor: QueueExecutor
 
     private var phase = Phase.idle
     private var socket: SRTSocket?
@@ -58,58 +57,51 @@ final class SRTListenAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
 
     init(
         url: SRTURL, name: String, packets: PacketQueue, description: StreamDescription,
-        report: @escaping @Sendable (AttemptEvent) -> Void
+        clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
     ) {
         self.url = url
         self.name = name
         self.packets = packets
-        self.report = AttemptReport(report)
+        self.clock = clock
+        self.report = AttemptReport(clock: clock, report)
         streams = description
         admission = SRTAdmission(wanted: url.streamID.map { SRTStreamID($0) }, maximum: url.maximumCallers)
-        queue = DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated)
+        executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name)", qos: .userInitiated))
     }
 
-    func start() { queue.async { self.resolve() } }
+    nonisolated func start() { post { $0.resolve() } }
 
-    func goLive() {
-        queue.async {
-            self.mayServe = true
-            if self.packets.status.milliseconds > Self.freshMilliseconds {
-                while self.packets.pop() != nil {}
-            }
-            self.serve()
+    nonisolated func goLive() { post { $0.beginToServe() } }
+
+    nonisolated var server: any PacketServer { self }
+
+    nonisolated func wake() {
+        guard wakes.raise() else { return }
+        post { attempt in
+            attempt.wakes.lower()
+            attempt.serve()
         }
     }
 
-    var server: any PacketServer { self }
+    nonisolated func drain(until deadline: Int64, reason: EndReason) { post { $0.drain() } }
 
-    func wake() {
-        if wakes.exchange(true, ordering: .acquiringAndReleasing) { return }
-        queue.async {
-            self.wakes.store(false, ordering: .releasing)
-            self.serve()
-        }
-    }
-
-    func drain(until deadline: Int64, reason: EndReason) { queue.async { self.drain() } }
-
-    func abandon() {
+    nonisolated func abandon() {
         report.silence()
-        queue.async { self.close() }
+        post { $0.close() }
     }
 
     /// The sums of all callers' bytes, frames and drops, those of callers that left included: a frame that three callers
     /// got, or missed, counts as three.
-    var progress: AttemptProgress {
+    nonisolated var progress: AttemptProgress {
         let shared = shared.withLock { $0 }
-        let all = shared.sessions.map(\.countedProgress)
+        let all = shared.sessions.map(\.progress)
         var progress = AttemptProgress()
         progress.bytes = all.reduce(shared.past.bytes) { $0 + $1.bytes }
         progress.frames = all.reduce(shared.past.frames) { $0 + $1.frames }
         progress.drops = shared.past.drops
-        for one in all { progress.drops.add(one.drops) }
-        progress.details = SRTStatistics.merged(all.map(\.details), past: shared.past.details)
         let queues = shared.sessions.map(\.packets.status)
+        for queue in queues { progress.drops.add(queue.dropCounts) }
+        progress.details = SRTStatistics.merged(shared.sessions.map(\.statistics), past: shared.pastTotals).details
         progress.details["callers"] = Double(all.count)
         progress.details["callers_total"] = Double(shared.callersSoFar)
         progress.details["callers_rejected_total"] = Double(shared.rejected)
@@ -127,7 +119,7 @@ extension SRTListenAttempt {
         phase = .resolving
         report.tell(.step("resolve"))
         HostResolver.shared.resolve(url.host, port: url.port) { answer in
-            self.queue.async { self.listen(answer) }
+            self.post { $0.listen(answer) }
         }
     }
 
@@ -159,7 +151,7 @@ extension SRTListenAttempt {
             let reason = "\(url): the listening socket broke"
             return fail(OutputFailure(.unreachable, step: "listening", reason: reason))
         }
-        queue.asyncAfter(deadline: .now() + .milliseconds(Self.listenMilliseconds)) { self.checkListener() }
+        post(after: Self.listenInterval) { $0.checkListener() }
     }
 
     /// Receivers that are sent away are named at first and then ever more rarely: anyone can call.
@@ -183,15 +175,12 @@ extension SRTListenAttempt {
             return shared.callersSoFar
         }
         let own = PacketQueue(limits: packets.limits, isFromStart: false)
-        let queue = DispatchQueue(label: "relay.srt.\(name).\(number)", qos: .userInitiated)
-        do throws(MuxerFailure) {
+        let executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name).\(number)", qos: .userInitiated))
+        do throws(AVFailure) {
             let session = try SRTSession(
-                socket: socket, url: url, packets: own, description: streams, queue: queue,
+                socket: socket, url: url, packets: own, description: streams, executor: executor,
                 onNotice: { [report] in report.tell($0) },
-                onEnd: { [weak self] ending in
-                    guard let self else { return }
-                    self.queue.async { self.left(number, ending) }
-                })
+                onEnd: { [weak self] ending in self?.post { $0.left(number, ending) } })
             callers[number] = Caller(session: session)
         } catch {
             return report.tell(.notice("a receiver could not be served: \(error)"))
@@ -207,22 +196,24 @@ extension SRTListenAttempt {
     private func left(_ number: Int, _ ending: SRTSession.Ending) {
         guard var caller = callers.removeValue(forKey: number) else { return }
         report(caller.episode.end(caller.session.packets.drops), of: number)
-        updateCallers(past: caller.session.countedProgress)
+        updateCallers(leaving: caller.session)
         if case .failed(let failure) = ending {
             report.tell(.notice("receiver \(number) left (\(failure)); \(callers.count) on air"))
         }
         endIfDrained()
     }
 
-    /// Tells everybody who is on air; `past` is what a caller that left had counted.
-    private func updateCallers(past: AttemptProgress = AttemptProgress()) {
+    /// Tells everybody who is on air, and keeps what the one that left had counted.
+    private func updateCallers(leaving: SRTSession? = nil) {
         let sessions = callers.values.map(\.session)
+        let past = leaving?.progress ?? AttemptProgress()
         shared.withLock { shared in
             shared.sessions = sessions
             shared.past.bytes += past.bytes
             shared.past.frames += past.frames
-            shared.past.drops.add(past.drops)
-            shared.past.details = SRTStatistics.totals(of: [shared.past.details, past.details])
+            guard let leaving else { return }
+            shared.past.drops.add(leaving.packets.status.dropCounts)
+            shared.pastTotals.add(leaving.statistics.totals)
         }
         admission.setCallers(callers.count)
     }
@@ -231,6 +222,14 @@ extension SRTListenAttempt {
 // MARK: Sending and ending
 
 extension SRTListenAttempt {
+    private func beginToServe() {
+        mayServe = true
+        if packets.status.milliseconds > Self.freshMilliseconds {
+            while packets.pop() != nil {}
+        }
+        serve()
+    }
+
     /// Empties the output's queue into the callers' queues.
     private func serve() {
         guard mayServe, phase == .live || phase == .draining else { return }
@@ -243,7 +242,7 @@ extension SRTListenAttempt {
             let needs = caller.session.packets.needsKeyframe
             if needs, !caller.hasAskedForKeyframe { wantsKeyframe = true }
             callers[number]?.hasAskedForKeyframe = needs
-            report(callers[number]?.episode.note(caller.session.packets.drops, at: SystemClock().now), of: number)
+            report(callers[number]?.episode.note(caller.session.packets.drops, at: clock.now), of: number)
             caller.session.wake()
         }
         if wantsKeyframe { report.tell(.wantsKeyframe) }
@@ -267,7 +266,7 @@ extension SRTListenAttempt {
         for (number, caller) in callers where !caller.isOnAir {
             let session = caller.session
             _ = session.packets.connected()
-            session.queue.async { session.start() }
+            session.post { $0.start() }
             callers[number]?.isOnAir = true
         }
     }
@@ -284,8 +283,7 @@ extension SRTListenAttempt {
         phase = .draining
         serve()
         for caller in callers.values {
-            let session = caller.session
-            session.queue.async { session.drain() }
+            caller.session.post { $0.drain() }
         }
         endIfDrained()
     }
@@ -307,8 +305,7 @@ extension SRTListenAttempt {
         socket?.close {}
         socket = nil
         for caller in callers.values {
-            let session = caller.session
-            session.queue.async { session.abandon() }
+            caller.session.post { $0.abandon() }
         }
         callers = [:]
     }

@@ -28,7 +28,6 @@ extension SRTSession {
     }
 
     func service() {
-        dispatchPrecondition(condition: .onQueue(queue))
         guard phase == .live || phase == .draining else { return }
         guard socket.condition != .broken else { return fail(gone) }
         repeat {
@@ -44,7 +43,7 @@ extension SRTSession {
         guard !packets.isEmpty else { return true }
         guard mayHandOver() else { return false }
         var frames = 0
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             while stream.count < Self.messagesAhead, let packet = packets.pop() {
                 try stream.write(packet)
                 if packet.track == .video { frames += 1 }
@@ -117,16 +116,16 @@ extension SRTSession {
     private func retryLater() {
         guard !isRetrying else { return }
         isRetrying = true
-        after(Self.retryMilliseconds) {
-            self.isRetrying = false
-            self.service()
+        post(after: Self.retryInterval) { session in
+            session.isRetrying = false
+            session.service()
         }
     }
 
     // MARK: The end
 
     private func leave() {
-        do throws(MuxerFailure) { try stream.finish() } catch {
+        do throws(AVFailure) { try stream.finish() } catch {
             return fail(OutputFailure(.lost, step: "send", reason: "\(error)"))
         }
         guard flush() else { return }
@@ -141,9 +140,9 @@ extension SRTSession {
         guard phase == .lingering else { return }
         if socket.condition == .broken || SRTSocket.now > limit { return end(.drained) }
         if socket.sendBuffer.bytes > 0 {
-            after(Self.pollMilliseconds) { self.awaitReceipt(until: limit) }
+            post(after: Self.pollInterval) { $0.awaitReceipt(until: limit) }
         } else {
-            after(Int(latency) + 50) { self.end(.drained) }
+            post(after: .milliseconds(latency + 50)) { $0.end(.drained) }
         }
     }
 }

@@ -9,9 +9,8 @@ internal import Synchronization
 
 /// One SRT connection and the program that it carries: a queue of packets, a transport stream, a socket.
 ///
-/// `@unchecked Sendable`: the mutable properties below `queue` belong to that serial queue, on which every method but
-/// ``wake()`` runs; what other threads reach is behind `shared` and `wakes`.
-final class SRTSession: @unchecked Sendable {
+/// It lives on a queue of its own, or on that of the attempt that made the call.
+actor SRTSession: QueueActor {
     /// How a session ended. It is told once, on `queue`.
     enum Ending: Sendable {
         case failed(OutputFailure)
@@ -19,10 +18,16 @@ final class SRTSession: @unchecked Sendable {
         case drained
     }
 
+    private struct Sent {
+        var bytes: UInt64 = 0
+        var frames: UInt64 = 0
+        var statistics = SRTStatistics()
+    }
+
     enum Phase { case idle, live, draining, lingering, closed }
 
-    static let pollMilliseconds = 10
-    static let retryMilliseconds = 10
+    static let pollInterval = Duration.milliseconds(10)
+    static let retryInterval = Duration.milliseconds(10)
     /// Messages made ahead of the library: enough for a frame, few enough to stop in time.
     static let messagesAhead = 64
     /// A receiver that took nothing for so long, in microseconds, is not shown what it missed.
@@ -30,12 +35,12 @@ final class SRTSession: @unchecked Sendable {
 
     let url: SRTURL
     let packets: PacketQueue
-    let queue: DispatchQueue
+    nonisolated let executor: QueueExecutor
     let socket: SRTSocket
     let stream: TransportStream
     let frameInterval: Int64
-    private let shared = Mutex(AttemptProgress())
-    private let wakes = Atomic<Bool>(false)
+    private let shared = Mutex(Sent())
+    private let wakes = WakeFlag()
     private let onNotice: @Sendable (AttemptEvent) -> Void
     private let onEnd: @Sendable (Ending) -> Void
 
@@ -52,19 +57,19 @@ final class SRTSession: @unchecked Sendable {
     var isRetrying = false
     /// Frames whose last message is not with the library yet.
     var unsentFrames = 0
-    /// What the library had dropped when the numbers were taken last, in bytes.
-    private var droppedBytes = 0.0
     private var timer: (any DispatchSourceTimer)?
 
-    /// A session that sends `packets` to the receiver behind `socket`, on `queue`. `onNotice` and `onEnd` are called there.
+    /// A session that sends `packets` to the receiver behind `socket`, on the queue of `executor`. `onNotice` and `onEnd`
+    /// are called there.
     init(
-        socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription, queue: DispatchQueue,
+        socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription,
+        executor: QueueExecutor,
         onNotice: @escaping @Sendable (AttemptEvent) -> Void, onEnd: @escaping @Sendable (Ending) -> Void
-    ) throws(MuxerFailure) {
+    ) throws(AVFailure) {
         self.socket = socket
         self.url = url
         self.packets = packets
-        self.queue = queue
+        self.executor = executor
         self.onNotice = onNotice
         self.onEnd = onEnd
         stream = try TransportStream(description: description, messageBytes: url.messageBytes)
@@ -74,22 +79,22 @@ final class SRTSession: @unchecked Sendable {
     }
 
     /// What was sent so far. Any thread.
-    var progress: AttemptProgress { shared.withLock { $0 } }
-
-    /// ``progress``, in which what the session's own queue dropped counts too: nobody else sees that queue. Any thread.
-    var countedProgress: AttemptProgress {
-        var progress = progress
-        progress.drops = packets.status.dropCounts
-        progress.details["dropped_frames_total", default: 0] += Double(progress.drops.frames)
+    nonisolated var progress: AttemptProgress {
+        let sent = shared.withLock { $0 }
+        var progress = AttemptProgress()
+        (progress.bytes, progress.frames, progress.details) = (sent.bytes, sent.frames, sent.statistics.details)
         return progress
     }
 
+    /// What the library said last. Any thread.
+    nonisolated var statistics: SRTStatistics { shared.withLock { $0.statistics } }
+
     /// The queue has something new. Any thread; does not block.
-    func wake() {
-        if wakes.exchange(true, ordering: .acquiringAndReleasing) { return }
-        queue.async {
-            self.wakes.store(false, ordering: .releasing)
-            self.service()
+    nonisolated func wake() {
+        guard wakes.raise() else { return }
+        post { session in
+            session.wakes.lower()
+            session.service()
         }
     }
 
@@ -103,7 +108,7 @@ final class SRTSession: @unchecked Sendable {
         service()
     }
 
-    /// Sends what is queued, then says goodbye.
+    /// Sends what is queued, then ends the connection.
     func drain() {
         guard phase == .live else { return }
         phase = .draining
@@ -121,7 +126,7 @@ final class SRTSession: @unchecked Sendable {
     func end(_ ending: Ending) {
         guard phase != .closed else { return }
         // Never from within, so that what was sent is counted before.
-        let tell: @Sendable () -> Void = { [queue, onEnd] in queue.async { onEnd(ending) } }
+        let tell: @Sendable () -> Void = { [executor, onEnd] in executor.queue.async { onEnd(ending) } }
         if case .drained = ending {
             close(tell)
         } else {
@@ -137,24 +142,20 @@ final class SRTSession: @unchecked Sendable {
         socket.close(completion)
     }
 
-    func after(_ milliseconds: Int, _ work: @escaping @Sendable () -> Void) {
-        queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: work)
-    }
-
     // MARK: Numbers
 
     func account(bytes: Int, frames: Int) {
-        shared.withLock { progress in
-            progress.bytes += UInt64(bytes)
-            progress.frames += UInt64(frames)
+        shared.withLock { sent in
+            sent.bytes += UInt64(bytes)
+            sent.frames += UInt64(frames)
         }
     }
 
     /// Once a second: numbers for display, the rate, and whether the connection still stands.
     private func startTimer() {
-        let timer = DispatchSource.makeTimerSource(queue: queue)
+        let timer = DispatchSource.makeTimerSource(queue: executor.queue)
         timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(50))
-        timer.setEventHandler { [weak self] in self?.inspectInTime() }
+        timer.setEventHandler { [weak self] in self?.assumeIsolated { $0.inspectInTime() } }
         timer.activate()
         self.timer = timer
     }
@@ -167,20 +168,18 @@ final class SRTSession: @unchecked Sendable {
     }
 
     private func inspect() {
-        var details = socket.statistics()
-        roundTrip = details["rtt_ms"] ?? roundTrip
-        if bandwidth.adaptsInput { details["input_bw_mbps"] = Double(bandwidth.input) * 8 / 1e6 }
-        let dropped = details["dropped_bytes_total"] ?? 0
-        let sent = progress
-        let frameBytes = sent.frames > 0 ? Double(sent.bytes) / Double(sent.frames) : 0
-        // The worth of a byte changes; what was counted once stays.
-        let counted = sent.details["dropped_frames_total"] ?? 0
-        details["dropped_frames_total"] = max(counted, frameBytes > 0 ? (dropped / frameBytes).rounded(.up) : 0)
-        if dropped > droppedBytes {
-            onNotice(.notice("libsrt dropped \(Int64(dropped - droppedBytes)) bytes that were too late to send"))
-            onNotice(.wantsKeyframe)
-            droppedBytes = dropped
+        guard var now = socket.statistics() else { return }
+        if bandwidth.adaptsInput { now.moment?.inputBandwidth = Double(bandwidth.input) * 8 / 1e6 }
+        roundTrip = now.moment?.roundTripMilliseconds ?? roundTrip
+        let before = shared.withLock { sent in
+            defer { sent.statistics = now }
+            return sent.statistics.totals
         }
-        shared.withLock { $0.details = details }
+        let (packets, bytes) = (
+            now.totals.packetsDropped - before.packetsDropped, now.totals.bytesDropped - before.bytesDropped
+        )
+        guard packets > 0 else { return }
+        onNotice(.notice("libsrt dropped \(packets) packets (\(bytes) bytes) that were too late to send"))
+        onNotice(.wantsKeyframe)
     }
 }

@@ -17,6 +17,7 @@ public struct SRTTarget: OutputTarget {
 
     public var kind: String { "srt" }
     public var displayAddress: String { url.description }
+    public var awaitsCallers: Bool { url.mode == .listener }
 
     public func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void

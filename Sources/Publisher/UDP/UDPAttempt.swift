@@ -12,78 +12,70 @@ internal import Synchronization
 ///
 /// UDP knows no peer: the output is live as soon as there is a way to the address, and stays so whether anybody listens
 /// or not; what the network says against single datagrams is counted. Only when there is no way is the attempt over.
-///
-/// `@unchecked Sendable`: the mutable properties below `queue` belong to that serial queue, on which every
-/// method but those of ``OutputAttempt`` runs; what other threads reach is behind `sent`, `report` and `wakes`.
-final class UDPAttempt: OutputAttempt, PacketServer, @unchecked Sendable {
-    enum Phase { case idle, connected, live, draining, closed }
+actor UDPAttempt: OutputAttempt, PacketServer, QueueActor {
+    private enum Phase { case idle, connected, live, draining, closed }
 
-    let url: UDPURL
-    let packets: PacketQueue
-    let clock = SystemClock()
+    /// A receiver that is away is named again after this long without a word.
+    private static let noticeInterval = Duration.seconds(60)
+    /// How soon what the kernel did not take is tried again at the end.
+    private static let retryInterval = Duration.milliseconds(5)
+
+    nonisolated let executor: QueueExecutor
+    private let url: UDPURL
+    private let packets: PacketQueue
     private let streams: StreamDescription
-    let report: AttemptReport
-    let sent = Mutex(AttemptProgress())
-    private let wakes = Atomic<Bool>(false)
-    let queue: DispatchQueue
+    private let clock: any MonotonicClock
+    private let report: AttemptReport
+    private let sent = Mutex(AttemptProgress())
+    private let wakes = WakeFlag()
 
-    var phase = Phase.idle
-    var socket: UDPSocket?
-    var stream: TransportStream?
-    var pacing: UDPPacing
-    var timer: (any DispatchSourceTimer)?
+    private var phase = Phase.idle
+    private var socket: UDPSocket?
+    private var stream: TransportStream?
+    private var pacing: UDPPacing
+    private var timer: (any DispatchSourceTimer)?
     /// Frames whose last datagram is not sent yet.
-    var unsentFrames = 0
-    var lostDatagrams = 0
+    private var unsentFrames = 0
+    private var lostDatagrams = 0
     /// When the operator was last told of lost datagrams.
-    var lastNotice: Int64?
+    private var lastNotice: Int64?
 
+    /// An attempt at `url` for the output `name`, on a queue of its own.
     init(
         url: UDPURL, name: String, packets: PacketQueue, description: StreamDescription,
-        report: @escaping @Sendable (AttemptEvent) -> Void
+        clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
     ) {
         self.url = url
         self.packets = packets
+        self.clock = clock
         self.report = AttemptReport(report)
         streams = description
         let frame = description.video.format.frameRate.timeBase.rescale(1, to: .nanoseconds)
         pacing = UDPPacing(frameNanoseconds: frame)
-        queue = DispatchQueue(label: "relay.udp.\(name)", qos: .userInitiated)
+        executor = QueueExecutor(DispatchQueue(label: "relay.udp.\(name)", qos: .userInitiated))
     }
 
-    var progress: AttemptProgress { sent.withLock { $0 } }
+    nonisolated var progress: AttemptProgress { sent.withLock { $0 } }
 
-    func start() { queue.async { self.begin() } }
+    nonisolated var server: any PacketServer { self }
 
-    func goLive() {
-        queue.async {
-            guard self.phase == .connected else { return }
-            self.phase = .live
-            self.service()
+    nonisolated func start() { post { $0.begin() } }
+
+    nonisolated func goLive() { post { $0.enter(.live, from: .connected) } }
+
+    nonisolated func wake() {
+        guard wakes.raise() else { return }
+        post { attempt in
+            attempt.wakes.lower()
+            attempt.service()
         }
     }
 
-    var server: any PacketServer { self }
+    nonisolated func drain(until deadline: Int64, reason: EndReason) { post { $0.enter(.draining, from: .live) } }
 
-    func wake() {
-        if wakes.exchange(true, ordering: .acquiringAndReleasing) { return }
-        queue.async {
-            self.wakes.store(false, ordering: .releasing)
-            self.service()
-        }
-    }
-
-    func drain(until deadline: Int64, reason: EndReason) {
-        queue.async {
-            guard self.phase == .live else { return }
-            self.phase = .draining
-            self.service()
-        }
-    }
-
-    func abandon() {
+    nonisolated func abandon() {
         report.silence()
-        queue.async { self.close() }
+        post { $0.close() }
     }
 }
 
@@ -92,7 +84,7 @@ extension UDPAttempt {
         guard phase == .idle, !report.isOver else { return }
         report.tell(.step("resolve"))
         HostResolver.shared.resolve(url.host, port: url.port) { answer in
-            self.queue.async { self.resolved(answer) }
+            self.post { $0.resolved(answer) }
         }
     }
 
@@ -111,24 +103,138 @@ extension UDPAttempt {
     }
 
     private func makeStream() throws(EndpointFailure) -> TransportStream {
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             return try TransportStream(description: streams, messageBytes: url.datagramBytes)
         } catch {
             throw EndpointFailure(.rejected, step: "publish", reason: "\(error)")
         }
     }
 
-    func fail(_ failure: OutputFailure) {
+    private func enter(_ next: Phase, from last: Phase) {
+        guard phase == last else { return }
+        phase = next
+        service()
+    }
+
+    private func fail(_ failure: OutputFailure) {
         guard phase != .closed else { return }
         close()
         report.end(.failed(failure))
     }
 
-    func close() {
+    private func close() {
         phase = .closed
         timer?.cancel()
         timer = nil
         socket = nil
         stream = nil
+    }
+}
+
+// MARK: Sending
+
+extension UDPAttempt {
+    /// A frame came: what is left of the one before it goes out now, and this one is spread over its time.
+    private func service() {
+        guard phase == .live || phase == .draining, let socket, let stream else { return }
+        // What the kernel does not take stays, and the queue's policy deals with the rest.
+        guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
+        guard fill(stream) else { return }
+        if phase == .draining { return leave(stream, socket) }
+        pacing.begin(count: stream.count, at: clock.now)
+        sendDue()
+    }
+
+    /// Makes datagrams of what is queued. False after a failure.
+    private func fill(_ stream: TransportStream) -> Bool {
+        do throws(AVFailure) {
+            while let packet = packets.pop() {
+                try stream.write(packet)
+                if packet.track == .video { unsentFrames += 1 }
+            }
+            stream.flush()
+            return true
+        } catch {
+            fail(OutputFailure(.lost, step: "send", reason: "\(error)"))
+            return false
+        }
+    }
+
+    private func sendDue() {
+        guard phase == .live, let socket, let stream else { return }
+        let count = min(stream.count, pacing.due(at: clock.now))
+        _ = send(count, of: stream, by: socket)
+        if phase == .live, stream.count > 0 { startTimer() } else { stopTimer() }
+    }
+
+    private func startTimer() {
+        guard timer == nil else { return }
+        let interval = DispatchTimeInterval.nanoseconds(Int(pacing.tick))
+        let timer = DispatchSource.makeTimerSource(flags: .strict, queue: executor.queue)
+        timer.schedule(deadline: .now() + interval, repeating: interval, leeway: .nanoseconds(0))
+        timer.setEventHandler { [weak self] in self?.assumeIsolated { $0.sendDue() } }
+        timer.activate()
+        self.timer = timer
+    }
+
+    private func stopTimer() {
+        timer?.cancel()
+        timer = nil
+    }
+
+    /// Sends the oldest `count` datagrams. False when the kernel takes no more for now, or the attempt is over.
+    private func send(_ count: Int, of stream: TransportStream, by socket: UDPSocket) -> Bool {
+        var (bytes, handled) = (0, 0)
+        defer {
+            pacing.note(sent: handled)
+            if handled > 0 { account(bytes: bytes, isComplete: stream.count == 0) }
+        }
+        while handled < count, let datagram = stream.first {
+            switch socket.send(datagram) {
+            case .sent: bytes += datagram.count
+            case .sentAfterLoss(let reason):
+                bytes += datagram.count
+                noteLoss(reason)
+            case .lost(let reason): noteLoss(reason)
+            case .wouldBlock: return false
+            case .failed(let reason):
+                fail(OutputFailure(.unreachable, step: "send", reason: "\(url): \(reason)"))
+                return false
+            }
+            stream.removeFirst()
+            handled += 1
+        }
+        return true
+    }
+
+    private func noteLoss(_ reason: String) {
+        lostDatagrams += 1
+        let now = clock.now
+        guard lastNotice.map({ now - $0 >= Self.noticeInterval.inNanoseconds }) ?? true else { return }
+        lastNotice = now
+        report.tell(.notice("\(url): \(reason); the stream is sent all the same"))
+    }
+
+    private func account(bytes: Int, isComplete: Bool) {
+        let frames = isComplete ? unsentFrames : 0
+        unsentFrames -= frames
+        sent.withLock { sent in
+            sent.bytes += UInt64(bytes)
+            sent.frames += UInt64(frames)
+            sent.details["send_errors"] = Double(lostDatagrams)
+        }
+    }
+
+    private func leave(_ stream: TransportStream, _ socket: UDPSocket) {
+        do throws(AVFailure) { try stream.finish() } catch { report.tell(.notice("\(error)")) }
+        guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
+        close()
+        report.end(.drained)
+    }
+
+    /// No frame comes any more that would have what is left sent.
+    private func retryIfDraining() {
+        guard phase == .draining else { return }
+        post(after: Self.retryInterval) { $0.service() }
     }
 }

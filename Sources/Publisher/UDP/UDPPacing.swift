@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Spreads the datagrams of one frame over the time until the next. Pure.
+/// Spreads the datagrams of one frame over the time until the next.
 ///
 /// A receiver on the same segment, and each switch on the way, then needs a buffer of a few datagrams only, where a burst
 /// of a whole IDR frame overruns it.

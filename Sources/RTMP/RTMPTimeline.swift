@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// The clock of one connection: milliseconds since its first packet.
+package struct RTMPTimeline {
+    private var origin: Int64?
+    private var lastVideo: Int64 = 0
+    private var lastAudio: Int64 = 0
+
+    /// A clock that begins with the first packet.
+    package init() {}
+
+    /// When `packet` is sent, in milliseconds; moves the clock there.
+    mutating func timestamp(of packet: EncodedPacket) -> Int64 {
+        let decoding = packet.dtsNanoseconds.milliseconds
+        let start = origin ?? decoding
+        origin = start
+        // Receivers take a step back for a wrap of the 32-bit clock.
+        switch packet.track {
+        case .audio:
+            lastAudio = max(decoding - start, lastAudio)
+            return lastAudio
+        case .video:
+            lastVideo = max(decoding - start, lastVideo)
+            return lastVideo
+        }
+    }
+
+    /// The message that carries `packet`.
+    package mutating func message(for packet: EncodedPacket) -> RTMPMessage {
+        let timestamp = timestamp(of: packet)
+        switch packet.track {
+        case .audio:
+            return RTMPMessage(
+                kind: .audio, timestamp: timestamp, prefix: .audio(packetType: 1), payload: packet.payload)
+        case .video:
+            // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
+            let offset = packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds
+            let prefix = RTMPMessage.Prefix.video(
+                isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: Int32(clamping: offset))
+            return RTMPMessage(
+                kind: .video, timestamp: timestamp, prefix: prefix, payload: packet.payload, endsFrame: true)
+        }
+    }
+}
+
+extension Int64 {
+    /// Nanoseconds as milliseconds, rounded down; the same as rounding down from any finer clock at once.
+    fileprivate var milliseconds: Int64 { self >= 0 ? self / 1_000_000 : (self - 999_999) / 1_000_000 }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import FanOut
+
+@Suite("What the log says of failed attempts")
+struct FailureLogTests {
+    private let second: Int64 = 1_000_000_000
+    private let lost = OutputFailure(.lost, step: "send", reason: "connection reset")
+    private let away = OutputFailure(.unreachable, step: "connect", reason: "connection refused")
+
+    @Test("A dead target was a warning each second: it is named once, then once a minute with the number of failures")
+    func deadTarget() {
+        var log = FailureLog()
+        var lines: [Int: FailureLog.Line] = [:]
+        for attempt in 0..<180 {
+            let line = log.note(away, of: attempt, at: Int64(attempt) * second)
+            if line != .counted { lines[attempt] = line }
+        }
+        #expect(lines == [0: .named, 60: .summed(61), 120: .summed(121)])
+        #expect(log.accepted(180, at: 180 * second) == 180)
+    }
+
+    @Test("Going off air is always named, and so is the first failure of another sort")
+    func loss() {
+        var log = FailureLog()
+        #expect(log.accepted(1, at: 0) == 0)
+        for round in Int64(1)...3 {
+            let now = round * 10 * second
+            #expect(log.note(lost, of: Int(round), at: now) == .named)
+            #expect(log.note(away, of: 100, at: now + second) == .named)
+            #expect(log.note(away, of: 101, at: now + 2 * second) == .counted)
+            #expect(log.accepted(Int(round) + 1, at: now + 3 * second) == 3)
+        }
+    }
+
+    @Test("A server that accepts a stream only to drop it is a failure like others")
+    func accepting() {
+        var log = FailureLog()
+        var named = 0
+        for attempt in 0..<100 {
+            let now = Int64(attempt) * 2 * second
+            _ = log.accepted(attempt, at: now)
+            if log.note(lost, of: attempt, at: now + second) != .counted { named += 1 }
+        }
+        #expect(named == 4)
+    }
+
+    @Test("Failed looks at the primary while the backup serves are summed as well")
+    func looks() {
+        var log = FailureLog()
+        #expect(log.note(away, of: 1, at: 0) == .named)
+        #expect(log.accepted(2, at: second) == 1)
+        #expect(log.note(away, of: 3, at: 16 * second) == .counted)
+        #expect(log.note(away, of: 4, at: 61 * second) == .summed(3))
+    }
+}

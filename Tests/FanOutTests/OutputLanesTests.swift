@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import FanOut
+
+@Suite("Lanes of an output")
+struct OutputLanesTests {
+    private func lanes(isFromStart: Bool = true) -> OutputLanes {
+        OutputLanes(machine: OutputStateMachine(), packets: PacketQueue(limits: .live, isFromStart: isFromStart))
+    }
+
+    private func lane(_ number: Int, _ packets: PacketQueue) -> OutputLanes.Lane {
+        OutputLanes.Lane(
+            attempt: ScriptedAttempt(queue: packets, report: { _ in }), number: number, target: ScriptedTarget(),
+            packets: packets)
+    }
+
+    private func liveLanes() -> OutputLanes {
+        var lanes = lanes()
+        _ = lanes.begin(lane(1, lanes.packets))
+        _ = lanes.goLive(at: 0)
+        return lanes
+    }
+
+    @Test("An attempt connects, is on air, and leaves; the queue is fed all the while")
+    func life() {
+        var lanes = lanes()
+        let early = lanes.goLive(at: 0)?.lane.number
+        #expect(early == nil)
+        #expect(lanes.begin(lane(1, lanes.packets)) == true)
+        #expect(lanes.begin(lane(2, lanes.packets)) == false)
+        lanes.note(step: "connect", of: 1)
+        lanes.note(step: "publish", of: 2)
+        #expect(lanes.step == "connect")
+        #expect(lanes.live == nil && lanes.current?.number == 1)
+        #expect(lanes.goLive(at: 0)?.lane.number == 1)
+        #expect(lanes.live?.number == 1 && lanes.step == nil)
+        #expect(lanes.remove(1)?.number == 1)
+        #expect(lanes.current == nil && lanes.isFed)
+        let again = lanes.remove(1)?.number
+        #expect(again == nil)
+    }
+
+    @Test("What connects again is told what was missed since it went off air, over all failed attempts between")
+    func missed() {
+        var lanes = liveLanes()
+        for packet in Packets.video(0..<10) { lanes.packets.push(packet) }
+        _ = lanes.remove(1)
+        _ = lanes.hold()
+        _ = lanes.begin(lane(2, lanes.packets))
+        _ = lanes.remove(2)
+        _ = lanes.hold()
+        for packet in Packets.video(10..<70) { lanes.packets.push(packet) }
+        _ = lanes.begin(lane(3, lanes.packets))
+        #expect(lanes.goLive(at: 0)?.missed?.frames == 60)
+    }
+
+    @Test("If the lane on air is lost, its candidate is the one that connects, and its queue is fed")
+    func candidate() {
+        var lanes = liveLanes()
+        let own = PacketQueue(limits: .live, isFromStart: false)
+        #expect(lanes.begin(lane(2, own)) == true)
+        #expect(lanes.begin(lane(3, own)) == false)
+        _ = lanes.remove(1)
+        #expect(lanes.live == nil && lanes.current?.number == 2)
+        lanes.promote()
+        #expect(lanes.packets === own)
+        #expect(lanes.goLive(at: 0)?.lane.number == 2)
+    }
+
+    @Test("A pause takes nothing, lets what was on air send its rest, and ends with the next attempt")
+    func pause() {
+        var lanes = liveLanes()
+        let old = lanes.packets
+        old.push(Packets.video(0, key: true))
+        #expect(lanes.retire(1)?.number == 1)
+        _ = lanes.pause(with: PacketQueue(limits: .live, isFromStart: false))
+        let isRefused = !lanes.begin(lane(2, lanes.packets))
+        #expect(!lanes.isFed && isRefused)
+        #expect(old.status.packets == 1)
+        lanes.open()
+        let isTaken = lanes.begin(lane(2, lanes.packets))
+        #expect(lanes.isFed && isTaken)
+        #expect(lanes.remove(1)?.number == 1)
+        #expect(old.status.packets == 0)
+    }
+}

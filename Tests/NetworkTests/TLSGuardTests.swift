@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import NIOCore
+import NIOEmbedded
+import NIOSSL
+import NIOTLS
+import Synchronization
+import Testing
+
+@testable import Network
+
+@Suite struct TLSGuardTests {
+    /// What was told of the end.
+    private final class Words: Sendable {
+        private let all = Mutex<[String]>([])
+        func note(_ text: String) { all.withLock { $0.append(text) } }
+        var told: [String] { all.withLock { $0 } }
+    }
+
+    private let words = Words()
+    private let channel = EmbeddedChannel()
+
+    /// Puts a guard into the channel; the future is the handshake's.
+    private func guarded(address: [UInt8]? = nil) throws -> EventLoopFuture<Void> {
+        let promise = channel.embeddedEventLoop.makePromise(of: Void.self)
+        let guardian = TLSGuard(host: "h", address: address, handshake: promise, ended: { [words] in words.note($0) })
+        try channel.pipeline.syncOperations.addHandler(guardian)
+        return promise.futureResult
+    }
+
+    private func complete() {
+        channel.pipeline.fireUserInboundEventTriggered(TLSUserEvent.handshakeCompleted(negotiatedProtocol: nil))
+    }
+
+    private func failure(_ handshake: EventLoopFuture<Void>) -> EndpointFailure? {
+        do {
+            try handshake.wait()
+            return nil
+        } catch {
+            return error as? EndpointFailure
+        }
+    }
+
+    @Test("A handshake that is complete is a success, and what ends the connection later is told in words")
+    func success() throws {
+        let handshake = try guarded()
+        complete()
+        try handshake.wait()
+        channel.pipeline.fireErrorCaught(IOError(errnoCode: ECONNRESET, reason: "read"))
+        #expect(words.told == [TCPSocket.message(ECONNRESET)])
+    }
+
+    @Test("A connection that ends without close_notify is no error of its own")
+    func unclean() throws {
+        let handshake = try guarded()
+        complete()
+        try handshake.wait()
+        channel.pipeline.fireErrorCaught(NIOSSLError.uncleanShutdown)
+        #expect(words.told.isEmpty)
+    }
+
+    @Test("A certificate that does not name the address is refused for good")
+    func address() throws {
+        let handshake = try guarded(address: [127, 0, 0, 1])
+        complete()
+        let result = try #require(failure(handshake))
+        #expect(result.kind == .refused && result.step == "tls")
+        #expect(result.reason.contains("not valid for the address h"))
+    }
+
+    @Test("A certificate of another host is refused for good")
+    func host() throws {
+        let handshake = try guarded()
+        channel.pipeline.fireErrorCaught(NIOSSLExtraError.failedToValidateHostname)
+        let result = try #require(failure(handshake))
+        #expect(result.kind == .refused && result.reason.contains("not valid for the host h"))
+    }
+
+    @Test("A server that closes in the handshake may be tried again, and nothing is told afterwards")
+    func closed() throws {
+        let handshake = try guarded()
+        channel.pipeline.fireChannelInactive()
+        let result = try #require(failure(handshake))
+        #expect(result.kind == .rejected && result.reason == "the server closed the connection")
+        #expect(words.told.isEmpty)
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Network
+
+@Suite struct URLPartsTests {
+    @Test(
+        "Outputs 8: an escape is two hexadecimal digits, and a sign is none",
+        arguments: [
+            ("a%20b", "a b"), ("%41%62%7e", "Ab~"), ("%+1", "%+1"), ("%-0", "%-0"), ("%4", "%4"), ("%", "%"),
+            ("%zz%41", "%zzA"), ("%C3%A9", "é"), ("100%", "100%"),
+        ])
+    func escapes(text: String, decoded: String) {
+        #expect(URLParts.decode(text) == decoded)
+    }
+}

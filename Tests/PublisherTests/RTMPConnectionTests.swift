@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import FanOut
+import Glibc
+import Media
+import PacketSamples
+import Testing
+
+@testable import Network
+@testable import Publisher
+@testable import RTMP
+
+/// A published stream over a socket pair whose other end is the server.
+@Suite struct RTMPConnectionTests {
+    /// The server's end: what it received, as messages.
+    private final class Server {
+        let descriptor: CInt
+        private var parser = RTMPInboundParser(chunkBytes: RTMPChunkWriter.chunkBytes)
+        private(set) var messages: [RTMPInboundParser.Message] = []
+
+        init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+        deinit { close(descriptor) }
+
+        /// Reads what there is.
+        func read() throws {
+            var bytes = [UInt8](repeating: 0, count: 1 << 16)
+            while case let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT)), count > 0 {
+                messages += try parser.parse(bytes[..<count])
+            }
+        }
+
+        /// Reads until the messages are what `isMeant` wants.
+        func reads(until isMeant: ([RTMPInboundParser.Message]) -> Bool) -> Bool {
+            eventually {
+                try? read()
+                return isMeant(messages)
+            }
+        }
+
+        /// Sends a message of at most 128 bytes on chunk stream 2 or 3.
+        func say(_ type: UInt8, _ body: [UInt8]) {
+            let bytes = [type == 20 ? 3 : 2, 0, 0, 0, 0, 0, UInt8(body.count), type, 0, 0, 0, 0] + body
+            #expect(send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count)
+        }
+
+        func say(status code: String, level: String) {
+            var writer = AMF0Writer()
+            writer.write("onStatus")
+            writer.write(0)
+            writer.writeNull()
+            writer.writeObject([("level", .string(level)), ("code", .string(code))])
+            say(20, writer.bytes)
+        }
+
+        func count(_ type: UInt8) -> Int { messages.count { $0.type == type } }
+    }
+
+    private let packets = PacketQueue(limits: .live, isFromStart: true)
+    private let writer = RTMPWriter(index: 0)
+    private let events = EventLog()
+
+    private func connect() throws -> (RTMPConnection, Server) {
+        var ends: [CInt] = [0, 0]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        var size: CInt = 16 << 10
+        setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+        let handover = RTMPSession.Handover(
+            streamID: 1, parser: RTMPInboundParser(), unread: [], receivedBytes: 0)
+        let connection = RTMPConnection(
+            url: try RTMPURL("rtmp://h/live/abcdef"), socket: TCPSocket(owning: ends[0]), handover: handover,
+            writer: writer, packets: packets, description: Samples.description,
+            report: AttemptReport { [events] in events.note($0) })
+        return (connection, Server(ends[1]))
+    }
+
+    private func push(_ frames: Range<Int64>, bytes: Int = 1000) {
+        for index in frames {
+            _ = packets.push(Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0, bytes: bytes))
+        }
+        writer.wake()
+    }
+
+    @Test("A stream begins with its headers, carries what is queued and ends with the teardown")
+    func life() throws {
+        let (connection, server) = try connect()
+        push(0..<10)
+        _ = packets.connected()
+        connection.goLive()
+        #expect(server.reads { $0.count == 13 })
+        #expect(server.messages.prefix(3).map(\.type) == [18, 9, 8])
+        #expect(server.count(9) == 11)
+        #expect(eventually { connection.progress.frames == 10 })
+        push(10..<20)
+        connection.drain()
+        #expect(server.reads { $0.count == 25 })
+        #expect(server.messages.suffix(2).map(\.type) == [20, 20])
+        shutdown(server.descriptor, CInt(SHUT_RDWR))
+        #expect(eventually { events.isDrained })
+        #expect(connection.progress.frames == 20)
+    }
+
+    @Test("Outputs 8: a ping that comes while the server does not read is answered when there is room")
+    func pongs() throws {
+        let (connection, server) = try connect()
+        push(0..<10, bytes: 60_000)
+        _ = packets.connected()
+        connection.goLive()
+        // The server reads nothing: the socket is full, and so is what is held for it.
+        #expect(eventually { connection.progress.bytes > 0 && !packets.isEmpty })
+        for time in 0..<5 { server.say(4, [0, 6, 0, 0, 0, UInt8(time)]) }
+        // They have been read when the connection has taken up a message that was sent behind them.
+        server.say(status: "NetStream.Info", level: "status")
+        #expect(eventually { events.notices.contains { $0.contains("NetStream.Info") } })
+        #expect(server.reads { $0.contains { $0.type == 4 && $0.body == [0, 7, 0, 0, 0, 4] } })
+        #expect(server.reads { _ in server.count(9) == 11 })
+        connection.abandon()
+    }
+
+    @Test("Outputs 8: a live stream goes on after an error that is not about publishing, and ends after one that is")
+    func errors() throws {
+        let (connection, server) = try connect()
+        push(0..<2)
+        _ = packets.connected()
+        connection.goLive()
+        #expect(server.reads { _ in server.count(9) == 3 })
+        server.say(status: "NetStream.Record.Failed", level: "error")
+        #expect(eventually { events.notices.contains { $0.contains("NetStream.Record.Failed") } })
+        push(2..<4)
+        #expect(server.reads { _ in server.count(9) == 5 })
+        #expect(events.failure == nil)
+        server.say(status: "NetStream.Publish.Denied", level: "error")
+        #expect(eventually { events.failure != nil })
+        #expect(events.failure?.kind == .refused && events.failure?.step == "send")
+    }
+
+    @Test("A server that closes is a loss, told once, and its key is in no word of it")
+    func loss() throws {
+        let (connection, server) = try connect()
+        connection.goLive()
+        #expect(server.reads { $0.count == 3 })
+        server.say(status: "NetConnection.Connect.Info abcdef", level: "status")
+        #expect(eventually { !events.notices.isEmpty })
+        shutdown(server.descriptor, CInt(SHUT_RDWR))
+        #expect(eventually { events.failure != nil })
+        #expect(events.failure?.kind == .lost)
+        #expect(events.all.allSatisfy { !"\($0)".contains("abcdef") })
+        connection.drain()
+        writer.executor.queue.sync {}
+        #expect(!events.isDrained)
+    }
+}
