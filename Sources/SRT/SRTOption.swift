@@ -14,11 +14,11 @@ enum SRTOption: String, CaseIterable, Sendable {
     case enforcedEncryption = "enforced_encryption"
     case kmrefreshrate, kmpreannounce, ipv6only, lossmaxttl
 
-    /// Other spellings.
-    static let aliases: [String: SRTOption] = [
-        "conntimeo": .connectTimeout, "pkt_size": .payloadSize, "payloadsize": .payloadSize, "ttl": .ipttl,
-        "tos": .iptos, "enforcedencryption": .enforcedEncryption, "srt_streamid": .streamid, "ffs": .fc,
-        "send_buffer_size": .sndbuf, "recv_buffer_size": .rcvbuf,
+    /// Other spellings, and the options' own names for them.
+    static let aliases: [String: String] = [
+        "conntimeo": "connect_timeout", "pkt_size": "payload_size", "payloadsize": "payload_size", "ttl": "ipttl",
+        "tos": "iptos", "enforcedencryption": "enforced_encryption", "srt_streamid": "streamid", "ffs": "fc",
+        "send_buffer_size": "sndbuf", "recv_buffer_size": "rcvbuf", "adapter": "localaddr",
     ]
 
     /// What kind of value an option takes.
@@ -88,17 +88,6 @@ enum SRTOption: String, CaseIterable, Sendable {
         case .lossmaxttl: SRTO_LOSSMAXTTL
         }
     }
-
-    /// The option called `name`, the `number`-th of the address, or a sentence that names the closest one. It does not
-    /// repeat the name: where a passphrase is not escaped, that may be a piece of it.
-    static func named(_ name: String, number: Int) throws(PublisherURLError) -> SRTOption {
-        let lowered = name.lowercased()
-        if let option = SRTOption(rawValue: lowered) ?? aliases[lowered] { return option }
-        let known = allCases.map(\.rawValue) + aliases.keys + ["mode", "callers", "localaddr", "localport"]
-        let closest = known.min { ($0.distance(to: lowered), $0) < ($1.distance(to: lowered), $1) } ?? "latency"
-        throw PublisherURLError(
-            "Option number \(number) of the address is unknown to SRT; did you mean “\(closest)”?")
-    }
 }
 
 /// An option's value, checked.
@@ -158,23 +147,5 @@ enum SRTOptionValue: Equatable, Sendable {
             throw PublisherURLError("The SRT option minversion is a version such as 1.4.0.")
         }
         return Int32(major) << 16 | Int32(minor) << 8 | Int32(patch)
-    }
-}
-
-extension String {
-    /// The Levenshtein distance to `other`: edits of one character.
-    fileprivate func distance(to other: String) -> Int {
-        let target = Array(other.prefix(40))
-        var row = Array(0...target.count)
-        for (index, character) in self.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for column in target.indices {
-                let substitution = diagonal + (target[column] == character ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = Swift.min(substitution, row[column] + 1, row[column + 1] + 1)
-            }
-        }
-        return row[target.count]
     }
 }
