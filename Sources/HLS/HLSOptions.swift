@@ -38,7 +38,7 @@ public struct HLSOptions: Sendable, Equatable {
 
     /// The options in `values`: `segment`, a whole number of seconds or milliseconds such as `4s` or `2500ms`, from 1 s
     /// to 60 s; `list`, from 3 to 1000; and `endlist`, which is `program`, `always` or `never`.
-    public init(_ values: [String: String]) throws(PublisherURLError) {
+    public init(_ values: [String: String]) throws(AddressError) {
         var list = OptionList(values, of: "HLS")
         segmentDuration = try list.takeDuration("segment", in: 1...60) ?? segmentDuration
         listSize = try list.takeNumber("list", in: 3...1000).map(Int.init) ?? listSize

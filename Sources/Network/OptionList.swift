@@ -38,18 +38,18 @@ package struct OptionList {
     }
 
     /// Takes the value of the option `name`; nil if it is not given. Throws if it is given twice.
-    package mutating func take(_ name: String) throws(PublisherURLError) -> String? {
+    package mutating func take(_ name: String) throws(AddressError) -> String? {
         known.append(name)
         let values = pairs.filter { $0.name == name }.map(\.value)
         pairs.removeAll { $0.name == name }
-        guard values.count <= 1 else { throw PublisherURLError("The \(kind) option \(name) is given twice.") }
+        guard values.count <= 1 else { throw AddressError("The \(kind) option \(name) is given twice.") }
         return values.first
     }
 
     /// Takes the value of the option `name`, a whole number within `range`.
     package mutating func takeNumber(
         _ name: String, in range: ClosedRange<Int64>
-    ) throws(PublisherURLError) -> Int64? {
+    ) throws(AddressError) -> Int64? {
         guard let text = try take(name) else { return nil }
         guard let number = Int64(text), range.contains(number) else {
             throw error(in: name, "is a number from \(range.lowerBound) to \(range.upperBound)")
@@ -60,7 +60,7 @@ package struct OptionList {
     /// Takes the value of the option `name`, one of the raw values of `Choice`.
     package mutating func takeChoice<Choice: RawRepresentable<String> & CaseIterable>(
         _ name: String, of _: Choice.Type = Choice.self
-    ) throws(PublisherURLError) -> Choice? {
+    ) throws(AddressError) -> Choice? {
         guard let text = try take(name) else { return nil }
         guard let choice = Choice(rawValue: text.lowercased()) else {
             throw error(in: name, "is \(Self.list(Choice.allCases.map(\.rawValue), "or"))")
@@ -72,7 +72,7 @@ package struct OptionList {
     /// within `range`, whole seconds.
     package mutating func takeDuration(
         _ name: String, in range: ClosedRange<Int64>
-    ) throws(PublisherURLError) -> Duration? {
+    ) throws(AddressError) -> Duration? {
         guard let text = try take(name) else { return nil }
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let factors: [Substring: Int64] = ["ms": 1, "s": 1000, "": 1000]
@@ -87,18 +87,18 @@ package struct OptionList {
     }
 
     /// Throws if there are options that nobody took.
-    package func finish() throws(PublisherURLError) {
+    package func finish() throws(AddressError) {
         guard let first = pairs.first else { return }
         let known = known.sorted()
         let closest = known.min { ($0.distance(to: first.name), $0) < ($1.distance(to: first.name), $1) } ?? ""
         let help = known.count > 8 ? "did you mean “\(closest)”?" : "there are \(Self.list(known, "and"))."
         let subject = first.number.map { "Option number \($0) of the address" } ?? "An option"
-        throw PublisherURLError("\(subject) is unknown to \(kind); \(help)")
+        throw AddressError("\(subject) is unknown to \(kind); \(help)")
     }
 
     /// A sentence about the option `name`, which ends with `rule`.
-    package func error(in name: String, _ rule: String) -> PublisherURLError {
-        PublisherURLError("The \(kind) option \(name) \(rule).")
+    package func error(in name: String, _ rule: String) -> AddressError {
+        AddressError("The \(kind) option \(name) \(rule).")
     }
 
     private static func list(_ words: [String], _ conjunction: String) -> String {

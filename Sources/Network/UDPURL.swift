@@ -25,15 +25,15 @@ public struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     private static let maximumDatagram: Int64 = 65_507 / 188 * 188
 
     /// The address in `text`.
-    public init(_ text: String) throws(PublisherURLError) {
+    public init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
-        guard parts.scheme == "udp" else { throw PublisherURLError("The address must begin with udp://.") }
-        guard !parts.host.isEmpty else { throw PublisherURLError("The address has no host to send to.") }
+        guard parts.scheme == "udp" else { throw AddressError("The address must begin with udp://.") }
+        guard !parts.host.isEmpty else { throw AddressError("The address has no host to send to.") }
         guard let port = parts.port else {
-            throw PublisherURLError("The address has no port; MPEG-TS over UDP has no usual one.")
+            throw AddressError("The address has no port; MPEG-TS over UDP has no usual one.")
         }
         guard parts.path.isEmpty, parts.user == nil else {
-            throw PublisherURLError("A UDP address has no user and no path.")
+            throw AddressError("A UDP address has no user and no path.")
         }
         host = parts.host
         self.port = port
@@ -41,11 +41,11 @@ public struct UDPURL: Sendable, Equatable, CustomStringConvertible {
         try take(&options)
         try options.finish()
         guard timeToLive != 0 || HostAddress(literal: host, port: port)?.isGroup == true else {
-            throw PublisherURLError("The UDP option ttl=0 is for a group's numeric address only.")
+            throw AddressError("The UDP option ttl=0 is for a group's numeric address only.")
         }
     }
 
-    private mutating func take(_ options: inout OptionList) throws(PublisherURLError) {
+    private mutating func take(_ options: inout OptionList) throws(AddressError) {
         timeToLive = try options.takeNumber("ttl", in: 0...255).map { Int32($0) }
         if let size = try options.takeNumber("pkt_size", in: 188...Self.maximumDatagram) {
             guard size % 188 == 0 else { throw options.error(in: "pkt_size", "is a multiple of 188, such as 1316") }

@@ -37,29 +37,29 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     package let local: HostAddress?
 
     /// The address in `text`.
-    public init(_ text: String) throws(PublisherURLError) {
+    public init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
-        guard parts.scheme == "srt" else { throw PublisherURLError("The address must begin with srt://.") }
+        guard parts.scheme == "srt" else { throw AddressError("The address must begin with srt://.") }
         guard let port = parts.port else {
-            throw PublisherURLError("The address has no port; SRT has no usual one.")
+            throw AddressError("The address has no port; SRT has no usual one.")
         }
         guard parts.path.isEmpty else {
-            throw PublisherURLError("An SRT address has no path; name the stream by ?streamid=.")
+            throw AddressError("An SRT address has no path; name the stream by ?streamid=.")
         }
         guard parts.user == nil else {
-            throw PublisherURLError("An SRT address has no user; use ?passphrase= and ?streamid=.")
+            throw AddressError("An SRT address has no user; use ?passphrase= and ?streamid=.")
         }
         let query = try Query(OptionList(query: parts.query, of: "SRT", aliases: SRTOption.aliases))
         mode = query.mode ?? (parts.host.isEmpty ? .listener : .caller)
         guard mode == .listener || !parts.host.isEmpty else {
-            throw PublisherURLError("The address has no host to call.")
+            throw AddressError("The address has no host to call.")
         }
         host = parts.host.isEmpty ? "127.0.0.1" : parts.host
         self.port = port
         options = query.options
         local = try query.local(for: mode, port: port)
         guard query.callers == nil || mode == .listener else {
-            throw PublisherURLError("The SRT option callers is for mode=listener.")
+            throw AddressError("The SRT option callers is for mode=listener.")
         }
         maximumCallers = query.callers ?? Self.usualCallers
     }
@@ -130,7 +130,7 @@ extension SRTURL {
         var localPort: UInt16?
         var options: [SRTOption: SRTOptionValue] = [:]
 
-        init(_ list: OptionList) throws(PublisherURLError) {
+        init(_ list: OptionList) throws(AddressError) {
             var list = list
             if let name = try list.take("mode") {
                 guard let mode = Self.modes[name.lowercased()] else {
@@ -154,15 +154,15 @@ extension SRTURL {
         ]
 
         /// Our own address. In a rendezvous both sides have the same port, unless the address says otherwise.
-        func local(for mode: Mode, port: UInt16) throws(PublisherURLError) -> HostAddress? {
+        func local(for mode: Mode, port: UInt16) throws(AddressError) -> HostAddress? {
             guard localAddress != nil || localPort != nil else { return nil }
             guard mode != .listener else {
-                throw PublisherURLError(
+                throw AddressError(
                     "A listener's own address is the address itself: leave localaddr and localport out.")
             }
             let port = localPort ?? (mode == .rendezvous ? port : 0)
             guard let address = HostAddress(literal: localAddress ?? "0.0.0.0", port: port) else {
-                throw PublisherURLError("The SRT option localaddr is a numeric address of this machine.")
+                throw AddressError("The SRT option localaddr is a numeric address of this machine.")
             }
             return address
         }

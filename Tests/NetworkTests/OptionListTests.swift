@@ -23,23 +23,23 @@ import Testing
     @Test("What is given twice, out of range or unknown is refused in a sentence that repeats nothing unknown")
     func refuses() {
         var twice = OptionList(query: "a=1&A=2", of: "X")
-        #expect(throws: PublisherURLError("The X option a is given twice.")) { try twice.take("a") }
+        #expect(throws: AddressError("The X option a is given twice.")) { try twice.take("a") }
         var far = OptionList(query: "a=9&b=4&c=61", of: "X")
-        #expect(throws: PublisherURLError("The X option a is a number from 1 to 8.")) {
+        #expect(throws: AddressError("The X option a is a number from 1 to 8.")) {
             try far.takeNumber("a", in: 1...8)
         }
-        #expect(throws: PublisherURLError("The X option b is one, two or three.")) {
+        #expect(throws: AddressError("The X option b is one, two or three.")) {
             try far.takeChoice("b", of: Choice.self)
         }
-        #expect(throws: PublisherURLError.self) { try far.takeDuration("c", in: 1...60) }
+        #expect(throws: AddressError.self) { try far.takeDuration("c", in: 1...60) }
         var unknown = OptionList(query: "a=1&secret=2", of: "X")
-        #expect(throws: PublisherURLError("Option number 2 of the address is unknown to X; there are a and b.")) {
+        #expect(throws: AddressError("Option number 2 of the address is unknown to X; there are a and b.")) {
             _ = try unknown.take("b")
             _ = try unknown.take("a")
             try unknown.finish()
         }
         var value = OptionList(["secret": "1"], of: "X")
-        #expect(throws: PublisherURLError("An option is unknown to X; there are a.")) {
+        #expect(throws: AddressError("An option is unknown to X; there are a.")) {
             _ = try value.take("a")
             try value.finish()
         }
