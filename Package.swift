@@ -70,6 +70,8 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: settings),
+        .target(name: "MP4", dependencies: ["Media"], swiftSettings: settings),
+        .target(name: "Archive", dependencies: ["Media", "MP4", "CLinux"], swiftSettings: settings),
         .target(
             name: "RTMP",
             dependencies: [
@@ -88,22 +90,22 @@ let package = Package(
         .target(
             name: "Segmenter",
             dependencies: [
-                "Media", "FanOut", "LibAV", "CLinux", .product(name: "DequeModule", package: "swift-collections"),
-                logging,
+                "Media", "FanOut", "LibAV", "MP4", "Archive",
+                .product(name: "DequeModule", package: "swift-collections"), logging,
             ],
             swiftSettings: settings),
         .target(
             name: "Catalogue",
             dependencies: [
-                "Media", "LibAV", "Segmenter", .product(name: "GRDB", package: "GRDB.swift"), logging,
+                "Media", "LibAV", "MP4", "Archive", "Segmenter", .product(name: "GRDB", package: "GRDB.swift"), logging,
             ],
             swiftSettings: settings),
         .target(
-            name: "Stitcher", dependencies: ["Media", "LibAV", "Encoder", "Segmenter"], swiftSettings: settings),
+            name: "Stitcher", dependencies: ["Media", "LibAV", "Encoder", "MP4", "Archive"], swiftSettings: settings),
         .target(
             name: "Upload",
             dependencies: [
-                "Media", "Segmenter", "Catalogue", .product(name: "Subprocess", package: "swift-subprocess"),
+                "Media", "Archive", "Segmenter", "Catalogue", .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system"), logging,
             ],
             swiftSettings: settings),
@@ -111,7 +113,7 @@ let package = Package(
             name: "Relay",
             dependencies: [
                 "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
-                "Publisher", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
+                "Publisher", "Archive", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
@@ -124,13 +126,18 @@ let package = Package(
             ],
             swiftSettings: settings),
         .executableTarget(
-            name: "RecorderBench", dependencies: ["Media", "FanOut", "Segmenter", logging], swiftSettings: settings),
+            name: "RecorderBench", dependencies: ["Media", "FanOut", "Archive", "Segmenter", logging],
+            swiftSettings: settings),
 
+        // Random numbers that a failed test can have again.
+        .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
         .testTarget(
-            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", logging], swiftSettings: settings
+            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "SeededRandom", logging],
+            swiftSettings: settings
         ),
-        .testTarget(name: "FanOutTests", dependencies: ["FanOut", "Media", logging], swiftSettings: settings),
+        .testTarget(
+            name: "FanOutTests", dependencies: ["FanOut", "Media", "SeededRandom", logging], swiftSettings: settings),
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
@@ -145,7 +152,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "RTMPTests", dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples"],
+            name: "RTMPTests",
+            dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "SeededRandom"],
             swiftSettings: settings),
         .testTarget(
             name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),
@@ -157,26 +165,39 @@ let package = Package(
             dependencies: ["Publisher", "FanOut", "Network", "RTMP", "SRT", "HLS", "LibAV", "Media", "PacketSamples"],
             swiftSettings: settings),
         .testTarget(
-            name: "SegmenterTests", dependencies: ["Segmenter", "Media", "FanOut", logging], swiftSettings: settings),
+            name: "SegmenterTests",
+            dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "SeededRandom", logging],
+            swiftSettings: settings),
+        .testTarget(name: "MP4Tests", dependencies: ["MP4", "Media"], swiftSettings: settings),
+        // A recording's file made without a recorder.
+        .target(
+            name: "RecordingSamples", dependencies: ["Archive", "MP4", "Media"], path: "Tests/RecordingSamples",
+            swiftSettings: settings),
+        .testTarget(
+            name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media", "RecordingSamples", "SeededRandom"],
+            swiftSettings: settings),
         .testTarget(
             name: "CatalogueTests",
             dependencies: [
-                "Catalogue", "Segmenter", "Media", "FanOut", .product(name: "GRDB", package: "GRDB.swift"), logging,
+                "Catalogue", "Archive", "MP4", "Segmenter", "Media", "FanOut",
+                .product(name: "GRDB", package: "GRDB.swift"), logging,
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "StitcherTests", dependencies: ["Stitcher", "Segmenter", "Media"], swiftSettings: settings),
+            name: "StitcherTests", dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples"],
+            swiftSettings: settings),
         .testTarget(
             name: "UploadTests",
             dependencies: [
-                "Upload", "Catalogue", "Segmenter", "Media", .product(name: "SystemPackage", package: "swift-system"),
+                "Upload", "Catalogue", "Archive", "Segmenter", "Media",
+                .product(name: "SystemPackage", package: "swift-system"),
                 logging,
             ],
             swiftSettings: settings),
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Program", "Segmenter", "Upload",
+                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Program", "Archive", "Segmenter", "Upload",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Archive
 internal import Dispatch
+internal import Glibc
 public import Logging
 internal import Media
 public import Segmenter
@@ -23,8 +25,8 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
         /// The database that was found in order, and in line with the files; empty if there is none.
         var checked: [UInt64] = []
         var pending: [Change] = []
-        /// What is known of uploads, so that retention can go on where the database cannot: on a full disk.
-        var uploads: [String: UploadState] = [:]
+        /// Whether a database was set aside of which nobody could read what waits for its upload.
+        var hasLostUploads = false
         var lastFailure: CatalogueFailure?
         var isRetryQueued = false
         var isOver = false
@@ -38,6 +40,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     private let channel: String
     private let logger: Logger
     private let queue: DispatchQueue
+    private let hold: UploadHold
     private let reads = Mutex<ChecksumQueue?>(nil)
     // Locked by `queue` alone: nobody ever waits for it, whatever the disk does meanwhile.
     private let state = Mutex(State())
@@ -47,6 +50,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
         self.directory = directory
         self.channel = SegmentName.safe(channel)
         self.logger = logger
+        hold = UploadHold(directory: directory, channel: self.channel)
         queue = DispatchQueue(label: "relay.catalogue.\(self.channel)", qos: .utility)
     }
 
@@ -80,7 +84,10 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     public func segmentDeleted(fileName: String) { note(.deleted(fileName, .now)) }
 
     /// Notes what became of the upload of the file `name`. Returns at once.
-    public func noteUpload(_ upload: UploadState, of name: String) { note(.upload(upload, name: name)) }
+    public func noteUpload(_ upload: UploadState, of name: String) {
+        hold.note(upload, of: name)
+        note(.upload(upload, name: name))
+    }
 
     /// Looks for what of this channel is to be uploaded, and says by `reply`, on the catalogue's queue, what is next
     /// besides the files `names`; nil if the catalogue cannot be used now, or not any more. From then on all that was
@@ -89,14 +96,19 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
         queue.async { reply(self.ask { [channel = self.channel] in try $0.uploads(of: channel, besides: names) }) }
     }
 
-    /// Whether the file `name` is still needed for an upload; so is one that the catalogue does not know. Blocks.
-    public func needsUpload(_ name: String) -> Bool {
-        queue.sync { state.withLock { $0.uploads[name] ?? .waiting } == .waiting }
-    }
+    /// The name of the file in the directory of the recordings that is locked while files of `channel` are uploaded, and
+    /// that is there from the first upload on.
+    package static func uploadLockName(of channel: String) -> String { ".relay-upload-\(channel).lock" }
 
-    /// What a run that uploaded left waiting stays in a run that does not. Blocks.
+    /// Whether the file `name` is still needed for an upload; so is one that the catalogue does not know, and any while
+    /// it cannot be read. May block on the disk, but not on what the catalogue is busy with.
+    public func needsUpload(_ name: String) -> Bool { (hold.state(of: name) ?? .waiting) ?? .waiting == .waiting }
+
+    /// What a run that uploaded left waiting stays in a run that does not. While the catalogue cannot be read, that may
+    /// be any file. May block on the disk, but not on what the catalogue is busy with.
     public func mayDelete(_ fileName: String) -> Bool {
-        queue.sync { state.withLock { $0.uploads[fileName] } != .waiting }
+        guard let upload = hold.state(of: fileName) else { return false }
+        return upload != .waiting
     }
 
     private func note(_ change: Change) {
@@ -105,7 +117,6 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
                 guard !state.isOver else { return }
                 if state.pending.count == Self.patience { state.pending.removeFirst() }
                 state.pending.append(change)
-                if case .upload(let upload, let name) = change { state.uploads[name] = upload }
                 self.flush(&state)
             }
         }
@@ -139,7 +150,7 @@ extension Catalogue {
             state.lastFailure = nil
         } catch let failure as CatalogueFailure {
             state.checked = []
-            if case .damaged = failure, setAside(failure) {
+            if case .damaged = failure, setAside(failure, &state) {
                 // Once: whatever breaks a new database, too, is not mended by a third.
                 do { try write(&state) } catch { report(error, &state) }
             } else {
@@ -171,11 +182,16 @@ extension Catalogue {
         let store = try CatalogueStore(directory: directory.path, checked: state.checked)
         if store.wasChecked { return store }
         state.checked = []
-        for (name, failure) in try CatalogueSync.run(store, directory) {
+        for (name, failure) in try CatalogueSync.run(store, directory, uploads: hold.known) {
             logger.debug("not in the catalogue: \(failure)", metadata: ["segment": "\(name)"])
         }
         reads.withLock { $0 }?.add(try store.unhashed(channel: channel))
-        state.uploads.merge(try store.uploadStates(of: channel)) { known, _ in known }
+        if state.hasLostUploads, access("\(directory.path)/\(Self.uploadLockName(of: channel))", F_OK) == 0 {
+            // This channel was uploaded: all that is there may still wait for it.
+            _ = try store.uploads(of: channel, besides: [])
+        }
+        state.hasLostUploads = false
+        hold.load(try store.uploadStates(of: channel))
         state.checked = store.identity
         return store
     }
@@ -205,7 +221,10 @@ extension Catalogue {
         }
     }
 
-    private func setAside(_ failure: CatalogueFailure) -> Bool {
+    private func setAside(_ failure: CatalogueFailure, _ state: inout State) -> Bool {
+        // Often the rows can still be read. What waits for its upload waits in the new database, too.
+        hold.loadOnce()
+        state.hasLostUploads = state.hasLostUploads || !hold.isLoaded
         do {
             let name = try CatalogueFiles.setAside(in: directory)
             logger.warning("\(failure); it is kept as \(name), and a new one is made from the recordings")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Foundation
 internal import Glibc
-internal import Segmenter
 
 /// The database's files in the directory of the recordings.
 enum CatalogueFiles {

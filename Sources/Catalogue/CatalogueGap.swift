@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Segmenter
 
 /// A stretch of a program that is in no file, as a row of the catalogue.

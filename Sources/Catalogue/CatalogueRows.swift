@@ -1,25 +1,140 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import GRDB
+internal import Segmenter
 
-/// A segment as GRDB reads and writes it, so that the public type needs no database.
-struct SegmentRow: Codable, FetchableRecord, PersistableRecord {
+/// A segment as GRDB writes it, so that the public type needs no database. Rows are read by
+/// ``CatalogueSegment/init(validating:)``.
+struct SegmentRow: Encodable, PersistableRecord {
     static let databaseTableName = "segments"
 
     var segment: CatalogueSegment
 
     init(_ segment: CatalogueSegment) { self.segment = segment }
-    init(from decoder: any Decoder) throws { segment = try CatalogueSegment(from: decoder) }
     func encode(to encoder: any Encoder) throws { try segment.encode(to: encoder) }
 }
 
-/// A gap as GRDB reads and writes it.
-struct GapRow: Codable, FetchableRecord, PersistableRecord {
+/// A gap as GRDB writes it.
+struct GapRow: Encodable, PersistableRecord {
     static let databaseTableName = "gaps"
+    static let persistenceConflictPolicy = PersistenceConflictPolicy(insert: .replace, update: .replace)
 
     var gap: CatalogueGap
 
     init(_ gap: CatalogueGap) { self.gap = gap }
-    init(from decoder: any Decoder) throws { gap = try CatalogueGap(from: decoder) }
     func encode(to encoder: any Encoder) throws { try gap.encode(to: encoder) }
+}
+
+/// Reads the cells of one row. A disk can flip any of them, and anybody can write to the file: each value is `nil` if it
+/// is of another type than it should be, or outside of the range in which nothing that is computed from it overflows.
+private struct Cells {
+    let row: Row
+
+    /// Program times in nanoseconds: 73 years.
+    static let programTime: ClosedRange<Int64> = 0...1 << 61
+    /// Milliseconds since 1970: the years that have four digits.
+    static let wallClock: ClosedRange<Int64> = -62_135_596_800_000...253_402_300_799_999
+    /// A year in nanoseconds: longer than any file.
+    static let length: ClosedRange<Int64> = 0...31_536_000_000_000_000
+    static let count: ClosedRange<Int64> = 0...1 << 45
+
+    private func value(_ column: String) -> DatabaseValue.Storage {
+        (row[column] as DatabaseValue?)?.storage ?? .null
+    }
+
+    func isNull(_ column: String) -> Bool {
+        if case .null = value(column) { true } else { false }
+    }
+
+    func integer(_ column: String, in range: ClosedRange<Int64>) -> Int64? {
+        guard case .int64(let number) = value(column), range.contains(number) else { return nil }
+        return number
+    }
+
+    func text(_ column: String) -> String? {
+        guard case .string(let text) = value(column) else { return nil }
+        return text
+    }
+
+    /// The value that `read` finds in a column that may be empty; `nil` if it is neither empty nor as it should be.
+    func optional<Value>(_ column: String, _ read: (String) -> Value?) -> Value?? {
+        if isNull(column) { return .some(nil) }
+        return read(column).map { .some($0) }
+    }
+
+    func optional(_ column: String, in range: ClosedRange<Int64>) -> Int64?? {
+        optional(column) { integer($0, in: range) }
+    }
+
+    /// A path that stays in the directory of the recordings and is not hidden.
+    func path(_ column: String) -> String? {
+        guard let text = text(column), !text.isEmpty, !text.utf8.contains(0) else { return nil }
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.allSatisfy { !$0.isEmpty && !$0.hasPrefix(".") } ? text : nil
+    }
+
+    func checksum(_ column: String) -> String? {
+        text(column).flatMap { $0.utf8.count == 64 && $0.allSatisfy(\.isHexDigit) ? $0 : nil }
+    }
+}
+
+extension CatalogueSegment {
+    /// The segment of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent,
+    /// and is made anew from the file.
+    init?(validating row: Row) {
+        let cells = Cells(row: row)
+        guard let name = cells.path("name"), let channel = cells.text("channel"),
+            let sequence = cells.optional("sequence", in: Cells.count),
+            let run = cells.optional("run", cells.text),
+            let start = cells.integer("start", in: Cells.wallClock),
+            let programStart = cells.optional("program_start", in: Cells.programTime),
+            let programEnd = cells.optional("program_end", in: Cells.programTime),
+            let wholeEnd = cells.optional("whole_end", in: Cells.programTime),
+            let lateFrames = cells.integer("late_frames", in: Cells.count),
+            let frameDuration = cells.integer("frame_duration", in: Self.shortestFrame...Cells.length.upperBound),
+            let firstPts = cells.optional("first_pts", in: Cells.programTime),
+            let lastPts = cells.optional("last_pts", in: Cells.programTime),
+            let duration = cells.integer("duration", in: Cells.length),
+            let frames = cells.integer("frames", in: Cells.count),
+            let audioSamples = cells.integer("audio_samples", in: Cells.count),
+            let bytes = cells.integer("bytes", in: Cells.count),
+            let sha256 = cells.optional("sha256", cells.checksum),
+            let ending = cells.optional("ending", { cells.text($0).flatMap(SegmentEnding.init) }),
+            let upload = cells.optional("upload", { cells.text($0).flatMap(UploadState.init) }),
+            let deleted = cells.optional("deleted", in: Cells.wallClock),
+            (programStart ?? 0) <= (programEnd ?? .max), lateFrames <= frames
+        else { return nil }
+        self.init(
+            name: name, channel: channel, sequence: sequence.map { Int($0) }, run: run, start: start,
+            programStart: programStart, programEnd: programEnd, wholeEnd: wholeEnd, lateFrames: Int(lateFrames),
+            frameDuration: frameDuration, firstPts: firstPts, lastPts: lastPts, duration: duration,
+            frames: Int(frames), audioSamples: audioSamples, bytes: bytes, sha256: sha256, ending: ending,
+            upload: upload, deleted: deleted)
+    }
+
+    /// What a row says of an upload, whatever else is wrong with it; nil if that cannot be read either.
+    static func upload(in row: Row) -> (name: String, state: UploadState)? {
+        let cells = Cells(row: row)
+        guard let name = cells.path("name"), let state = cells.text("upload").flatMap(UploadState.init) else {
+            return nil
+        }
+        return (name, state)
+    }
+}
+
+extension CatalogueGap {
+    /// The gap of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent.
+    init?(validating row: Row) {
+        let cells = Cells(row: row)
+        guard let channel = cells.text("channel"), let run = cells.text("run"),
+            let start = cells.integer("start", in: Cells.wallClock),
+            let from = cells.integer("from_pts", in: Cells.programTime),
+            let to = cells.optional("to_pts", in: Cells.programTime),
+            let frames = cells.optional("frames", in: Cells.count), let cause = cells.text("cause"),
+            let told = cells.integer("told", in: 0...1), from <= to ?? .max
+        else { return nil }
+        self.init(
+            channel: channel, run: run, start: start, from: from, to: to, frames: frames.map { Int($0) },
+            cause: cause, isTold: told == 1)
+    }
 }

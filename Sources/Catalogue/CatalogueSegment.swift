@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Segmenter
+public import Archive
+internal import MP4
 
 /// A file of a recording, as a row of the catalogue. The file itself is the truth; all of this can be read from it
 /// again, but for ``sha256`` and ``upload``.
@@ -58,6 +59,11 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
         case lastPts = "last_pts"
         case audioSamples = "audio_samples"
     }
+}
+
+extension CatalogueSegment {
+    /// The least time that a frame lasts, in nanoseconds: what is divided by it stays countable.
+    static let shortestFrame: Int64 = 100_000
 
     /// What the file `name` says about itself.
     init(name: String, facts: SegmentFacts) {
@@ -70,7 +76,7 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
         audioSamples = facts.audio?.shown ?? 0
         bytes = facts.bytes
         lateFrames = facts.video.lateSamples
-        frameDuration = max(1, facts.frameDuration)
+        frameDuration = max(Self.shortestFrame, facts.frameDuration)
         guard let position = facts.position else { return }
         run = position.run
         ending = position.ending
@@ -98,8 +104,13 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
         firstPts = record.programStart
         wholeEnd = record.programEnd
         lateFrames = 0
-        frameDuration = max(1, duration / Int64(max(1, record.frames)))
+        frameDuration = max(Self.shortestFrame, duration / Int64(max(1, record.frames)))
         lastPts = record.programEnd - frameDuration
+    }
+
+    /// How long `segments` last together, in nanoseconds; at most 146 years.
+    package static func length(of segments: some Sequence<CatalogueSegment>) -> Int64 {
+        segments.reduce(0) { min($0 + $1.duration, 1 << 62) }
     }
 
     private static func sequence(of name: String) -> Int? {

@@ -29,14 +29,11 @@ extension CatalogueStore {
             try database.execute(
                 sql: "UPDATE segments SET upload = 'waiting' WHERE channel = ? AND upload IS NULL AND deleted IS NULL",
                 arguments: [channel])
-            let waiting = SegmentRow.filter(sql: "channel = ? AND upload = 'waiting'", arguments: [channel])
-            let first = try waiting.order(sql: "start, name").limit(names.count + 1).fetchAll(database)
-            let bytes = try Int64.fetchOne(
-                database, sql: "SELECT sum(bytes) FROM segments WHERE channel = ? AND upload = 'waiting'",
-                arguments: [channel])
+            let waiting = try Self.segments(
+                "channel = ? AND upload = 'waiting'", [channel], by: "start, name", database)
             return UploadBacklog(
-                next: first.map(\.segment).first { !names.contains($0.name) },
-                files: try waiting.fetchCount(database), bytes: bytes ?? 0)
+                next: waiting.first { !names.contains($0.name) }, files: waiting.count,
+                bytes: waiting.reduce(0) { $0 + $1.bytes })
         }
     }
 
@@ -56,8 +53,7 @@ extension CatalogueStore {
                 database,
                 sql: "SELECT name, upload FROM segments WHERE channel = ? AND upload IS NOT NULL AND deleted IS NULL",
                 arguments: [channel])
-            return Dictionary(
-                rows.map { ($0["name"], UploadState(rawValue: $0["upload"]) ?? .waiting) }, uniquingKeysWith: { $1 })
+            return Dictionary(rows.compactMap(CatalogueSegment.upload), uniquingKeysWith: { $1 })
         }
     }
 }

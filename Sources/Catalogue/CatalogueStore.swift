@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import GRDB
 internal import Glibc
-internal import Segmenter
 
 /// The SQLite database of a directory of recordings; the owner of its connection. Every call may block on the disk, and
 /// up to 5 s on another process that writes.
@@ -94,16 +94,21 @@ final class CatalogueStore: Sendable {
 
     /// What root makes here on somebody's behalf must be of use to whoever records here.
     private func giveToOwner(of directory: String) {
+        var owner = stat()
+        guard geteuid() == 0, stat(directory, &owner) == 0 else { return }
+        // By a descriptor, so that what is looked at is what is given away, whoever renames files here meanwhile. With
+        // O_PATH, because closing any other descriptor of the file would give up SQLite's locks (fcntl(2)).
+        let file = Glibc.open(path, Self.onlyPath | O_NOFOLLOW | O_CLOEXEC)
+        guard file >= 0 else { return }
+        defer { close(file) }
         var info = stat()
-        guard geteuid() == 0, stat(directory, &info) == 0, Self.isOwnFile(path) else { return }
-        lchown(path, info.st_uid, info.st_gid)
+        // A file with another name would be somebody else's.
+        guard fstat(file, &info) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1 else { return }
+        fchownat(file, "", owner.st_uid, owner.st_gid, Self.emptyPath)
     }
 
-    /// Whether `path` is a file with no other name: another would be somebody else's.
-    private static func isOwnFile(_ path: String) -> Bool {
-        var info = stat()
-        return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG && info.st_nlink == 1
-    }
+    /// `O_PATH` and `AT_EMPTY_PATH` of `fcntl.h`, which Swift's module leaves out (asm-generic/fcntl.h, linux/fcntl.h).
+    private static let (onlyPath, emptyPath): (CInt, CInt) = (0o10000000, 0x1000)
 
     /// Whether the tables are there: whoever only looks may come while they are being made.
     func hasTables() throws(CatalogueFailure) -> Bool { try read { try $0.tableExists("segments") } }
@@ -135,25 +140,64 @@ extension CatalogueStore {
     func deletedSegments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NOT NULL") }
 
     private func segments(_ condition: String) throws(CatalogueFailure) -> [CatalogueSegment] {
-        try read {
-            try SegmentRow.filter(sql: condition).order(sql: "channel, start, name").fetchAll($0).map(\.segment)
-        }
+        try read { try Self.segments(condition, [], by: "channel, start, name", $0) }
+    }
+
+    /// The segments that meet `condition`. Rows that are not what they should be are left out.
+    static func segments(
+        _ condition: String, _ arguments: StatementArguments, by order: String, _ database: Database
+    ) throws -> [CatalogueSegment] {
+        try Row.fetchAll(
+            database, sql: "SELECT * FROM segments WHERE \(condition) ORDER BY \(order)", arguments: arguments
+        ).compactMap(CatalogueSegment.init(validating:))
+    }
+
+    private static func gaps(
+        _ condition: String, _ arguments: StatementArguments, _ database: Database
+    ) throws -> [CatalogueGap] {
+        try Row.fetchAll(
+            database, sql: "SELECT * FROM gaps WHERE \(condition) ORDER BY channel, start, from_pts",
+            arguments: arguments
+        ).compactMap(CatalogueGap.init(validating:))
     }
 
     /// All gaps in the order of their time.
-    func gaps() throws(CatalogueFailure) -> [CatalogueGap] {
-        try read { try GapRow.order(sql: "channel, start, from_pts").fetchAll($0).map(\.gap) }
-    }
+    func gaps() throws(CatalogueFailure) -> [CatalogueGap] { try read { try Self.gaps("true", [], $0) } }
 
     /// The names of the segments of `channel` whose checksum is not known.
     func unhashed(channel: String) throws(CatalogueFailure) -> [String] {
         try read {
-            try String.fetchAll(
-                $0,
-                sql: """
-                    SELECT name FROM segments WHERE sha256 IS NULL AND deleted IS NULL AND channel = ? ORDER BY start
-                    """,
-                arguments: [channel])
+            try Self.segments("sha256 IS NULL AND deleted IS NULL AND channel = ?", [channel], by: "start", $0)
+                .map(\.name)
+        }
+    }
+
+    /// How many rows have a cell that is not what it should be.
+    func damagedRows() throws(CatalogueFailure) -> Int {
+        try read { database in
+            try Row.fetchAll(database, sql: "SELECT * FROM segments").count { CatalogueSegment(validating: $0) == nil }
+                + Row.fetchAll(database, sql: "SELECT * FROM gaps").count { CatalogueGap(validating: $0) == nil }
+        }
+    }
+
+    /// Removes the rows that have a cell that is not what it should be, and returns what can still be read in them of
+    /// uploads, by the names of the files.
+    func removeDamagedRows() throws(CatalogueFailure) -> [String: UploadState] {
+        guard try damagedRows() > 0 else { return [:] }
+        return try write { database in
+            var uploads: [String: UploadState] = [:]
+            for row in try Row.fetchAll(database, sql: "SELECT rowid AS place, * FROM segments")
+            where CatalogueSegment(validating: row) == nil {
+                if let (name, state) = CatalogueSegment.upload(in: row) { uploads[name] = state }
+                try database.execute(
+                    sql: "DELETE FROM segments WHERE rowid = ?", arguments: [row["place"] as DatabaseValue?])
+            }
+            for row in try Row.fetchAll(database, sql: "SELECT rowid AS place, * FROM gaps")
+            where CatalogueGap(validating: row) == nil {
+                try database.execute(
+                    sql: "DELETE FROM gaps WHERE rowid = ?", arguments: [row["place"] as DatabaseValue?])
+            }
+            return uploads
         }
     }
 
@@ -163,10 +207,10 @@ extension CatalogueStore {
         try write { database in
             for segment in segments {
                 var segment = segment
-                if let old = try SegmentRow.fetchOne(database, key: segment.name)?.segment, old.isSameFile(as: segment)
-                {
+                let known = try Self.segments("name = ?", [segment.name], by: "name", database).first
+                if let old = known, old.isSameFile(as: segment) {
                     segment.sha256 = old.sha256
-                    segment.upload = old.upload
+                    segment.upload = segment.upload ?? old.upload
                     segment.ending = segment.ending ?? old.ending
                 }
                 try SegmentRow(segment).save(database)
@@ -220,7 +264,8 @@ extension CatalogueStore {
     /// Finds the gaps of all runs again, where the recorder has told none. The runs in `living` go on.
     func findGaps(living: Set<String>) throws(CatalogueFailure) {
         try write { database in
-            let runs = try String.fetchSet(database, sql: "SELECT DISTINCT run FROM segments WHERE run IS NOT NULL")
+            let runs = try String.fetchSet(
+                database, sql: "SELECT DISTINCT run FROM segments WHERE typeof(run) = 'text'")
             try Self.reconcile(runs, living, database)
         }
     }
@@ -228,9 +273,8 @@ extension CatalogueStore {
     private static func reconcile(_ runs: Set<String>, _ living: Set<String>, _ database: Database) throws {
         for run in runs {
             try database.execute(sql: "DELETE FROM gaps WHERE run = ? AND NOT told", arguments: [run])
-            let told = try GapRow.filter(sql: "run = ?", arguments: [run]).fetchAll(database).map(\.gap)
-            let segments = try SegmentRow.filter(sql: "run = ?", arguments: [run]).fetchAll(database)
-                .map(\.segment)
+            let told = try Self.gaps("run = ?", [run], database)
+            let segments = try Self.segments("run = ?", [run], by: "program_start", database)
             for gap in GapInference.gaps(in: segments, living: living) where !told.contains(where: gap.overlaps) {
                 try GapRow(gap).insert(database)
             }

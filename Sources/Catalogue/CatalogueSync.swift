@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Segmenter
+internal import Archive
 
 /// Brings a catalogue in line with the files, which are the truth.
 enum CatalogueSync {
@@ -10,14 +10,16 @@ enum CatalogueSync {
     /// So many rows are written at a time: a reader of the database need not wait for a large archive.
     private static let batch = 100
 
-    /// Adds the closed files of `directory` that `store` does not know; or, if it `isFull`, reads all of them again and
-    /// forgets what is gone. Tells `progress` how many of how many files are read.
+    /// Adds the closed files of `directory` that `store` does not know, or whose rows are damaged; or, if it `isFull`,
+    /// reads all of them again and forgets what is gone. `uploads` is what is known besides the database of what became
+    /// of files' uploads. Tells `progress` how many of how many files are read.
     static func run(
         _ store: CatalogueStore, _ directory: RecordDirectory, isFull: Bool = false,
-        progress: (Int, Int) -> Void = { _, _ in }
+        uploads: [String: UploadState] = [:], progress: (Int, Int) -> Void = { _, _ in }
     ) throws -> Unread {
         let files = try directory.recordings().filter { $0.kind == .closed }.map(\.name)
         let living = directory.livingRuns()
+        let uploads = uploads.merging(try store.removeDamagedRows()) { known, _ in known }
         let known = Set(try store.segments().map(\.name))
         // A transport stream says nothing that a row could be made of again.
         let wanted = files.filter { !known.contains($0) || isFull && !$0.hasSuffix(RecordFormat.ts.fileExtension) }
@@ -26,7 +28,9 @@ enum CatalogueSync {
         for (index, name) in wanted.enumerated() {
             progress(index, wanted.count)
             do throws(SegmentReadFailure) {
-                rows.append(CatalogueSegment(name: name, facts: try SegmentReader.read("\(directory.path)/\(name)")))
+                var row = CatalogueSegment(name: name, facts: try SegmentReader.read("\(directory.path)/\(name)"))
+                row.upload = uploads[name]
+                rows.append(row)
             } catch {
                 unread.append((name, error))
             }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
 internal import LibAV
-internal import Segmenter
 
 /// The SHA-256 of a file, block by block.
 struct Checksum {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Dispatch
-internal import Segmenter
 internal import Synchronization
 
 /// Computes checksums one file after the other, slowly: a recording must not wait for a disk that reads for this.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
+internal import MP4
 internal import Media
-internal import Segmenter
 
 extension Verification {
     /// One file with its place.
@@ -26,7 +27,7 @@ extension Verification {
         placed += otherRows.map { Placed(row: $0, facts: nil) }
         let present = placed.map(\.row).filter { $0.deleted == nil }
         report.segments = present.count
-        report.duration = present.reduce(0) { $0 + $1.duration }
+        report.duration = CatalogueSegment.length(of: present)
         report.frames = present.reduce(0) { $0 + $1.frames }
         let unplaced = placed.count { $0.row.run == nil }
         if unplaced > 0 {

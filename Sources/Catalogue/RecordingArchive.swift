@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
-internal import Segmenter
 
 /// Why a directory of recordings cannot be worked with, in one sentence.
 public struct ArchiveFailure: Error, Sendable, Equatable, CustomStringConvertible {
@@ -125,12 +125,15 @@ public struct RecordingArchive {
         var segments: [CatalogueSegment]
         var deleted: [CatalogueSegment]
         var gaps: [CatalogueGap]
+        /// How many rows cannot be read.
+        var damagedRows = 0
     }
 
     private static func all(_ store: CatalogueStore) throws(CatalogueFailure) -> Ledger? {
         guard try store.hasTables() else { return nil }
         return Ledger(
-            segments: try store.segments(), deleted: try store.deletedSegments(), gaps: try store.gaps())
+            segments: try store.segments(), deleted: try store.deletedSegments(), gaps: try store.gaps(),
+            damagedRows: try store.damagedRows())
     }
 
     func exists(_ name: String) -> Bool { access("\(directory.path)/\(name)", F_OK) == 0 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
-internal import Segmenter
 
 extension RecordingArchive {
     /// What became of one file.

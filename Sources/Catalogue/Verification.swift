@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
-internal import Segmenter
+internal import MP4
 
 extension RecordingArchive {
     /// What a verification looks at besides the tables and the continuity.
@@ -29,6 +30,7 @@ extension RecordingArchive {
         verification.compareWithLedger()
         if options.checksums { verification.checkSums() }
         if options.isDeep { verification.decode() }
+        verification.explainVanished()
         verification.checkContinuity()
         guard verification.report.segments > 0 || !verification.report.isGood else {
             throw ArchiveFailure("There are no recordings of relay in \(directory.path) that could be verified.")
@@ -41,6 +43,8 @@ extension RecordingArchive {
 struct Verification {
     let archive: RecordingArchive
     var report = VerificationReport()
+    /// Files that went while this looked at them. That retention deleted them the ledger says, a moment later.
+    private var vanished: Set<String> = []
     /// The files that make up the recordings.
     private(set) var files: [String: SegmentFacts] = [:]
     /// Transport streams, which say little of themselves.
@@ -61,32 +65,35 @@ struct Verification {
 
     mutating func readFiles() throws(FileFailure) {
         let recordings = try directory.recordings()
-        let names = Set(recordings.map(\.name))
-        var copies: [String] = []
+        var found: [String: Result<SegmentFacts, SegmentReadFailure>] = [:]
         for (index, (name, kind)) in recordings.enumerated() {
             archive.report("reading", Int64(index), Int64(recordings.count))
-            if kind == .closed, name.hasSuffix(RecordFormat.ts.fileExtension) {
-                streams.append(name)
-                continue
-            }
-            if name.hasSuffix(SegmentSalvage.repairedSuffix) {
-                copies.append(name)
-                continue
-            }
             switch kind {
-            case .closed: read(name, isSalvaged: names.contains(SegmentSalvage.repairedName(name)))
+            case .closed where name.hasSuffix(RecordFormat.ts.fileExtension): streams.append(name)
+            case .closed: found[name] = Result { () throws(SegmentReadFailure) in try SegmentReader.read(path(name)) }
             case .open: readOpen(name)
             case .broken: report.note(name, "nothing in it can be played, as recovery found")
             }
         }
-        for name in copies { readCopy(name) }
+        let counted = SegmentSalvage.counted(Array(found.keys)) { name in
+            (try? found[name]?.get())?.problems.isEmpty ?? false
+        }
+        for (name, result) in found.sorted(by: { $0.key < $1.key }) {
+            if counted.contains(name) {
+                take(name, result)
+            } else if name.hasSuffix(SegmentSalvage.repairedSuffix) {
+                report.note(name, "a copy of a file that is whole; not counted")
+            } else {
+                report.note(name, "damaged; \(SegmentSalvage.repairedName(name)) stands for it")
+            }
+        }
         archive.report("reading", Int64(recordings.count), Int64(recordings.count))
     }
 
-    private mutating func read(_ name: String, isSalvaged: Bool) {
+    /// Takes in what was read of a file that counts.
+    private mutating func take(_ name: String, _ result: Result<SegmentFacts, SegmentReadFailure>) {
         do throws(SegmentReadFailure) {
-            let facts = try SegmentReader.read(path(name))
-            if isSalvaged, !facts.problems.isEmpty { return noteSalvaged(name) }
+            let facts = try result.get()
             for problem in facts.problems { report.problem(name, problem) }
             files[name] = facts
         } catch .foreign(let reason) {
@@ -97,13 +104,17 @@ struct Verification {
                 report.problem(name, "it has the name of a recording and is none: \(reason)")
             }
         } catch {
-            if isSalvaged { return noteSalvaged(name) }
-            report.problem(name, "\(error)")
+            problem(name, "\(error)")
         }
     }
 
-    private mutating func noteSalvaged(_ name: String) {
-        report.note(name, "damaged; \(SegmentSalvage.repairedName(name)) stands for it")
+    /// Notes what is wrong with a file that cannot be read, unless it is gone.
+    private mutating func problem(_ name: String, _ text: String) {
+        guard archive.exists(name) else {
+            vanished.insert(name)
+            return
+        }
+        report.problem(name, text)
     }
 
     /// A file that a living process writes is no matter of this verification.
@@ -112,13 +123,6 @@ struct Verification {
         guard archive.exists(name) else { return report.note(name, "closed while this looked; not looked at") }
         report.problem(name, "left open by a crash; relay recordings repair completes it")
         files[name] = try? SegmentReader.read(path(name))
-    }
-
-    /// A salvaged copy counts where the original does not.
-    private mutating func readCopy(_ name: String) {
-        let isNeeded = !files.keys.contains { SegmentSalvage.repairedName($0) == name }
-        guard isNeeded else { return report.note(name, "a copy of a file that is whole; not counted") }
-        read(name, isSalvaged: false)
     }
 
     // MARK: The ledger
@@ -132,12 +136,16 @@ struct Verification {
             rows = Dictionary(ledger.segments.map { ($0.name, $0) }) { first, _ in first }
             gaps = CatalogueGap.joined(ledger.gaps.filter(\.isTold))
             otherRows = ledger.deleted
+            if ledger.damagedRows > 0 {
+                report.problem(
+                    nil,
+                    "\(ledger.damagedRows) rows of the catalogue are not what they should be; the next start of the "
+                        + "recorder, or relay recordings rebuild, makes them anew from the files")
+            }
         } catch {
             return report.problem(nil, "the catalogue cannot be read: \(error)")
         }
-        for (name, row) in rows.sorted(by: { $0.key < $1.key }) where !archive.exists(name) {
-            report.problem(name, "the catalogue knows it, with \(row.frames) frames, and it is gone")
-        }
+        vanished.formUnion(rows.keys.filter { !archive.exists($0) })
         for (name, facts) in files.sorted(by: { $0.key < $1.key }) where !name.hasSuffix(SegmentName.openMark) {
             guard let row = rows[name] else {
                 report.note(name, "not in the catalogue yet")
@@ -167,10 +175,41 @@ struct Verification {
                 }
                 report.problem(name, "it has \(size) bytes, the catalogue says \(row.bytes)")
             } catch {
-                report.problem(name, "\(error)")
+                problem(name, "\(error)")
             }
         }
     }
+
+    /// Says of each file that is gone whether it was deleted on purpose. Retention tells the catalogue of it after it has
+    /// deleted a file; so while a recorder is at work the catalogue is asked again for some seconds.
+    mutating func explainVanished() {
+        let end = ContinuousClock.now + Self.patience
+        var lost = vanished
+        while true {
+            guard let ledger = try? archive.ledger() else { break }
+            let present = Set(ledger.segments.map(\.name))
+            let deleted = Dictionary(ledger.deleted.map { ($0.name, $0) }) { first, _ in first }
+            for name in lost.sorted() where rows[name] != nil && !present.contains(name) {
+                lost.remove(name)
+                report.note(name, "it was deleted meanwhile")
+                // What lay between others is no hole.
+                if let row = deleted[name], files[name] == nil { otherRows.append(row) }
+            }
+            guard !lost.isEmpty, ContinuousClock.now < end, !directory.livingRuns().isEmpty else { break }
+            usleep(Self.pollInterval)
+        }
+        for name in lost.sorted() {
+            guard let row = rows[name] else {
+                report.note(name, "it went while this looked at it, and the catalogue did not know it")
+                continue
+            }
+            report.problem(name, "the catalogue knows it, with \(row.frames) frames, and it is gone")
+        }
+    }
+
+    /// How long the catalogue may take to hear of a deletion, and how often it is asked.
+    private static let patience = Duration.seconds(3)
+    private static let pollInterval: UInt32 = 100_000
 
     // MARK: Content
 
@@ -193,11 +232,7 @@ struct Verification {
                 if sum != rows[name]?.sha256 { report.problem(name, "its bytes changed: the checksum is another") }
             } catch {
                 // Reading takes hours, and retention goes on.
-                if error.code == ENOENT {
-                    report.note(name, "it was deleted meanwhile")
-                } else {
-                    report.problem(name, "\(error)")
-                }
+                problem(name, "\(error)")
             }
             before += rows[name]?.bytes ?? 0
         }
@@ -213,7 +248,7 @@ struct Verification {
                     report.problem(name, problem)
                 }
             } catch {
-                report.problem(name, "\(error)")
+                problem(name, "\(error)")
             }
         }
         archive.report("decoding", Int64(names.count), Int64(names.count))

@@ -54,11 +54,11 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
     }
 
     public func requestKeyframe(at programTime: Int64?) {
-        schedule.withLock { $0.request(at: programTime) }
+        schedule.withLock { $0.request(at: programTime.map(Timestamp.init(nanoseconds:))) }
     }
 
     public func encode(_ frame: VideoFrame, at index: Int64) throws {
-        let isForced = schedule.withLock { $0.isKeyframeDue(at: index) }
+        let isForced = schedule.withLock { $0.isKeyframeDue(at: FrameIndex(index)) }
         let started = ThreadTime.current
         let packet = try codecs.withLock { try $0.video.encode(frame, at: index, forceKeyframe: isForced) }
         let spent = ThreadTime.current - started

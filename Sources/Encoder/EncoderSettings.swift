@@ -27,7 +27,7 @@ public struct EncoderSettings: Sendable, Equatable {
 
     /// Speed against efficiency.
     public var preset: Preset = .veryfast
-    /// What the frame is like, or what matters.
+    /// What the video is like, or what matters.
     public var tune: Tune?
     /// What a decoder must support.
     public var profile: Profile = .high

@@ -30,7 +30,7 @@ struct FailureRecord: Sendable {
 
     init(policy: RetryPolicy) { self.policy = policy }
 
-    /// How long to stay on the backup before the next look at the primary.
+    /// How long to stay on the backup before the next probe of the primary.
     var primaryInterval: Duration { policy.primaryInterval * (1 << min(earlyLosses, 4)) }
 
     /// The output came back to its primary from the backup.
@@ -54,7 +54,7 @@ struct FailureRecord: Sendable {
         let past = past(at: now)
         if failure.kind == .unreachable, past != .justLost { unanswered += 1 }
         total = wasStable || wasSteady ? 1 : total + 1
-        noteSite(failure, endpoint: endpoint, wasStable: wasStable, wasSteady: wasSteady)
+        noteEndpoint(failure, endpoint: endpoint, wasStable: wasStable, wasSteady: wasSteady)
         let (same, other): (OutputEndpoint, OutputEndpoint) =
             endpoint == .backup ? (.backup, .primary) : (.primary, .backup)
         let inRow = failure.kind == .unreachable ? unanswered : answered
@@ -64,7 +64,7 @@ struct FailureRecord: Sendable {
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
         guard endpoint == .backup || usesBackup else { return Verdict(endpoint: same, due: again, isLast: isLast) }
-        // The other address has done nothing now to be spared for; if nobody answers anywhere, it is not tried sooner.
+        // The other address was not at fault now, so it is tried at once; but if nobody answers anywhere, not sooner.
         let short =
             failure.kind == .unreachable
             ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
@@ -82,8 +82,9 @@ struct FailureRecord: Sendable {
     /// From the moment that the primary has failed often enough, attempts alternate between both.
     private var usesBackup: Bool { policy.hasBackup && atPrimary >= policy.backupAfter }
 
-    private mutating func noteSite(_ failure: OutputFailure, endpoint: OutputEndpoint, wasStable: Bool, wasSteady: Bool)
-    {
+    private mutating func noteEndpoint(
+        _ failure: OutputFailure, endpoint: OutputEndpoint, wasStable: Bool, wasSteady: Bool
+    ) {
         guard endpoint != .backup else { return }
         if wasStable || wasSteady { atPrimary = 0 }
         atPrimary += 1

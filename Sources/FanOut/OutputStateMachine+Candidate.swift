@@ -12,7 +12,7 @@ extension OutputStateMachine {
         redirections.removeAll { now - $0 >= Self.redirectionMemory }
         guard redirections.count < Self.redirectionLimit else { return [] }
         redirections.append(now)
-        // The server takes the stream for a while longer; it must not be forgotten because a look is under way.
+        // The server takes the stream for a while longer; it must not be forgotten because a probe is under way.
         if candidate != nil, attempt == current?.attempt { hasUnmetRedirection = true }
         return beginCandidate(besides: attempt, at: .redirected)
     }
@@ -73,10 +73,10 @@ extension OutputStateMachine {
         return actions + [.goLive(attempt: next.attempt)] + arrangeLook(from: next)
     }
 
-    /// Away from home the primary is looked at from time to time. An earlier look that is still due means nothing then.
+    /// Away from home the primary is probed from time to time. An earlier probe that is still due means nothing then.
     mutating func arrangeLook(from connection: Connection) -> [Action] {
         guard connection.isAway else { return [] }
-        looks += 1
-        return [.look(after: record.primaryInterval, look: looks)]
+        probes += 1
+        return [.probe(after: record.primaryInterval, number: probes)]
     }
 }

@@ -25,8 +25,8 @@ public struct OutputStateMachine: Sendable {
         case retryDue(attempt: Int)
         /// The server asks the output to publish anew, at an address that is of use.
         case reconnectRequested(attempt: Int, at: Int64)
-        /// It is time to look whether the primary is back, unless a later look was arranged.
-        case primaryDue(look: Int)
+        /// It is time to probe the primary, unless a later probe was arranged.
+        case primaryDue(probe: Int)
         /// The candidate is fed, from a keyframe on, and what was on air before is not any more.
         case handedOver(attempt: Int, at: Int64)
         /// An operator does not want to wait for the next attempt.
@@ -69,8 +69,8 @@ public struct OutputStateMachine: Sendable {
         case handOver(to: Int)
         /// Send `retryDue(attempt)` at `until`.
         case wait(until: Int64, attempt: Int)
-        /// Send `primaryDue(look)` after this time.
-        case look(after: Duration, look: Int)
+        /// Send `primaryDue(probe)` after this time.
+        case probe(after: Duration, number: Int)
         /// Send `deadlinePassed` at `at`.
         case watch(deadline: Int64)
         /// Nothing more will happen.
@@ -102,7 +102,7 @@ public struct OutputStateMachine: Sendable {
     private var isNextAway = false
     /// Where the server asked the output to go was tried beside the old connection and not accepted, perhaps because of it.
     var hasUnmetRedirection = false
-    var looks = 0
+    var probes = 0
     /// When servers asked the output to go elsewhere, lately.
     var redirections: [Int64] = []
 
@@ -120,7 +120,7 @@ public struct OutputStateMachine: Sendable {
         case .failed(let attempt, let failure, let at): failed(attempt, failure, at: at, jitter: jitter)
         case .retryDue(let attempt): retryDue(attempt)
         case .reconnectRequested(let attempt, let at): redirect(attempt, at: at)
-        case .primaryDue(let look): look == looks ? probePrimary() : []
+        case .primaryDue(let probe): probe == probes ? probePrimary() : []
         case .handedOver(let attempt, let at): handedOver(attempt, at: at)
         case .retryNow: retryNow()
         case .pause: pause()

@@ -41,7 +41,7 @@ extension OutputSupervisor {
         case .handOver: state.withLock { $0.arrangeChange(at: clock.now) }
         case .wait(let until, let attempt):
             post(.retryDue(attempt: attempt), after: .nanoseconds(until - clock.now))
-        case .look(let wait, let number): post(.primaryDue(look: number), after: wait)
+        case .probe(let wait, let number): post(.primaryDue(probe: number), after: wait)
         case .watch(let deadline): post(.deadlinePassed, after: .nanoseconds(deadline - clock.now))
         case .ended: ended()
         }

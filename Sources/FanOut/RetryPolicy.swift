@@ -10,7 +10,7 @@ public struct RetryPolicy: Sendable, Equatable {
     public var hasBackup: Bool
     /// Failed attempts in a row at the primary after which the backup is used. A refusal counts for all of them.
     public var backupAfter: Int
-    /// On the backup: the time between two looks whether the primary is back. It doubles, up to sixteenfold, each time
+    /// On the backup: the time between two probes of the primary. It doubles, up to sixteenfold, each time
     /// that the primary is lost again soon after the return.
     public var primaryInterval: Duration
 

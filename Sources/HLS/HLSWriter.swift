@@ -99,7 +99,7 @@ package final class HLSWriter {
             "movflags": "frag_custom+empty_moov+default_base_moof+frag_discont+skip_trailer", "use_editlist": "0",
             "avoid_negative_ts": "disabled", "video_track_timescale": "90000",
         ]
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             let muxer = try Muxer(options, description: description) { outbox.bytes.append(contentsOf: $0) }
             muxer.flush()
             return muxer
@@ -136,7 +136,7 @@ extension HLSWriter {
         guard let shift else { return }
         pendingBytes += packet.payload.count
         let clock = muxer.timeBase(of: packet.track)
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             try muxer.write(packet, shift: TimeBase(1, 100).rescale(shift, to: clock))
         } catch {
             throw EndpointFailure(.lost, step: "write", reason: "\(error)")
@@ -166,7 +166,7 @@ extension HLSWriter {
     }
 
     private func writeFragment() throws(EndpointFailure) {
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             try muxer.flushFragment()
         } catch {
             throw EndpointFailure(.lost, step: "write", reason: "\(error)")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where each run of decoded audio belongs, to the sample: pure arithmetic.
+/// Where each run of decoded audio belongs, to the sample.
 ///
 /// Containers round timestamps (FLV and Matroska to the millisecond), so a timestamp places only the first run; the
 /// following ones continue it sample by sample, as long as their timestamps agree within a tolerance. Beyond it the

@@ -10,7 +10,7 @@ final class AudioTrack {
     private let format: AudioFormat
     private let sink: any SourceSink
     private let monitor: SourceMonitor
-    /// Whether the source has no frame, so that its audio makes the timeline.
+    /// Whether the source has no video, so that its audio makes the timeline.
     private let leads: Bool
     private var placing: AudioTimeline
 

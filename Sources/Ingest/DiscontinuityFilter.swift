@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// Joins the parts of a stream whose clock jumps by design, such as MPEG-TS files appended to each other: pure
-/// arithmetic. All tracks are moved together, so that audio and video stay together across the jump.
+/// Joins the parts of a stream whose clock jumps by design, such as MPEG-TS files appended to each
+/// other. All tracks are moved together, so that audio and video stay together across the jump.
 ///
 /// The track that comes first behind a seam finds the correction: its packet follows its last one by one more step.
 /// The others keep the old correction for what they still have from before the seam, and take the new one with the

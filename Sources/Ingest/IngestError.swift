@@ -4,9 +4,9 @@
 public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The input does not exist, does not answer, or is no media.
     case cannotBeOpened(input: String, reason: String)
-    /// There is neither frame nor audio in it.
+    /// There is neither video nor audio in it.
     case noMedia(input: String)
-    /// It has frames or audio that cannot be decoded.
+    /// It has video or audio that cannot be decoded.
     case cannotBeDecoded(input: String, reason: String)
     /// Reading failed on the way.
     case unreadable(input: String, reason: String)

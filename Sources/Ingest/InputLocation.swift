@@ -3,7 +3,8 @@
 /// Where media comes from, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
 /// `v4l2:/dev/video0`, `alsa:default` or `lavfi:testsrc2`.
 ///
-/// Its ``description`` may be shown: user info, query and stream key are masked.
+/// Its ``description`` may be shown: user info, query and stream key are masked, also where protocols are nested, as in
+/// `cache:https://…`.
 public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The kinds of places.
     enum Place: Sendable, Hashable {
@@ -28,33 +29,60 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     private static let liveSchemes: Set<String> = [
         "rtmp", "rtmps", "rtmpt", "rtmpe", "rtsp", "rtsps", "srt", "udp", "rtp", "tcp",
     ]
-    private static let bareSchemes: Set<String> = ["pipe", "concat", "data", "subfile", "crypto", "fd"]
+    /// Protocols of libavformat without an address of their own that could be shown.
+    private static let bareSchemes: Set<String> = ["pipe", "concat", "concatf", "data", "subfile", "fd", "tee"]
+    /// Protocols of libavformat that read through another, whose address follows their colon.
+    private static let wrappingSchemes: Set<String> = ["cache", "async", "crypto"]
+    /// Schemes that are nothing without `//`.
+    private static let networkSchemes: Set<String> = liveSchemes.union(["http", "https", "ftp", "sftp", "rist", "zmq"])
 
     /// Reads `text`. A word and a colon are a scheme only where a scheme is known or `//` follows, so that
-    /// `12:30 news.mp4` stays a file.
-    public init(_ text: String) {
-        guard let colon = text.firstIndex(of: ":"), Self.isScheme(text[..<colon]) else {
-            place = .file(path: text)
-            description = text
-            return
-        }
+    /// `12:30 news.mp4` stays a file. Where `text` holds secrets that were put into `original`, that is what is shown.
+    public init(_ text: String, shownAs original: String? = nil) {
+        let (place, shown) = Self.read(text)
+        self.place = place
+        description = original.map { Self.read($0).shown } ?? shown
+    }
+
+    private static func read(_ text: String) -> (place: Place, shown: String) {
+        guard let colon = text.firstIndex(of: ":"), isScheme(text[..<colon]) else { return readUnnamed(text) }
         let scheme = text[..<colon].lowercased()
         let rest = String(text[text.index(after: colon)...])
         switch scheme {
-        case "test" where rest.isEmpty:
-            (place, description) = (.test, "test:")
+        case "test" where rest.isEmpty: return (.test, "test:")
         case "file":
             let path = rest.hasPrefix("//") ? String(rest.dropFirst(2)) : rest
-            (place, description) = (.file(path: path), path)
-        case _ where Self.devices.contains(scheme):
-            (place, description) = (.device(format: scheme, name: rest), text)
+            return (.file(path: path), path)
+        case _ where devices.contains(scheme): return (.device(format: scheme, name: rest), text)
+        case _ where bareSchemes.contains(scheme): return (.url(scheme: scheme, text: text), scheme + ":…")
         case _ where rest.hasPrefix("//"):
-            (place, description) = (.url(scheme: scheme, text: text), Self.masked(scheme, rest.dropFirst(2)))
-        case _ where Self.bareSchemes.contains(scheme):
-            (place, description) = (.url(scheme: scheme, text: text), scheme + ":…")
-        default:
-            (place, description) = (.file(path: text), text)
+            return (.url(scheme: scheme, text: text), masked(scheme, rest.dropFirst(2)))
+        case _ where networkSchemes.contains(scheme): return (.url(scheme: scheme, text: text), scheme + ":…")
+        case _ where wrappingSchemes.contains(scheme) || rest.contains("://"):
+            return (.url(scheme: scheme, text: text), scheme + ":" + read(rest).shown)
+        default: return (.file(path: text), text)
         }
+    }
+
+    /// Reads what begins with no scheme: a path, or a protocol with options, such as `subfile,,start,0,end,9,,:https://…`.
+    private static func readUnnamed(_ text: String) -> (place: Place, shown: String) {
+        guard let mark = text.firstRange(of: "://") else { return (.file(path: text), text) }
+        let word = text.prefix { $0.isASCII && $0.isLetter }
+        guard text[word.endIndex...].first == ",", bareSchemes.union(wrappingSchemes).contains(word.lowercased()) else {
+            return (.file(path: text), text[..<mark.upperBound] + "…")
+        }
+        return (.url(scheme: word.lowercased(), text: text), word + ":…")
+    }
+
+    /// What is wrong with the address, in one sentence without any of it; nil if nothing is.
+    public var fault: String? {
+        guard case .url(var scheme, var rest) = place else { return nil }
+        while let colon = rest.firstIndex(of: ":"), Self.wrappingSchemes.contains(scheme) {
+            rest = String(rest[rest.index(after: colon)...])
+            scheme = rest.prefix { $0 != ":" }.lowercased()
+        }
+        guard Self.networkSchemes.contains(scheme), !rest.dropFirst(scheme.count).hasPrefix("://") else { return nil }
+        return "An address of this kind begins with \(scheme)://."
     }
 
     /// Whether it is a path in the file system.
@@ -71,9 +99,19 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         switch place {
         case .test, .file: false
         case .device(let format, _): Self.liveDevices.contains(format)
-        case .url(let scheme, _):
-            if Self.liveSchemes.contains(scheme) { true } else { scheme == "http" || scheme == "https" ? nil : false }
+        case .url(_, let text):
+            switch Self.innermostScheme(text) {
+            case "http", "https": nil
+            case let scheme: Self.liveSchemes.contains(scheme)
+            }
         }
+    }
+
+    /// The protocol that reaches the network: of `cache:https://…` and `hls+https://…` it is `https`.
+    private static func innermostScheme(_ text: String) -> String {
+        let head = text.firstRange(of: "://").map { text[..<$0.lowerBound] } ?? text.prefix { $0 != ":" }
+        let isPart = { (character: Character) in character.isASCII && (character.isLetter || character.isNumber) }
+        return String(head.reversed().prefix(while: isPart).reversed()).lowercased()
     }
 
     /// Whether the place waits to be called by its peer, which may take for ever.
@@ -91,7 +129,13 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// `rest` is what follows `//`. The last path component of an RTMP address is its key.
     private static func masked(_ scheme: String, _ rest: Substring) -> String {
         var shown = rest.prefix { $0 != "?" && $0 != "#" }
-        let authority = shown.prefix { $0 != "/" }
+        var authority = shown.prefix { $0 != "/" }
+        // A password may have a slash that was not escaped. What follows a colon is a port, or else a password.
+        if !authority.contains("@"), let colon = authority.lastIndex(of: ":"), shown.contains("@"),
+            !authority.hasSuffix("]"), !authority[authority.index(after: colon)...].allSatisfy(\.isNumber)
+        {
+            authority = shown
+        }
         if let at = authority.lastIndex(of: "@") { shown = shown[shown.index(after: at)...] }
         var result = scheme + "://" + shown
         if scheme.hasPrefix("rtmp"), let slash = result.lastIndex(of: "/") {

@@ -2,8 +2,7 @@
 
 internal import Media
 
-/// When an input that ended or failed is opened again, and which of the failures are worth a line in the log: pure
-/// arithmetic.
+/// When an input that ended or failed is opened again, and which of the failures are worth a line in the log.
 struct ReopenSchedule: Hashable {
     /// The pause after the first failure; each following one is twice as long.
     static let shortestDelay = Duration.seconds(1)

@@ -94,7 +94,7 @@ final class SourceReader {
         if let video, !video.isFinished, sink.hasRoom(for: .video) {
             note(stepVideo(video), of: .video, in: &result)
         }
-        if let audio, !audio.isFinished, mayAudio {
+        if let audio, !audio.isFinished, mayPlaceAudio {
             let limit = loops && video?.isFinished == true ? timeline.end(in: rate) : nil
             let progress = audio.step(inputEnded: inputEnded, limit: limit, timeline: &timeline)
             if case .ended = progress, !loops, !input.isLive { sink.end(.audio) }
@@ -121,7 +121,7 @@ final class SourceReader {
 
     /// Whether audio can be placed and is wanted. At the end of a round it need not be wanted: what is missing is
     /// short, and the next round's frames must not wait for it.
-    private var mayAudio: Bool {
+    private var mayPlaceAudio: Bool {
         guard let video else { return sink.hasRoom(for: .audio) }
         guard timeline.hasOrigin || video.isFinished else { return false }
         return sink.hasRoom(for: .audio) || (loops && video.isFinished)

@@ -3,9 +3,9 @@
 internal import Media
 
 /// Maps a source's timestamps to its timeline, whose 0 is the first frame (or sample, for audio alone), and joins
-/// the rounds of a loop without a hole: pure arithmetic.
+/// the rounds of a loop without a hole.
 ///
-/// All ticks are of the leading track's time base: the frame's if there is one.
+/// All ticks are of the leading track's time base: the video's if there is one.
 struct SourceTimeline: Hashable {
     /// Further than this from the first frame (10 years) is no time at all. What passes can be summed in 64 bits.
     private static let farthest = Duration.seconds(10 * 366 * 86_400)
@@ -31,8 +31,8 @@ struct SourceTimeline: Hashable {
     /// Where this round ends so far, in samples of `rate`.
     func end(in rate: TimeBase) -> Int64 { timeBase.rescale(end ?? offset, to: rate) }
 
-    /// Where a frame with these source ticks, which ``TrackDecoder`` believed, belongs. Without a timestamp it follows the one before; two frames
-    /// never share a moment.
+    /// Where a frame with these source ticks, which ``TrackDecoder`` believed, belongs. Without a timestamp it follows
+    /// the one before; two frames never share a moment.
     mutating func place(_ pts: Int64?) -> Int64 {
         let expected = last.map { $0 + frameDuration } ?? offset
         if origin == nil { origin = pts ?? 0 }
@@ -54,12 +54,12 @@ struct SourceTimeline: Hashable {
         return distance + timeBase.rescale(offset, to: rate)
     }
 
-    /// Makes audio at `pts` in `base` the origin, for a source that has no frame, or none that can be decoded.
+    /// Makes audio at `pts` in `base` the origin, for a source that has no video, or none that can be decoded.
     mutating func begin(at pts: Int64, in base: TimeBase) {
         if origin == nil { origin = base.rescale(pts, to: timeBase) }
     }
 
-    /// Notes that audio of a source without frame reaches to `position`, in samples of `rate`.
+    /// Notes that audio of a source without video reaches to `position`, in samples of `rate`.
     mutating func extend(to position: Int64, in rate: TimeBase) {
         end = max(end ?? offset, rate.rescale(position, to: timeBase))
     }

@@ -30,7 +30,7 @@ final class TrackDecoder {
     }
 
     /// Errors in a row, with neither a frame nor a packet taken in between, after which a decoder is taken to be broken.
-    /// A sound one reports as many as it has threads, and at the end of a file as many as it holds frames.
+    /// A healthy one reports as many as it has threads, and at the end of a file as many as it holds frames.
     static let stuckLimit = 64
     /// Packets in a row that yield no frame, only errors, after which the status says so. A stream that is joined in
     /// the middle yields none before its next keyframe.

@@ -11,9 +11,9 @@ final class VideoTrack {
     private let monitor: SourceMonitor
     private let isLive: Bool
 
-    /// How long a decoded lasts that none follows, in ticks of the stream.
+    /// How long a frame lasts that none follows, in ticks of the stream.
     private var frameDuration: Int64 = 0
-    /// Whether the round's last decoded was delivered.
+    /// Whether the round's last frame was delivered.
     private(set) var isFinished = false
 
     init(
@@ -27,7 +27,7 @@ final class VideoTrack {
         converter = try FrameConverter(decoder.stream, target: target, subject: subject)
     }
 
-    /// Decodes one decoded and delivers what is ready. `onRestart` runs before a live source's timeline begins anew.
+    /// Decodes one frame and delivers what is ready. `onRestart` runs before a live source's timeline begins anew.
     func step(
         inputEnded: Bool, timeline: inout SourceTimeline, onRestart: () -> Void
     ) -> TrackDecoder.Progress {

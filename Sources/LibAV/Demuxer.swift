@@ -34,7 +34,7 @@ public final class Demuxer {
     private let subject: String
     private let readTimeout: Duration?
 
-    /// All streams of frame or audio, but for attached frames.
+    /// All video and audio streams, but for attached pictures.
     public let streams: [StreamInfo]
     /// The stream that libav considers best of each kind.
     public let bestVideo: StreamInfo?

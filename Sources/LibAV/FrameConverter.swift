@@ -29,7 +29,7 @@ public final class FrameConverter {
     private var shape: Shape?
     private var graph: FilterGraph?
 
-    /// A converter of the frames of `stream` into `target`; a stream without frame throws.
+    /// A converter of the frames of `stream` into `target`; a stream without video throws.
     public init(_ stream: StreamInfo, target: VideoFormat, subject: String) throws(AVFailure) {
         self.target = target
         targetColor = target.color.resolved(width: target.width, height: target.height)

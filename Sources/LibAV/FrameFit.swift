@@ -2,23 +2,23 @@
 
 internal import Media
 
-/// How a frame of one shape is put into a frame of another: pure arithmetic.
+/// Where a video of one shape lies within a frame of another.
 struct FrameFit: Hashable {
-    /// What the frame is scaled to, in pixels of the frame; even.
+    /// Columns that the video is scaled to, in pixels of the target; even.
     let width: Int
-    /// What the frame is scaled to, in pixels of the frame; even.
+    /// Rows that the video is scaled to, in pixels of the target; even.
     let height: Int
-    /// Columns left of the frame; even.
+    /// Columns of the target left of the video; even.
     let left: Int
-    /// Rows above the frame; even.
+    /// Rows of the target above the video; even.
     let top: Int
-    /// Whether the frame need not be scaled, at most be cut by the odd last column and row.
+    /// Whether the video need not be scaled, at most be cut by the odd last column and row.
     let isExact: Bool
 
-    /// Fits an upright frame of `width` by `height` pixels of shape `aspect` into `target`, keeping the shape that
+    /// Fits an upright video of `width` by `height` pixels of shape `aspect` into `target`, keeping the shape that
     /// a viewer sees. Bars thinner than two pixels are not drawn: they come of rounding, not of another shape.
     init(width: Int, height: Int, aspect: SampleAspectRatio, target: VideoFormat) {
-        // Width to height of the frame, in pixels of the target.
+        // Width to height of the video, in pixels of the target.
         let across = Int128(width) * Int128(aspect.horizontal) * Int128(target.sampleAspectRatio.vertical)
         let down = Int128(height) * Int128(aspect.vertical) * Int128(target.sampleAspectRatio.horizontal)
         let (full, tall) = (Int64(target.width), Int64(target.height))
@@ -36,7 +36,7 @@ struct FrameFit: Hashable {
         isExact = width & ~1 == self.width && height & ~1 == self.height
     }
 
-    /// Whether the frame fills `target` without bars.
+    /// Whether the video fills `target` without bars.
     func fills(_ target: VideoFormat) -> Bool { width == target.width && height == target.height }
 
     private static func even(_ length: Int64, within limit: Int64) -> Int {

@@ -3,9 +3,11 @@
 internal import CFFmpeg
 public import Media
 
-/// Writes coded packets of one frame and one audio track into a container, and hands out the container's bytes.
+/// Writes coded packets of one video and one audio track into a container, and hands out the container's bytes; the owner
+/// of an `AVFormatContext`.
 ///
-/// Not thread-safe: it belongs to whoever made it, and calls back on the caller's thread.
+/// Used by one thread at a time; the container's bytes come back on the thread of the call. What libavformat refuses is
+/// thrown as ``AVFailure``, whose subject is the container's name; what was written before stands.
 public final class Muxer {
     /// How a container is written.
     public struct Options {
@@ -48,15 +50,15 @@ public final class Muxer {
     /// Begins a container with both tracks of `description`. `write` gets the container's bytes as they come.
     public init(
         _ options: Options, description: StreamDescription, write: @escaping (UnsafeRawBufferPointer) -> Void
-    ) throws(MuxerFailure) {
+    ) throws(AVFailure) {
         var context: UnsafeMutablePointer<AVFormatContext>?
         let status = avformat_alloc_output_context2(&context, nil, options.format, nil)
         guard let context else {
-            throw MuxerFailure("avformat_alloc_output_context2", subject: options.format, code: status)
+            throw AVFailure(operation: "begin a container of", subject: options.format, code: status)
         }
         guard let packet = av_packet_alloc() else {
             avformat_free_context(context)
-            throw MuxerFailure("av_packet_alloc", subject: options.format, code: relay_averror(ENOMEM))
+            throw AVFailure(operation: "allocate a packet for", subject: options.format, code: relay_averror(ENOMEM))
         }
         self.context = context
         self.packet = packet
@@ -86,11 +88,11 @@ public final class Muxer {
 
     /// Writes one packet, `shift` ticks of ``timeBase(of:)`` later than it says. Packets of both tracks must come in
     /// decoding order.
-    public func write(_ packet: EncodedPacket, shift: Int64 = 0) throws(MuxerFailure) {
+    public func write(_ packet: EncodedPacket, shift: Int64 = 0) throws(AVFailure) {
         let target = timeBase(of: packet.track)
         let raw = self.packet
         var status = av_new_packet(raw, Int32(clamping: packet.payload.count))
-        guard status >= 0 else { throw MuxerFailure("av_new_packet", subject: format, code: status) }
+        try AVFailure.check(status, "allocate a packet for", format)
         packet.payload.withUnsafeBytes { bytes in
             UnsafeMutableRawBufferPointer(start: raw.pointee.data, count: bytes.count).copyMemory(from: bytes)
         }
@@ -101,26 +103,26 @@ public final class Muxer {
         raw.pointee.flags = packet.isKeyframe ? AV_PKT_FLAG_KEY : 0
         status = av_write_frame(context, raw)
         av_packet_unref(raw)
-        guard status >= 0 else { throw MuxerFailure("av_write_frame", subject: format, code: status) }
+        try AVFailure.check(status, "write", format)
     }
 
     /// Ends a fragment of a fragmented MP4 (`frag_custom`) and hands it out.
-    public func flushFragment() throws(MuxerFailure) {
+    public func flushFragment() throws(AVFailure) {
         let status = av_write_frame(context, nil)
         avio_flush(context.pointee.pb)
-        guard status >= 0 else { throw MuxerFailure("av_write_frame", subject: format, code: status) }
+        try AVFailure.check(status, "write", format)
     }
 
     /// Hands out what libavformat still gathers in its buffer.
     public func flush() { avio_flush(context.pointee.pb) }
 
     /// Ends the container; nothing can be written afterwards.
-    public func finish() throws(MuxerFailure) {
+    public func finish() throws(AVFailure) {
         guard !isFinished else { return }
         isFinished = true
         let status = av_write_trailer(context)
         avio_flush(context.pointee.pb)
-        guard status >= 0 else { throw MuxerFailure("av_write_trailer", subject: format, code: status) }
+        try AVFailure.check(status, "write the end of", format)
     }
 }
 
@@ -131,7 +133,7 @@ extension Muxer {
         context.pointee.streams[Int(Self.index(track))]
     }
 
-    private func openOutput(bufferBytes: Int) throws(MuxerFailure) {
+    private func openOutput(bufferBytes: Int) throws(AVFailure) {
         let opaque = Unmanaged.passUnretained(sink).toOpaque()  // the muxer outlives its AVIO context
         let output = relay_avio_writer(
             av_malloc(bufferBytes)?.assumingMemoryBound(to: UInt8.self), Int32(bufferBytes), opaque,
@@ -142,21 +144,18 @@ extension Muxer {
                 return count
             })
         guard let output else {
-            throw MuxerFailure("avio_alloc_context", subject: format, code: relay_averror(ENOMEM))
+            throw AVFailure(operation: "allocate a buffer for", subject: format, code: relay_averror(ENOMEM))
         }
         context.pointee.pb = output
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
         context.pointee.flush_packets = 0  // we say when: at the end of a frame
     }
 
-    private func addStream() throws(MuxerFailure) -> UnsafeMutablePointer<AVStream> {
-        guard let stream = avformat_new_stream(context, nil) else {
-            throw MuxerFailure("avformat_new_stream", subject: format, code: relay_averror(ENOMEM))
-        }
-        return stream
+    private func addStream() throws(AVFailure) -> UnsafeMutablePointer<AVStream> {
+        try AVFailure.unwrap(avformat_new_stream(context, nil), "allocate a stream of", format)
     }
 
-    private func addVideo(_ video: StreamDescription.Video) throws(MuxerFailure) {
+    private func addVideo(_ video: StreamDescription.Video) throws(AVFailure) {
         let stream = try addStream()
         let shape = video.format
         let aspect = AVRational(
@@ -175,7 +174,7 @@ extension Muxer {
         try setExtradata(parameters, video.decoderConfiguration)
     }
 
-    private func addAudio(_ audio: StreamDescription.Audio) throws(MuxerFailure) {
+    private func addAudio(_ audio: StreamDescription.Audio) throws(AVFailure) {
         let stream = try addStream()
         stream.pointee.time_base = AVRational(num: 1, den: audio.format.sampleRate)
         guard let parameters = stream.pointee.codecpar else { return }
@@ -190,10 +189,9 @@ extension Muxer {
 
     private func setExtradata(
         _ parameters: UnsafeMutablePointer<AVCodecParameters>, _ bytes: SharedBytes
-    ) throws(MuxerFailure) {
-        guard let memory = av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else {
-            throw MuxerFailure("av_mallocz", subject: format, code: relay_averror(ENOMEM))
-        }
+    ) throws(AVFailure) {
+        let memory = try AVFailure.unwrap(
+            av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)), "allocate a header of", format)
         bytes.withUnsafeBytes { source in
             UnsafeMutableRawBufferPointer(start: memory, count: source.count).copyMemory(from: source)
         }
@@ -201,13 +199,12 @@ extension Muxer {
         parameters.pointee.extradata_size = Int32(bytes.count)
     }
 
-    private func begin(_ options: Options) throws(MuxerFailure) {
+    private func begin(_ options: Options) throws(AVFailure) {
         context.pointee.max_delay = Int32(clamping: options.maximumDelay.inNanoseconds / 1000)
         for (name, value) in options.metadata { av_dict_set(&context.pointee.metadata, name, value, 0) }
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }
         for (name, value) in options.values { av_dict_set(&dictionary, name, value, 0) }
-        let status = avformat_write_header(context, &dictionary)
-        guard status >= 0 else { throw MuxerFailure("avformat_write_header", subject: format, code: status) }
+        try AVFailure.check(avformat_write_header(context, &dictionary), "write the header of", format)
     }
 }

@@ -27,7 +27,7 @@ public enum Orientation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The filters that turn the frame. `hflip` or `copy` comes last because `vflip` alone yields negative strides.
+    /// The filters that turn a frame upright. `hflip` or `copy` comes last because `vflip` alone yields negative strides.
     var filters: [String] {
         switch self {
         case .upright: []

@@ -37,7 +37,7 @@ public final class Resampler {
 
     deinit { swr_free(&context) }
 
-    /// How many samples, in the target's rate, went in and have not come out: the next frame's first sample will be
+    /// How many samples, in the target's rate, went in and have not come out: the next run's first sample will be
     /// at ``position`` plus this.
     public var pending: Int64 { due - given }
 
@@ -47,13 +47,13 @@ public final class Resampler {
         return TimeBase(1, shape.rate).rescale(taken, to: target.timeBase)
     }
 
-    /// Says where the next frame's first sample belongs. What the filter holds back is lost; ``flush()`` it before.
+    /// Says where the next run's first sample belongs. What the filter holds back is lost; ``flush()`` it before.
     public func start(at position: Int64) {
         close()
         self.position = position
     }
 
-    /// Converts a frame. Audio in another shape than before ends the filter, whose tail comes out first.
+    /// Converts one run of audio. Audio in another shape than before ends the filter, whose tail comes out first.
     public func convert(_ frame: DecodedFrame) throws(AVFailure) -> AudioBuffer {
         let values = frame.frame.pointee
         let current = Shape(

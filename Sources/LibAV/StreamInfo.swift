@@ -5,7 +5,7 @@ public import Media
 
 /// What a demuxer knows about one stream.
 public struct StreamInfo: Sendable {
-    /// What is known of a frame.
+    /// What is known of a video stream.
     public struct Video: Sendable {
         /// Columns as coded, before any turn.
         public let width: Int
@@ -33,9 +33,9 @@ public struct StreamInfo: Sendable {
     public let timeBase: TimeBase
     /// The codec's name.
     public let codecName: String
-    /// For a frame.
+    /// Nil for audio.
     public let video: Video?
-    /// Samples a second, for audio; 0 for a frame.
+    /// Samples a second, for audio; 0 for video.
     public let sampleRate: Int
 
     let parameters: CodecParameters
@@ -58,7 +58,7 @@ final class CodecParameters: Sendable {
 }
 
 extension StreamInfo {
-    /// Reads a stream of an opened container; nil if it is neither frame nor audio.
+    /// Reads a stream of an opened container; nil if it is neither video nor audio.
     init?(_ stream: UnsafeMutablePointer<AVStream>, subject: String) throws(AVFailure) {
         guard let source = stream.pointee.codecpar, let base = stream.pointee.time_base.asTimeBase else { return nil }
         switch source.pointee.codec_type {

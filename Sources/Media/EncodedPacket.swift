@@ -2,7 +2,7 @@
 
 /// Which of a program's tracks something belongs to.
 public enum TrackKind: String, Sendable, Codable, CaseIterable {
-    /// The frame.
+    /// The video.
     case video
     /// The audio.
     case audio
@@ -53,65 +53,5 @@ public final class EncodedPacket: Sendable {
         // Once here, and not once for each output: the division is one of 128 bits.
         dtsNanoseconds = timeBase.rescale(dts, to: .nanoseconds, rounding: .down)
         ptsNanoseconds = timeBase.rescale(pts, to: .nanoseconds, rounding: .down)
-    }
-}
-
-/// What an output must know of the coded streams before the first packet.
-public struct StreamDescription: Sendable {
-    /// The frame's coding.
-    public struct Video: Sendable {
-        /// Size, rate, pixel aspect and color.
-        public let format: VideoFormat
-        /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2).
-        public let decoderConfiguration: SharedBytes
-        /// Average bits a second that the encoder aims for; 0 when it aims for a quality.
-        public let bitrate: Int
-        /// The decoding delay: the first packet's pts minus its dts, in frames.
-        public let reorderDepth: Int64
-        /// The encoder's settings in its own words, kept with recordings.
-        public let encoderSettings: String
-
-        /// A description of a coded frame track.
-        public init(
-            format: VideoFormat, decoderConfiguration: SharedBytes, bitrate: Int, reorderDepth: Int64,
-            encoderSettings: String
-        ) {
-            self.format = format
-            self.decoderConfiguration = decoderConfiguration
-            self.bitrate = bitrate
-            self.reorderDepth = reorderDepth
-            self.encoderSettings = encoderSettings
-        }
-    }
-
-    /// The audio's coding.
-    public struct Audio: Sendable {
-        /// Rate and channels.
-        public let format: AudioFormat
-        /// `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1).
-        public let decoderConfiguration: SharedBytes
-        /// Bits a second.
-        public let bitrate: Int
-        /// Samples in an access unit: 1024 for AAC-LC.
-        public let frameLength: Int
-
-        /// A description of a coded audio track.
-        public init(format: AudioFormat, decoderConfiguration: SharedBytes, bitrate: Int, frameLength: Int) {
-            self.format = format
-            self.decoderConfiguration = decoderConfiguration
-            self.bitrate = bitrate
-            self.frameLength = frameLength
-        }
-    }
-
-    /// The frame.
-    public let video: Video
-    /// The audio.
-    public let audio: Audio
-
-    /// A description of both tracks.
-    public init(video: Video, audio: Audio) {
-        self.video = video
-        self.audio = audio
     }
 }

@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Audio by position, as it was delivered: runs in order, with holes between them where nothing came. Pure.
+/// Audio by position, as it was delivered: runs in order, with holes between them where nothing came.
 struct AudioStore {
     private let format: AudioFormat
     private var runs: [AudioBuffer] = []

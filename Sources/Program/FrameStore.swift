@@ -2,14 +2,14 @@
 
 internal import Media
 
-/// Frames by the program frame that they belong to, and the choice of the one to show. Pure.
+/// Frames by the program frame that they belong to, and the choice of the one to show.
 ///
 /// A frame belongs to the program frame nearest to its own time. Variable and other frame rates become the
 /// program's by showing a frame again or leaving one out, both counted. Where two frames fall on one frame and none on
 /// the next, as rounded time stamps make them do, the second moves to the next frame and nothing is lost.
 struct FrameStore {
     private struct Entry {
-        let index: Int64
+        let index: FrameIndex
         let frame: VideoFrame
     }
 
@@ -17,7 +17,7 @@ struct FrameStore {
     private var current: Entry?
     private var isCurrentShown = true
     /// The program frame that follows the last frame's time.
-    private var end: Int64 = 0
+    private var end: FrameIndex = 0
     /// Frames that were never shown.
     private(set) var dropped = 0
     /// Frames for which the frame before was shown again.
@@ -30,7 +30,7 @@ struct FrameStore {
 
     /// Adds a frame that belongs to program frame `index` and lasts until `end`. One that goes back in time is shown as
     /// soon as possible.
-    mutating func add(_ frame: VideoFrame, at index: Int64, until end: Int64 = 0) {
+    mutating func add(_ frame: VideoFrame, at index: FrameIndex, until end: FrameIndex = 0) {
         self.end = end
         waiting.append(Entry(index: max(index, waiting.last?.index ?? index), frame: frame))
     }
@@ -44,18 +44,18 @@ struct FrameStore {
 
     /// Whether the choice for program frame `index` can be made without knowing more frames: three decide whether two
     /// that fall together can be spread.
-    func canChoose(for index: Int64) -> Bool {
+    func canChoose(for index: FrameIndex) -> Bool {
         guard let last = waiting.last else { return false }
         return last.index > index || waiting.count >= 3
     }
 
     /// Whether a frame for `index` or later, or one never shown, is still to come out, or the last one lasts.
-    func hasVideo(from index: Int64) -> Bool {
+    func hasVideo(from index: FrameIndex) -> Bool {
         !waiting.isEmpty || (current != nil && (!isCurrentShown || index < end))
     }
 
     /// The frame to show as program frame `index`; nil before the first.
-    mutating func choose(for index: Int64) -> VideoFrame? {
+    mutating func choose(for index: FrameIndex) -> VideoFrame? {
         if let first = waiting.first, first.index <= index {
             replaceCurrent()
             while let next = waiting.first, next.index <= index, waiting.count > 1, waiting[1].index <= index + 1 {

@@ -3,11 +3,12 @@
 internal import Logging
 internal import Media
 
-/// When each frame of the program is due, and whether the program keeps up. Pure.
+/// When each frame of the program is due, and whether the program keeps up.
 struct Pace {
-    /// When the program began, in monotonic nanoseconds.
-    let start: Int64
-    private let frameTime: TimeBase
+    /// When the program began, on the monotonic clock.
+    let start: Timestamp
+    private let frameRate: FrameRate
+    /// How many frames the program runs ahead of the clock; nil for a program that is not paced at all.
     private let lead: Int64?
     private var isBehind = false
 
@@ -17,30 +18,30 @@ struct Pace {
         let text: String
     }
 
-    init(frameRate: FrameRate, pacing: Program.Pacing, start: Int64) {
+    init(frameRate: FrameRate, pacing: Program.Pacing, start: Timestamp) {
         self.start = start
-        frameTime = frameRate.timeBase
+        self.frameRate = frameRate
         lead = if case .realTime(let lead) = pacing { lead } else { nil }
     }
 
     /// When frame `index` is due: at the start for the frames of the lead, which nothing paces; nil for a program that is
     /// not paced at all.
-    func moment(of index: Int64) -> Int64? {
+    func moment(of index: FrameIndex) -> Timestamp? {
         guard let lead else { return nil }
-        return start + max(0, frameTime.rescale(index - lead, to: .nanoseconds, rounding: .down))
+        return start + (max(.zero, frameRate.start(of: index - lead, rounding: .down)) - .zero)
     }
 
-    /// Notes how late a frame is, in nanoseconds, and returns what to log: once when the program falls a second behind, and
+    /// Notes how late a frame is, and returns what to log: once when the program falls a second behind, and
     /// once when it has caught up.
-    mutating func noteLag(_ lag: Int64) -> Change? {
-        if !isBehind, lag > 1_000_000_000 {
+    mutating func noteLag(_ lag: Duration) -> Change? {
+        if !isBehind, lag > .seconds(1) {
             isBehind = true
             return Change(
                 level: .warning,
                 text: "the encoder cannot keep up: the program is more than 1 s behind; "
                     + "use a faster --preset, a smaller --size or a lower --fps")
         }
-        if isBehind, lag < 100_000_000 {
+        if isBehind, lag < .milliseconds(100) {
             isBehind = false
             return Change(level: .notice, text: "the program has caught up")
         }

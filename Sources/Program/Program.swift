@@ -37,11 +37,11 @@ public final class Program: Sendable {
         case finished
         /// ``stop()`` was called.
         case stopped
-        /// The source ended before its first videoFeed.
+        /// The source ended before its first frame.
         case empty
     }
 
-    private static let latestSkip = Duration.milliseconds(500).inNanoseconds
+    private static let latestSkip = Duration.milliseconds(500)
     /// Audio that outlasts the video by less than this is the container's padding.
     private static let audioTail = Duration.milliseconds(100)
 
@@ -57,7 +57,7 @@ public final class Program: Sendable {
     private let counters = Mutex(ProgramStatus())
     private let isStopped = Atomic(false)
 
-    /// A program that takes its frame from one feed and its audio from the same or another; silence without one.
+    /// A program that takes its video from one feed and its audio from the same or another; silence without one.
     /// `frameLimit` ends it after that many frames.
     public init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, videoFeed: SourceFeed,
@@ -77,28 +77,28 @@ public final class Program: Sendable {
     /// Runs the program to its end and flushes the encoder. Blocks; throws what the encoder throws.
     public func run() throws -> Ending {
         guard videoFeed.waitForFirstFrame() else { return isStopped.load(ordering: .relaxed) ? .stopped : .empty }
-        var pace = Pace(frameRate: frameRate, pacing: pacing, start: clock.now + latency)
+        var pace = Pace(frameRate: frameRate, pacing: pacing, start: now + latency)
         videoFeed.begin(at: pace.start)
         if let audioFeed, audioFeed !== videoFeed { audioFeed.begin(at: pace.start) }
         var ending = Ending.finished
-        var index: Int64 = 0
+        var index: FrameIndex = 0
         var audioEnd: Int64 = 0
         var isHolding = false
-        while index < frameLimit ?? .max {
+        while index.number < frameLimit ?? .max {
             if isStopped.load(ordering: .relaxed) {
                 ending = .stopped
                 break
             }
-            index += wait(&pace, for: index)
+            index = index + wait(&pace, for: index)
             guard let frame = frame(for: index, isHolding: &isHolding) else {
                 ending = isStopped.load(ordering: .relaxed) ? .stopped : .finished
                 break
             }
-            let next = samples(in: index + 1)
+            let next = firstSample(of: index + 1)
             try sink.encode(takeAudio(audioEnd..<next))
             audioEnd = next
-            try sink.encode(frame, at: index)
-            index += 1
+            try sink.encode(frame, at: index.number)
+            index = index + 1
             counters.withLock { $0.frames += 1 }
         }
         try sink.finish()
@@ -112,42 +112,44 @@ public final class Program: Sendable {
         audioFeed?.close()
     }
 
-    /// A snapshot for status and metrics.
+    /// A snapshot for status and metrics. May be read on any thread, without waiting for the program.
     public var status: ProgramStatus { counters.withLock { $0 } }
 
-    private var latency: Int64 {
-        if case .live(let latency) = videoFeed.pacing { latency.inNanoseconds } else { 0 }
+    private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+
+    private var latency: Duration {
+        if case .live(let latency) = videoFeed.pacing { latency } else { .zero }
     }
 
-    /// The position of the first sample behind `frames` frames. Rounded down, so that it never runs ahead of the videoFeed.
-    private func samples(in frames: Int64) -> Int64 {
-        frameRate.timeBase.rescale(frames, to: audio.timeBase, rounding: .down)
+    /// The position of the first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
+    private func firstSample(of index: FrameIndex) -> Int64 {
+        frameRate.timeBase.rescale(index.number, to: audio.timeBase, rounding: .down)
     }
 
     /// Waits for the moment of frame `index`, and returns how many frames must be skipped: none, unless the source is
     /// live and the program has fallen far behind.
-    private func wait(_ pace: inout Pace, for index: Int64) -> Int64 {
+    private func wait(_ pace: inout Pace, for index: FrameIndex) -> Int64 {
         guard let moment = pace.moment(of: index) else { return 0 }
-        clock.sleep(until: moment)
-        let lag = clock.now - moment
+        clock.sleep(until: moment.nanoseconds)
+        let lag = now - moment
         var skipped: Int64 = 0
         if videoFeed.pacing != .waits, lag > Self.latestSkip {
-            skipped = TimeBase.nanoseconds.rescale(lag, to: frameRate.timeBase, rounding: .down)
+            skipped = frameRate.frame(at: .zero + lag, rounding: .down).number
         }
         counters.withLock { counters in
-            counters.lagSeconds = Double(lag) / 1e9
+            counters.lagSeconds = lag.inSeconds
             counters.skippedFrames += skipped
         }
         if let change = pace.noteLag(lag) { logger.log(level: change.level, "\(change.text)") }
         return skipped
     }
 
-    /// The frame for frame `index`; when there are no more, the last one for as long as audio goes on.
-    private func frame(for index: Int64, isHolding: inout Bool) -> VideoFrame? {
+    /// What to show as frame `index`; when the source has no more, its last frame for as long as audio goes on.
+    private func frame(for index: FrameIndex, isHolding: inout Bool) -> VideoFrame? {
         if let frame = videoFeed.frame(for: index) { return frame }
         guard audioFeed === videoFeed, !isStopped.load(ordering: .relaxed) else { return nil }
         let tail = isHolding ? 0 : audio.timeBase.ticks(Self.audioTail)
-        isHolding = videoFeed.hasAudio(beyond: samples(in: index), moreThan: tail)
+        isHolding = videoFeed.hasAudio(beyond: firstSample(of: index), moreThan: tail)
         return isHolding ? videoFeed.lastFrame(for: index) : nil
     }
 

@@ -43,7 +43,9 @@ public final class SourceFeed: SourceSink {
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        var programStart: Int64?
+        /// When the program began, on the monotonic clock.
+        var programStart: Timestamp?
+        /// Samples by which audio is moved, besides the mapping.
         var audioCorrection: Int64 = 0
         var isClosed = false
         var isProducerWaiting = false
@@ -56,8 +58,9 @@ public final class SourceFeed: SourceSink {
     private static let frameRoom = 4
     private let hasVideo: Bool
     private let liveFrameLimit: Int
+    /// How much audio a source that can wait delivers ahead, in samples: a second.
     private let audioRoom: Int64
-    private let frameTime: TimeBase
+    private let frameRate: FrameRate
     private let audioTime: TimeBase
     private let clock: any MonotonicClock
     private let state: Mutex<State>
@@ -72,7 +75,7 @@ public final class SourceFeed: SourceSink {
         self.pacing = pacing
         self.hasVideo = hasVideo
         self.clock = clock
-        frameTime = frameRate.timeBase
+        self.frameRate = frameRate
         audioTime = audio.timeBase
         // A latency and the slack of its mapping: what lies further ahead is mapped anew anyway.
         liveFrameLimit = Int(frameRate.frames(atLeast: .milliseconds(500))) + 2
@@ -104,51 +107,52 @@ public final class SourceFeed: SourceSink {
     }
 
     public func deliver(_ frame: VideoFrame) {
-        let time = frame.timeBase.rescale(frame.pts, to: .nanoseconds)
-        let arrival = clock.now
+        let time = Timestamp(frame.pts, in: frame.timeBase)
+        let end = Timestamp(frame.pts + frame.duration, in: frame.timeBase)
+        let arrival = Timestamp(nanoseconds: clock.now)
         state.withLock { state in
             if state.isClosed { return }
             state.status.framesIn += 1
             state.starved.remove(.video)
             map(time, arrival: arrival, &state)
             state.frames.trim(to: liveFrameLimit)
-            let index = TimeBase.nanoseconds.rescale(time + state.mapping.offset, to: frameTime)
-            let end = frame.timeBase.rescale(frame.pts + frame.duration, to: .nanoseconds)
+            let offset = state.mapping.offset
             state.frames.add(
-                frame, at: index, until: TimeBase.nanoseconds.rescale(end + state.mapping.offset, to: frameTime))
+                frame, at: frameRate.frame(at: time + offset), until: frameRate.frame(at: end + offset))
             wakeConsumer(&state)
         }
     }
 
     public func deliver(_ audio: AudioBuffer) {
-        let arrival = clock.now
+        let arrival = Timestamp(nanoseconds: clock.now)
         state.withLock { state in
             if state.isClosed { return }
             state.starved.remove(.audio)
             if !hasVideo {
                 // Audio alone follows the program; before the program began there is nothing to follow.
                 guard pacing == .waits || state.programStart != nil else { return }
-                map(audioTime.rescale(audio.position, to: .nanoseconds), arrival: arrival, &state)
+                map(Timestamp(audio.position, in: audioTime), arrival: arrival, &state)
             }
             guard pacing == .waits || state.mapping.isMapped else { return }
             var audio = audio
-            audio.position += TimeBase.nanoseconds.rescale(state.mapping.offset, to: audioTime)
+            audio.position += audioTime.ticks(state.mapping.offset)
             if pacing != .waits { correct(&audio, &state) }
             state.status.cutSamples += state.audio.add(audio)
             wakeConsumer(&state)
         }
     }
 
-    private func map(_ time: Int64, arrival: Int64, _ state: inout State) {
+    private func map(_ time: Timestamp, arrival: Timestamp, _ state: inout State) {
         guard case .live(let latency) = pacing else { return }
         let isResynced = state.mapping.note(
-            time, arrival: arrival - (state.programStart ?? arrival), latency: latency, opensProgram: hasVideo)
+            time, arrival: .zero + (arrival - (state.programStart ?? arrival)), latency: latency, opensProgram: hasVideo
+        )
         guard isResynced else { return }
         state.status.resyncs += 1
         state.audioCorrection = 0
     }
 
-    /// A live source's audio whose time has jumped away from its frame's is put where the program is; otherwise it would
+    /// A live source's audio whose time has jumped away from its video's is put where the program is; otherwise it would
     /// be late for ever, or pile up.
     private func correct(_ audio: inout AudioBuffer, _ state: inout State) {
         audio.position += state.audioCorrection
@@ -187,13 +191,13 @@ public final class SourceFeed: SourceSink {
     }
 
     /// Says when the program began, on the monotonic clock. Before that, a live source's time is not mapped.
-    func begin(at programStart: Int64) {
+    func begin(at programStart: Timestamp) {
         state.withLock { $0.programStart = programStart }
     }
 
     /// The frame for program frame `index`; nil when the source is over and its last frame was shown.
     /// Waits for a source that waits for the program.
-    func frame(for index: Int64) -> VideoFrame? {
+    func frame(for index: FrameIndex) -> VideoFrame? {
         if pacing == .waits {
             waitForNews { state in
                 state.frames.canChoose(for: index) || state.ended.contains(.video)
@@ -209,7 +213,7 @@ public final class SourceFeed: SourceSink {
     }
 
     /// The last frame once more, after the source's frames are over.
-    func lastFrame(for index: Int64) -> VideoFrame? {
+    func lastFrame(for index: FrameIndex) -> VideoFrame? {
         state.withLock { $0.frames.choose(for: index) }
     }
 

@@ -35,7 +35,7 @@ final class TransportStream {
     private var lastClock: Int64 = 0
 
     /// A stream with both tracks of `description`, in messages of at most `messageBytes`.
-    init(description: StreamDescription, messageBytes: Int) throws(MuxerFailure) {
+    init(description: StreamDescription, messageBytes: Int) throws(AVFailure) {
         var options = Muxer.Options(format: "mpegts")
         // PES packets of one frame, so that no audio waits for more.
         options.values = ["pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20"]
@@ -65,7 +65,7 @@ final class TransportStream {
 
     /// Adds a packet. All times move by one amount, so that the first is 1 s and none is negative; the distance of
     /// audio and video stays exact to the tick.
-    func write(_ packet: EncodedPacket) throws(MuxerFailure) {
+    func write(_ packet: EncodedPacket) throws(AVFailure) {
         let time = packet.timeBase.rescale(packet.dts, to: .mpegTS)
         let start = shift ?? 90_000 - time
         shift = start
@@ -119,5 +119,5 @@ final class TransportStream {
     func flush() { muxer.flush() }
 
     /// Ends the stream.
-    func finish() throws(MuxerFailure) { try muxer.finish() }
+    func finish() throws(AVFailure) { try muxer.finish() }
 }

@@ -21,6 +21,8 @@ package struct RTMPInboundParser {
 
     private static let maximumMessageBytes = 1 << 20
     private static let maximumChunkStreams = 64
+    /// Of messages that are not complete, and of one chunk with its header that is not.
+    static let maximumHeldBytes = 3 * maximumMessageBytes + 18
 
     private(set) var chunkBytes: Int
     private var streams: [Int: ChunkStream]
@@ -31,6 +33,10 @@ package struct RTMPInboundParser {
         self.chunkBytes = max(1, chunkBytes)
         self.streams = streams
     }
+
+    /// How many bytes are kept until more comes; after each call at most ``maximumHeldBytes``.
+    var heldBytes: Int { buffer.count + messageBytes }
+    private var messageBytes: Int { streams.values.reduce(0) { $0 + $1.body.count } }
 
     /// Takes `bytes` and returns the messages that are complete now. After an error the parser is of no use.
     mutating func parse(_ bytes: some Collection<UInt8>) throws(Malformed) -> [Message] {
@@ -68,8 +74,7 @@ package struct RTMPInboundParser {
             stream.body = []
         }
         streams[id] = stream
-        let held = streams.values.reduce(0) { $0 + $1.body.count }
-        guard held <= 2 * Self.maximumMessageBytes else { throw Malformed() }
+        guard messageBytes <= 2 * Self.maximumMessageBytes else { throw Malformed() }
         return cursor + count
     }
 

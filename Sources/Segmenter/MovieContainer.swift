@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
+internal import MP4
 internal import Media
 
 /// MP4: `ftyp`, 16 bytes of `free`, `moov` with `mvex`, then a `moof` and an `mdat` for each fragment.
@@ -24,7 +26,9 @@ struct MovieContainer: SegmentContainer {
     init(_ settings: SegmentFileSettings, start: SegmentStart) {
         isHybrid = settings.format == .hybrid
         tags = settings.tags
-        layout = MovieLayout(description: settings.description, tags: settings.tags)
+        layout = MovieLayout(
+            description: settings.description, creationTime: settings.tags.secondsSince1904, userData: settings.tags.box
+        )
         let (videoTrack, audioTrack) = (layout.tracks[0], layout.tracks[1])
         index = FragmentIndex(track: videoTrack.id)
         video = TrackClock(timescale: videoTrack.timescale)
@@ -67,27 +71,35 @@ struct MovieContainer: SegmentContainer {
         if !isHybrid, let run = runs.first { index.append(run, at: position) }
     }
 
-    mutating func finish(
-        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding, isDurable: Bool
+    mutating func appendIndex(
+        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding
     ) throws(FileFailure) -> Int64 {
         tags.position?.ending = ending
         layout.userData = tags.box
         if isHybrid {
-            return try HybridFinish.complete(file, layout, tables, mediaEnd: mediaEnd, isDurable: isDurable)
+            let size = try HybridFinish.appendMovie(file, layout, tables, mediaEnd: mediaEnd)
+            tables = [:]
+            return size
         }
         let box = SharedBytes(index.encode())
         do {
             try file.write([box], at: mediaEnd)
-            // As long as the head that is there: only how the file ended is another word.
-            try file.write([SharedBytes(head())], at: 0)
         } catch {
             try? file.truncate(to: mediaEnd)
             throw error
         }
-        let size = mediaEnd + Int64(box.count)
+        index = FragmentIndex(track: layout.tracks[0].id)
+        return mediaEnd + Int64(box.count)
+    }
+
+    func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure) {
+        if isHybrid {
+            return try HybridFinish.seal(file, mediaEnd: mediaEnd, size: size, isDurable: isDurable)
+        }
+        // As long as the head that is there: only how the file ended is another word.
+        try file.write([SharedBytes(head())], at: 0)
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }
-        return size
     }
 }
 

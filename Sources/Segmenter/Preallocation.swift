@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
+
 /// Reserves space ahead of what is written, so that a full disk is met between two fragments and not within one, and so
 /// that a file lies in few pieces. What is not used is given back when the file is cut to its size at the close.
 struct Preallocation {

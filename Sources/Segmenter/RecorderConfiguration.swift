@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Archive
+
 /// What a recorder is to do.
 public struct RecorderConfiguration: Sendable {
     /// Where files go.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Dispatch
+internal import Glibc
 internal import Logging
 internal import Synchronization
 
@@ -21,15 +23,17 @@ final class SegmentCloser: Sendable {
     struct Backlog: Sendable, Equatable {
         /// Files that wait to be closed.
         var waiting = 0
-        /// Files closed without waiting for the disk, because too many waited.
+        /// Files whose closing was put off until no other waited, because too many did.
         var hurried = 0
         /// Whether a file could not be closed and is still to be.
         var isUnfinished = false
     }
 
-    /// From so many waiting files on, a file is closed without waiting for the disk: each holds a descriptor and its
-    /// tables, and a disk this slow is not made faster by waiting for it.
+    /// From so many waiting files on, a file only gets its index, so that its tables are given back; what must wait for
+    /// the disk is done when no other file waits.
     static let patience = 8
+    /// So many files are held for that; each has a descriptor.
+    private static let mostPostponed = 64
 
     private let queue: DispatchQueue
     private let group = DispatchGroup()
@@ -40,8 +44,9 @@ final class SegmentCloser: Sendable {
     private let observers: [any RecordingObserver]
     private let synchroniser: FileSynchroniser?
     private let state = Mutex(Backlog())
-    /// What the files that could not be closed were thought to hold, by their names while they are open.
-    private let unconfirmed = Mutex<[String: SegmentClaim]>([:])
+    private let postponed = Mutex<[Handover]>([])
+    /// What was written to the files that could not be closed, by their names while they are open.
+    private let unconfirmed = Mutex<[String: SegmentRecord]>([:])
 
     /// A closer of the files of `channel` in `directory`, which `synchroniser` made durable while they were open. Tests
     /// bring their own serial `queue`.
@@ -79,9 +84,35 @@ final class SegmentCloser: Sendable {
             state.waiting -= 1
             return isHurried
         }
+        if isHurried { return postpone(file) }
+        complete(file)
+        guard backlog.waiting == 0 else { return }
+        let late = postponed.withLock { postponed in
+            defer { postponed.removeAll() }
+            return postponed
+        }
+        for handover in late { complete(handover.file) }
+    }
+
+    /// Writes the file's index and completes the file when no other waits. Of too many, the rest is left to ``retry()``.
+    private func postpone(_ file: SegmentFile) {
         do throws(FileFailure) {
-            try checkDurability(of: file, isHurried: isHurried)
-            switch try file.close(isDurable: !isHurried) {
+            try file.appendIndex()
+        } catch {
+            return failed(file, error)
+        }
+        let isTaken = postponed.withLock { postponed in
+            guard postponed.count < Self.mostPostponed else { return false }
+            postponed.append(Handover(file: file))
+            return true
+        }
+        if !isTaken { state.withLock { $0.isUnfinished = true } }
+    }
+
+    private func complete(_ file: SegmentFile) {
+        do throws(FileFailure) {
+            try checkDurability(of: file)
+            switch try file.close() {
             case .finished(let record):
                 finished(record.fileName, ["frames": "\(record.frames)", "bytes": "\(record.bytes)"])
                 for observer in observers { observer.segmentFinished(record) }
@@ -90,19 +121,23 @@ final class SegmentCloser: Sendable {
             }
             if backlog.isUnfinished { retry() }
         } catch {
-            state.withLock { $0.isUnfinished = true }
-            // Of a file that somebody removed nothing is claimed, and the system reports no error either.
-            if error.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.claim } }
-            status.value.withLock { $0.lastError = error.description }
-            logger.error("segment not closed, to be tried again: \(error)", metadata: ["segment": "\(file.name)"])
+            failed(file, error)
         }
+    }
+
+    private func failed(_ file: SegmentFile, _ failure: FileFailure) {
+        state.withLock { $0.isUnfinished = true }
+        // Of a file that somebody removed nothing is known, and the system reports no error either.
+        if failure.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.written } }
+        status.value.withLock { $0.lastError = failure.description }
+        logger.error("segment not closed, to be tried again: \(failure)", metadata: ["segment": "\(file.name)"])
     }
 
     /// Throws what the disk said of the file while it was open. The system tells it only once, to whoever asks first:
     /// what the synchroniser was told, closing the file does not hear.
-    private func checkDurability(of file: SegmentFile, isHurried: Bool) throws(FileFailure) {
+    private func checkDurability(of file: SegmentFile) throws(FileFailure) {
         guard let synchroniser else { return }
-        if !isHurried { synchroniser.waitUntilIdle() }
+        synchroniser.waitUntilIdle()
         if let failure = synchroniser.takeFailure(of: file.descriptor.path) { throw failure }
     }
 
@@ -118,7 +153,8 @@ final class SegmentCloser: Sendable {
     private func recover() {
         let entries: [SegmentRecovery.Entry]
         do {
-            entries = try SegmentRecovery.run(in: directory, channel: channel)
+            // A disk that refused something may have refused any of it.
+            entries = try SegmentRecovery.run(in: directory, channel: channel, checkedTail: .max)
         } catch {
             logger.warning("unfinished segments are not looked for: \(error)")
             return
@@ -146,16 +182,43 @@ final class SegmentCloser: Sendable {
         }
     }
 
-    /// Counts as a gap what is in no file of these names any more: not even the name has reached the disk.
+    /// Counts as a gap what is in no file of these names any more: not even the name has reached the disk. A file that
+    /// somebody else has completed meanwhile, such as `relay recordings repair`, has its final name and is taken up.
     private func resolveAll(but names: Set<String>) {
-        for name in unconfirmed.withLock({ Array($0.keys) }) where !names.contains(name) { resolve(name, found: 0) }
+        for (open, written) in unconfirmed.withLock({ $0 }) where !names.contains(open) {
+            guard let (name, frames) = completed(open, written) else {
+                resolve(open, found: 0)
+                continue
+            }
+            finished(name, ["frames": "\(frames)"])
+            resolve(open, found: frames)
+            for observer in observers { observer.segmentRecovered(fileName: name) }
+        }
+    }
+
+    /// The finished file that became of the file called `open`, to which the recorder wrote `written`, and the frames in
+    /// it; nil if there is none.
+    private func completed(_ open: String, _ written: SegmentRecord) -> (name: String, frames: Int)? {
+        guard let name = SegmentName(fileName: open, channel: channel, template: directory.template) else { return nil }
+        for attempt in 0..<10 {
+            let closed = name.closed(attempt: attempt)
+            guard access("\(directory.path)/\(closed)", F_OK) == 0 else { break }
+            // A transport stream says nothing of itself, and is complete as it is.
+            if name.fileExtension == RecordFormat.ts.fileExtension { return (closed, written.frames) }
+            guard let facts = try? SegmentReader.read("\(directory.path)/\(closed)"),
+                facts.position?.run == written.run, facts.position?.programStart == written.programStart
+            else { continue }
+            return (closed, facts.video.samples)
+        }
+        return nil
     }
 
     /// Counts as a gap what a file turns out to lack.
     private func resolve(_ fileName: String, found: Int) {
-        guard let (gap, start) = unconfirmed.withLock({ $0.removeValue(forKey: fileName) })?.loss(found: found) else {
-            return
-        }
+        guard let written = unconfirmed.withLock({ $0.removeValue(forKey: fileName) }),
+            let gap = RecordingGap(lostOf: written, found: found)
+        else { return }
+        let start = UTCTime(milliseconds: written.start.milliseconds + (gap.from - written.programStart) / 1_000_000)
         logger.warning(
             "gap in the recording: \(gap.frames) frames, \(gap.reason)",
             metadata: ["from_ns": "\(gap.from)", "to_ns": "\(gap.to ?? gap.from)"])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Media
 
 /// What differs between the formats of a recording: how packets become bytes, and how a file is completed.
@@ -19,9 +20,12 @@ protocol SegmentContainer {
     /// The last fragment is on disk.
     mutating func wrote()
 
-    /// Completes the file, whose media ends at `mediaEnd` for the reason `ending`, and returns its size. Without
-    /// `isDurable` nothing waits for the disk.
-    mutating func finish(
-        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding, isDurable: Bool
+    /// Appends what the file lacks behind its media, which ends at `mediaEnd` for the reason `ending`, forgets what that
+    /// took, and returns the file's size. Does not wait for the disk.
+    mutating func appendIndex(
+        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding
     ) throws(FileFailure) -> Int64
+
+    /// Completes a file of `size` bytes whose index was appended. Without `isDurable` nothing waits for the disk.
+    func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure)
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Media
 
 /// When each file began by the wall clock. Program time says it exactly as long as both clocks agree; a program that

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Glibc
 internal import Media
 
@@ -48,6 +49,8 @@ final class SegmentFile {
     private let preRoll: EncodedPacket?
     private var fragmentEnd: Int64
     private var isEmpty = true
+    /// The file's size with its index, once that is written.
+    private var finalSize: Int64?
 
     /// Creates the file, which must not exist, and writes its head.
     init(_ settings: SegmentFileSettings, start: SegmentStart) throws(FileFailure) {
@@ -69,7 +72,7 @@ final class SegmentFile {
         descriptor = try FileDescriptor.create(path)
         // The lock keeps recovery away, here and in other processes. Recovery may have been quicker, and have set the
         // empty file aside: another name is taken then.
-        guard descriptor.tryLock() else { throw FileFailure("create", path, code: EEXIST) }
+        guard descriptor.lockCreated() else { throw FileFailure("create", path, code: EEXIST) }
         try writeHead()
     }
 
@@ -133,7 +136,7 @@ final class SegmentFile {
         let pieces = try container.fragment(videoPackets, audioPackets, next: next, at: bytes)
         let total = pieces.reduce(Int64(0)) { $0 + Int64($1.count) }
         do {
-            try checkNames()
+            try checkNames("write")
             try preallocation.reserve(total, at: bytes, in: descriptor)
             try descriptor.write(pieces, at: bytes)
         } catch {
@@ -154,9 +157,9 @@ final class SegmentFile {
     }
 
     /// Writing into a file that someone removed succeeds, and all of it is lost.
-    private func checkNames() throws(FileFailure) {
+    private func checkNames(_ operation: String) throws(FileFailure) {
         guard try descriptor.attributes().links > 0 else {
-            throw FileFailure("write", descriptor.path, text: "the file was removed")
+            throw FileFailure(operation, descriptor.path, text: "the file was removed")
         }
     }
 
@@ -171,29 +174,31 @@ final class SegmentFile {
         case empty
     }
 
+    /// Writes the index behind the media and forgets what that took, without waiting for the disk. What is left of the
+    /// file in memory is small then.
+    func appendIndex() throws(FileFailure) {
+        guard !isEmpty, finalSize == nil else { return }
+        try checkNames("close")
+        finalSize = try container.appendIndex(descriptor, mediaEnd: bytes, ending: ending)
+    }
+
     /// Completes the file and gives it its final name. Takes as long as its tables are long, however much media it
-    /// holds. After a failure it keeps the name of an open file, so that ``SegmentRecovery`` takes it up again.
-    /// Without `isDurable` it does not wait for the disk.
-    func close(isDurable: Bool = true) throws(FileFailure) -> Closing {
-        guard try descriptor.attributes().links > 0 else {
-            throw FileFailure("close", descriptor.path, text: "the file was removed")
-        }
-        guard !isEmpty else {
+    /// holds, and waits for the disk, unless its settings say otherwise. After a failure it keeps the name of an open
+    /// file, so that ``SegmentRecovery`` takes it up again.
+    func close() throws(FileFailure) -> Closing {
+        try checkNames("close")
+        try appendIndex()
+        guard let size = finalSize else {
             guard unlink(descriptor.path) == 0 else { throw FileFailure("remove", descriptor.path, code: errno) }
             return .empty
         }
-        let isDurable = isDurable && settings.isDurable
-        let size = try container.finish(descriptor, mediaEnd: bytes, ending: ending, isDurable: isDurable)
-        let fileName = try HybridFinish.rename(name, in: directory, isDurable: isDurable)
+        try container.seal(descriptor, mediaEnd: bytes, size: size, isDurable: settings.isDurable)
+        let fileName = try HybridFinish.rename(name, in: directory, isDurable: settings.isDurable)
         return .finished(record(fileName: fileName, bytes: size))
     }
 
     /// What was written, should it prove later that the disk has not kept all of it.
-    var claim: SegmentClaim {
-        SegmentClaim(
-            from: start, to: recordedEnd, frames: frames, start: settings.tags.start,
-            run: settings.tags.position?.run ?? "")
-    }
+    var written: SegmentRecord { record(fileName: name.open, bytes: bytes) }
 
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {
         let hidden = container.hidesPreRoll ? preRoll : nil

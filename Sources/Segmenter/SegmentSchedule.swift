@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Media
 
 /// When a file is long enough: by time, in absolute multiples from the recording's start or of the wall clock, by size,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import LibAV
 internal import Media
 
@@ -17,9 +18,6 @@ struct TransportStreamContainer: SegmentContainer {
     /// Ticks of 90 kHz that all times move by, so that none is negative.
     private let shift: Int64
 
-    /// What the stream's service description calls its maker (ETSI EN 300 468, 6.2.33).
-    static let provider = "relay"
-
     /// A stream has no edit list: a packet of audio more in front would be heard.
     let hidesPreRoll = false
 
@@ -34,7 +32,7 @@ struct TransportStreamContainer: SegmentContainer {
         options.values = [
             "pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20", "mpegts_flags": "initial_discontinuity",
         ]
-        options.metadata = ["service_name": settings.tags.channel, "service_provider": Self.provider]
+        options.metadata = ["service_name": settings.tags.channel, "service_provider": TransportStreamFile.provider]
         options.maximumDelay = .milliseconds(50)
         do {
             muxer = try Muxer(options, description: settings.description) { [outbox] bytes in
@@ -67,47 +65,13 @@ struct TransportStreamContainer: SegmentContainer {
 
     func wrote() {}
 
-    func finish(
-        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding, isDurable: Bool
-    ) throws(FileFailure) -> Int64 {
+    func appendIndex(
+        _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding
+    ) throws(FileFailure) -> Int64 { mediaEnd }
+
+    func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure) {
         // Gives back the space that was reserved behind the end.
-        try file.truncate(to: mediaEnd)
+        try file.truncate(to: size)
         if isDurable { try file.synchronise() }
-        return mediaEnd
-    }
-}
-
-/// Looks at transport streams that a crash left open.
-enum TransportStreamFile {
-    /// Bytes of a packet (ISO/IEC 13818-1, 2.4.3.2).
-    private static let packetSize: Int64 = 188
-    private static let syncByte: UInt8 = 0x47
-    private static let block = 4096
-    /// Bytes that tell whose stream it is.
-    static let headSize = 4 * Int(packetSize)
-
-    /// Whether a stream that begins with `head` names this program as its provider: the tables come first.
-    static func isOurs(_ head: [UInt8]) -> Bool {
-        guard head.count == headSize,
-            stride(from: 0, to: head.count, by: Int(packetSize)).allSatisfy({ head[$0] == syncByte })
-        else { return false }
-        let provider = Array(TransportStreamContainer.provider.utf8)
-        return !BoxReader.positions(of: [UInt8(provider.count)] + provider, in: head).isEmpty
-    }
-
-    /// Where the last whole packet of `file` ends. A loss of power can leave zeros at the end; a packet begins with a
-    /// byte that is none.
-    static func end(of file: FileDescriptor, size: Int64) throws(FileFailure) -> Int64 {
-        var packets = size / packetSize
-        while packets > 0 {
-            let count = min(packets, Int64(block))
-            let first = packets - count
-            let bytes = try file.read(at: first * packetSize, count: Int(count * packetSize))
-            let last = stride(from: bytes.count - Int(packetSize), through: 0, by: -Int(packetSize))
-                .first { bytes[$0] == syncByte }
-            if let last { return first * packetSize + Int64(last) + packetSize }
-            packets = first
-        }
-        return 0
     }
 }

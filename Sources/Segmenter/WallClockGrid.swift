@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Archive
 internal import Media
 
 /// The moments at which the local time of day is a multiple of a period, such as every full and half hour.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import MP4
 internal import Media
-internal import Segmenter
 
 /// Collects the samples of a clip with their places in it, and gives them their decoding times.
 struct ClipBuilder {
     private let sources: [ClipSource]
     private let plan: ClipPlan
-    private var frames: [ClipSample] = []
-    private var audio: [ClipSample] = []
+    private var frames: [IndexedSample] = []
+    private var audio: [IndexedSample] = []
 
     init(sources: [ClipSource], plan: ClipPlan) { (self.sources, self.plan) = (sources, plan) }
 
@@ -18,7 +18,7 @@ struct ClipBuilder {
         for index in run.frames {
             let sample = sources[source].video[index]
             frames.append(
-                ClipSample(
+                IndexedSample(
                     dts: 0, pts: plan.places[source].video + sample.pts, duration: sources[source].frameDuration,
                     offset: sample.offset + shift, size: sample.size, isSync: sample.isSync))
         }
@@ -26,7 +26,7 @@ struct ClipBuilder {
             let sample = sources[source].audio[index]
             let begin = plan.places[source].audio + sample.pts
             audio.append(
-                ClipSample(
+                IndexedSample(
                     dts: begin, pts: begin, duration: sample.duration, offset: sample.offset + shift,
                     size: sample.size, isSync: true))
         }
@@ -36,7 +36,7 @@ struct ClipBuilder {
     mutating func append(_ packet: EncodedPacket, of source: Int, shownAs index: Int, at place: Int64) {
         let pts = plan.places[source].video + sources[source].video[index].pts
         frames.append(
-            ClipSample(
+            IndexedSample(
                 dts: 0, pts: pts, duration: sources[source].frameDuration, offset: place,
                 size: Int64(packet.payload.count), isSync: packet.isKeyframe))
     }

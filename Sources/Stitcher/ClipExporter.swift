@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
+internal import MP4
 internal import Media
-internal import Segmenter
 
 /// What is to be exported.
 package struct ClipRequest: Sendable {

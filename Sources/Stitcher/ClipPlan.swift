@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import MP4
 internal import Media
-internal import Segmenter
 
 /// Which samples of which files make a clip, and which must be coded again. Pure.
 struct ClipPlan {

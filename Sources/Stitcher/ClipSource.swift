@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Archive
+package import MP4
 package import Media
-package import Segmenter
 
 /// A recording's file as a plan sees it: when it was on air, where it lies in its program, and its samples.
 package struct ClipSource: Sendable {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
+internal import MP4
 internal import Media
-internal import Segmenter
 
 /// A stretch of a range that no file holds.
 package struct ClipGap: Sendable, Codable, Equatable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Segmenter
+internal import MP4
 
 /// The bytes of a file that a clip takes, in as few runs as possible. Between two samples of a run may lie what the
 /// container needs, but no sample that is not taken.

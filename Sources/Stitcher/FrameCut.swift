@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Segmenter
+internal import MP4
 
 /// Where the frames of one file can be cut without coding any again. Frames lie in the order of decoding; a cut is
 /// clean where all frames before it are also shown before all those behind it.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Encoder
 internal import LibAV
+internal import MP4
 internal import Media
-internal import Segmenter
 
 /// Decodes a few frames of a recording and encodes them again so that they fit it.
 struct PieceRender {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Catalogue
 internal import Glibc
-internal import Segmenter
 
 /// Runs a command for each finished file.
 ///

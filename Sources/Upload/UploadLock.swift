@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
+internal import Catalogue
 internal import Glibc
-internal import Segmenter
 internal import SystemPackage
 
 /// Keeps uploads of one channel's files one at a time, over all processes.
@@ -14,7 +15,7 @@ final class UploadLock: Sendable {
 
     /// Takes the lock for `channel` in `directory`; nil if somebody else has it.
     init?(directory: String, channel: String) throws(FileFailure) {
-        let path = "\(directory)/.relay-upload-\(channel).lock"
+        let path = "\(directory)/\(Catalogue.uploadLockName(of: channel))"
         let number = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard number >= 0 else { throw FileFailure("open", path, code: errno) }
         file = SystemPackage.FileDescriptor(rawValue: number)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Archive
 public import Catalogue
 internal import Dispatch
 public import Logging
-public import Segmenter
 internal import Synchronization
 
 /// What is to be done with finished files.

@@ -5,6 +5,7 @@ import GRDB
 import Media
 import Testing
 
+@testable import Archive
 @testable import Catalogue
 @testable import Segmenter
 
@@ -229,6 +230,23 @@ import Testing
         recording.finish()
         #expect(recording.recorder.status.framesWritten == 225)
         #expect(elsewhere.files.isEmpty)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root gives files away"))
+    func `What root makes belongs to the owner of the directory, unless it has another name elsewhere`() throws {
+        let directory = try TemporaryDirectory()
+        let (path, link) = (directory.path(".relay.sqlite"), directory.path("link"))
+        try #require(chown(directory.path, 12345, 12345) == 0)
+        func owner() throws -> Int? { try FileManager.default.attributesOfItem(atPath: path)[.ownerAccountID] as? Int }
+        _ = try CatalogueStore(directory: directory.path)
+        #expect(try owner() == 12345)
+        try #require(chown(path, 0, 0) == 0)
+        try FileManager.default.linkItem(atPath: path, toPath: link)
+        _ = try CatalogueStore(directory: directory.path)
+        #expect(try owner() == 0)
+        try FileManager.default.removeItem(atPath: link)
+        _ = try CatalogueStore(directory: directory.path)
+        #expect(try owner() == 12345)
     }
 
     @Test func `What waits for its upload is not deleted, even by a run that uploads nothing`() async throws {

@@ -6,6 +6,7 @@ import Logging
 import Media
 import Synchronization
 
+@testable import Archive
 @testable import Catalogue
 @testable import Segmenter
 

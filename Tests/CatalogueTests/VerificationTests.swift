@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import Media
 import Testing
 
+@testable import Archive
 @testable import Catalogue
-@testable import Segmenter
+@testable import MP4
 
 @Suite struct VerificationTests {
     private func verify(_ directory: TemporaryDirectory) throws -> VerificationReport {
@@ -140,6 +142,28 @@ import Testing
         #expect(try archive.contents().gaps.isEmpty)
         recording.finish()
         #expect(try archive.verify(.init()).sentence == "4 segments, 0:00:06, no frame missing")
+    }
+
+    @Test func `Files that retention deletes while verify looks are no problem, and leave no hole`() throws {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(in: directory)
+        recording.feed(Recording.program(225))
+        let hasRows = try eventually { try RecordingArchive(directory.path).onDisk().segments.count == 4 }
+        #expect(hasRows)
+        let (names, catalogue) = (directory.files, recording.catalogue)
+        let archive = try RecordingArchive(directory.path) { progress in
+            // The first goes, and one between others; the catalogue hears of it after verify has read it.
+            guard progress.step == "reading", [0, 1].contains(progress.done) else { return }
+            let name = names[Int(progress.done) * 2]
+            try? FileManager.default.removeItem(atPath: directory.path(name))
+            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(300)) {
+                catalogue.segmentDeleted(fileName: name)
+            }
+        }
+        let report = try archive.verify(.init())
+        #expect(report.isGood && report.segments == 2, "\(report.lines)")
+        #expect(report.notes.filter { $0.text == "it was deleted meanwhile" }.map(\.file) == [names[0], names[2]])
+        recording.finish()
     }
 
     @Test func `A run that promised another file and has none ended suddenly`() throws {

@@ -112,7 +112,7 @@ struct KeyframeScheduleTests {
         var forced: [Int64] = []
         for index in Int64(0)..<300 {
             schedule.request(at: nil)
-            if schedule.isKeyframeDue(at: index) { forced.append(index) }
+            if schedule.isKeyframeDue(at: FrameIndex(index)) { forced.append(index) }
         }
         #expect(forced == [0, 60, 120, 180, 240])
     }
@@ -120,17 +120,17 @@ struct KeyframeScheduleTests {
     @Test("Requests for a time are always met, at the first frame not before it")
     func scheduled() {
         var schedule = KeyframeSchedule(frameRate: FrameRate(25))
-        schedule.request(at: 400_000_000)
-        schedule.request(at: 410_000_000)
-        let due = (Int64(0)..<20).filter { schedule.isKeyframeDue(at: $0) }
+        schedule.request(at: Timestamp(nanoseconds: 400_000_000))
+        schedule.request(at: Timestamp(nanoseconds: 410_000_000))
+        let due = (Int64(0)..<20).filter { schedule.isKeyframeDue(at: FrameIndex($0)) }
         #expect(due == [10, 11])
     }
 
     @Test("A request for a time that has passed is met by the next frame")
     func late() {
         var schedule = KeyframeSchedule(frameRate: FrameRate(25))
-        schedule.request(at: 0)
-        let due = (Int64(50)..<60).filter { schedule.isKeyframeDue(at: $0) }
+        schedule.request(at: .zero)
+        let due = (Int64(50)..<60).filter { schedule.isKeyframeDue(at: FrameIndex($0)) }
         #expect(due == [50])
     }
 }

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialPeers {
     /// An output with two addresses.
     @Suite("Backup addresses")
     struct BackupTests {

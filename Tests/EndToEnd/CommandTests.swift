@@ -169,6 +169,70 @@ extension Serial {
             #expect(try await DecodedFrames(try await server.recording()).counters.count == 150)
         }
 
+        @Test("Keys could be given in argv only: they come from the environment and from files, and are shown nowhere")
+        func references() async throws {
+            let server = try await RTMPServer.running()
+            let (file, open) = (directory.file("passphrase"), directory.file("open"))
+            try "topsecretphrase\n".write(toFile: file, atomically: true, encoding: .utf8)
+            try "topsecretphrase\n".write(toFile: open, atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: open)
+            let receiver = try await SRTReceiver(options: "passphrase=topsecretphrase&pbkeylen=32")
+            let srt = { (path: String) in receiver.url(options: "passphrase=${file:\(path)}&pbkeylen=32") }
+            let relay = try RelayProcess(
+                Shape.small + ["--duration", "4s", "--verbose", "--rtmp", server.url(key: "${STREAM_KEY}")]
+                    + [
+                        "--srt", srt(file), "--output",
+                        "rtmp://127.0.0.1:\(try Ports.free())/live/key#backup=${BACKUP}",
+                    ],
+                environment: [
+                    "STREAM_KEY": "topsecretkey", "BACKUP": "rtmp://127.0.0.1:\(try Ports.free())/live/topsecretbackup",
+                ])
+            try await server.hasReceived(within: .seconds(10))
+            let arguments = FileManager.default.contents(atPath: "/proc/\(relay.process.pid)/cmdline") ?? Data()
+            #expect(!String(decoding: arguments, as: UTF8.self).contains("topsecret"))
+            let result = try await relay.finished(within: .seconds(30))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("topsecret"), "\(result.log)")
+            #expect(try await server.recording().contains("topsecretkey"))
+            #expect(try await DecodedFrames(try await receiver.recording()).counters.count == 120)
+
+            let log = try await refuses(["--srt", srt(open), "--duration", "1s"], status: 64, hint: "chmod 600")
+            #expect(!log.contains("topsecret"))
+            try await refuses(["--rtmp", server.url(key: "${NOT_SET}")], status: 64, hint: "NOT_SET is not set")
+        }
+
+        @Test(
+            "An input's address without its slashes was taken for a path and printed whole: it is refused without its key"
+        )
+        func malformedInputs() async throws {
+            for address in [
+                "rtmp:/host/live/topsecretkey", "https:user:topsecret@host/x", "cache:rtmp:/host/topsecret",
+            ] {
+                let log = try await refuses(
+                    ["--record", directory.file("r"), "--input", address], status: 64, hint: "://")
+                #expect(!log.contains("topsecret"), "\(log)")
+            }
+            let nested = "cache:http://user:topsecret@127.0.0.1:\(try Ports.free())/x.ts?topsecret"
+            let log = try await refuses(["--record", directory.file("r"), "--input", nested], status: 66)
+            #expect(!log.contains("topsecret"), "\(log)")
+        }
+
+        @Test("What gave up stayed so for ever: SIGUSR2 tries it again")
+        func retried() async throws {
+            let server = try RTMPServer()
+            let relay = try RelayProcess(
+                Shape.small + ["--output", "\(server.url())#name=late,retry=1", "--record", directory.file("r")])
+            try await relay.says("given up", within: .seconds(30))
+            try await server.start()
+            relay.process.signal(SIGUSR2)
+            try await relay.says("tried again because of SIGUSR2", within: .seconds(20))
+            try await server.hasReceived(within: .seconds(30))
+            let result = try await relay.end(by: SIGINT, within: .seconds(60))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
+        }
+
         @Test("Each line of a JSON log is an object with time, level and message")
         func jsonLog() async throws {
             let server = try await RTMPServer.running()

@@ -3,10 +3,10 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialRecordings {
     /// What happens to disks and to what is mounted on them. Each time the stream loses nothing, and recording goes on
     /// by itself when the cause is gone.
-    @Suite("Disk faults", .enabled(if: LoopDisk.isPossible, "only root can mount loop devices, where it may at all"))
+    @Suite("Disk faults", .needs(LoopDisk.isPossible, "only root can mount loop devices, where it may at all"))
     struct DiskFaultTests {
         /// A run that records to `path` and is live.
         private struct Run {
@@ -163,7 +163,7 @@ extension Serial {
 
         @Test(
             "A quota that is used up is like a full disk",
-            .enabled(if: (try? Tools.path(of: "mkfs.btrfs")) != nil, "mkfs.btrfs is not installed"))
+            .needs((try? Tools.path(of: "mkfs.btrfs")) != nil, "mkfs.btrfs is not installed"))
         func quota() async throws {
             let disk = try await LoopDisk(
                 megabytes: 150, memory: 150, make: ["mkfs.btrfs", "-q"], options: "commit=300")

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialPeers {
     /// How relay ends: by signals, and by a blow.
     @Suite("Ends")
     struct EndTests {

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialRecordings {
     /// `relay recordings export`: clips of real recordings, decoded by another program.
     @Suite("Export")
     struct ExportTests {
@@ -267,7 +267,7 @@ extension Serial {
 
         @Test(
             "A disk without room is met before anything is written",
-            .enabled(if: SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
+            .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func noRoom() async throws {
             try await record()
             let disk = try await SmallDisk(megabytes: 1)

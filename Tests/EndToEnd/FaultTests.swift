@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialPeers {
     /// One peer fails: nothing changes for the others.
     @Suite("Faults of peers")
     struct FaultTests {
@@ -47,9 +47,8 @@ extension Serial {
             let result = try await relay.end(by: SIGINT, within: .seconds(20))
 
             #expect(result.ending == .exited(0), "\(result.log)")
-            // 3 s is what is promised; what is asserted is that nothing hangs, whatever else the machine does.
+            // How long it takes is judged by scripts/chaos, on a machine that has nothing else to do.
             print("ended \(result.duration) after the signal, beside a frozen server")
-            #expect(result.duration <= .seconds(8), "\(result.log)")
             // A queue's bound is 8 MiB, and the encoder and its frames were there before. Eight times as much is for
             // allocators: what fails here is a gross leak. The figures are those of scripts/bench.
             #expect(after - before < 64 << 10, "\(before) KiB, then \(after) KiB")

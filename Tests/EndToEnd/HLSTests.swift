@@ -69,7 +69,7 @@ extension Serial {
             let leftOver = "\(live)/relay-12-3.m4s"
             for path in [foreign, leftOver] { try Data([1]).write(to: URL(fileURLWithPath: path)) }
             let relay = try RelayProcess(
-                Shape.small + ["--duration", "22s", "--output", "hls:\(live)#segment=1s,list=3"])
+                Shape.small + ["--gop", "1s", "--duration", "22s", "--output", "hls:\(live)#segment=1s,list=3"])
             var largest = 0
             try await eventually("the end", within: .seconds(40)) {
                 let names = segments(of: text)
@@ -122,7 +122,7 @@ extension Serial {
 
         @Test(
             "A full disk costs the other outputs nothing, and the output is back when there is space",
-            .enabled(if: SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
+            .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func fullDisk() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let ballast = "\(disk.path)/ballast"
@@ -131,7 +131,7 @@ extension Serial {
             let clip = try await Clip.noisy(seconds: 60, in: directory)
             let relay = try RelayProcess(
                 ["--input", clip, "--preset", "ultrafast", "--video-bitrate", "8M", "--rtmp", server.url()]
-                    + ["--output", "hls:\(disk.path)/live#segment=2s,list=3"])
+                    + ["--output", "hls:\(disk.path)/live#segment=2s,list=3,endlist=always"])
             try await eventually("two segments", within: .seconds(15)) {
                 segments(of: (try? String(contentsOfFile: path, encoding: .utf8)) ?? "").count >= 2
             }

@@ -97,7 +97,7 @@ extension Serial {
         @Test("A player that reads through a pause of the output plays on")
         func pause() async throws {
             let target = "hls:\(live)#name=hls," + options.map { "\($0)=\($1)" }.joined(separator: ",")
-            let configuration = try RelayCommand.parse(
+            let configuration = try RunCommand.parse(
                 Shape.small + ["--gop", "1s", "--duration", "14s", "--output", target]
             ).channelConfiguration()
             let server = try await WebServer(live)
@@ -121,7 +121,7 @@ extension Serial {
         func backup() async throws {
             let primary = try RTMPServer()
             let target = "\(primary.url())#name=main,backup=hls:\(live),backup-after=1,primary-check=1s"
-            var configuration = try RelayCommand.parse(
+            var configuration = try RunCommand.parse(
                 Shape.small + ["--gop", "1s", "--duration", "25s", "--output", target]
             ).channelConfiguration()
             configuration.outputs[0].backup = try OutputAddress("hls:\(live)", options: options)

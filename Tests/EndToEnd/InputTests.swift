@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialPeers {
     /// Files of all kinds, played from end to end.
     @Suite("Input files")
     struct InputTests {
@@ -38,7 +38,7 @@ extension Serial {
                 + ["-c:v", "libx264", "-preset", "ultrafast", "-c:a", "aac", "-shortest"]
         }
 
-        @Test("A looped file plays without a hole in frame or audio")
+        @Test("A looped file plays without a hole in video or audio")
         func loop() async throws {
             let path = try await record(try await signal(seconds: 2), ["--loop", "--duration", "7s"])
             let frames = try await DecodedFrames(path)
@@ -102,6 +102,35 @@ extension Serial {
             #expect(try await Probe.value(path, "v:0", "width") == "360")
         }
 
+        @Test("Untagged SD in an HD program is tagged BT.709, where it stayed untagged; in its own size BT.601")
+        func untaggedColor() async throws {
+            let input = directory.file("untagged.avi")
+            try await Clip.make(
+                input,
+                ["-f", "lavfi", "-i", "testsrc2=d=1:s=720x576:r=25", "-c:v", "ffv1", "-pix_fmt", "yuv420p"])
+            let path = try await record(input, ["--size", "1280x720"])
+            for entry in ["color_space", "color_primaries", "color_transfer"] {
+                #expect(try await Probe.value(path, "v:0", entry) == "bt709")
+            }
+            let own = directory.file("own")
+            let result = try await RelayProcess.run(
+                ["--input", input, "--unpaced", "--preset", "ultrafast", "--record", own])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let small = try #require(RecordingSet(directory: own).finished.first)
+            #expect(try await Probe.value(small, "v:0", "color_space") == "bt470bg")
+        }
+
+        @Test("A program that filters nothing has neither libavfilter nor libavdevice in its memory")
+        func loadedLibraries() async throws {
+            let relay = try RelayProcess(Shape.small + ["--record", set.directory])
+            try await eventually("the recording has begun", within: .seconds(30)) { !set.open.isEmpty }
+            let maps = try String(contentsOfFile: "/proc/\(relay.process.pid)/maps", encoding: .utf8)
+            #expect(maps.contains("libavcodec"))
+            #expect(!maps.contains("libavfilter") && !maps.contains("libavdevice"))
+            let result = try await relay.end(by: SIGINT, within: .seconds(30))
+            #expect(result.ending == .exited(0), "\(result.log)")
+        }
+
         @Test("A variable frame rate becomes a constant one of the same length")
         func variableRate() async throws {
             let input = directory.file("variable.mkv")
@@ -119,7 +148,7 @@ extension Serial {
             for (index, time) in times.enumerated() { #expect(abs(time - Double(index) / 30) < 0.001) }
         }
 
-        @Test("An input without audio gets silence as long as the frame")
+        @Test("An input without audio gets silence as long as the video")
         func noAudio() async throws {
             let input = directory.file("silent.mp4")
             try await Clip.make(

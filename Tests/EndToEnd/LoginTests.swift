@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialPeers {
     /// The logins of Adobe's and Limelight's servers.
     @Suite("Logins")
     struct LoginTests {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Relay
 
-extension Serial {
+extension SerialPeers {
     /// Outputs that come and go while the program runs, through the interface that a control surface calls.
     @Suite("Outputs at run time")
     struct OutputSetTests {

@@ -96,7 +96,7 @@ extension Serial {
             }
         }()
 
-        @Test("RTMP goes over IPv6 too", .enabled(if: hasIPv6, "this system has no IPv6"))
+        @Test("RTMP goes over IPv6 too", .needs(hasIPv6, "this system has no IPv6"))
         func overIPv6() async throws {
             let server = try await RTMPServer.running(host: "[::1]")
             let result = try await RelayProcess.run(Shape.small + ["--duration", "4s", "--rtmp", server.url()])

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialPeers {
     /// RTMP over TLS, through proxies and with logins.
     @Suite("Secure RTMP")
     struct RTMPSTests {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Relay
 
-extension Serial {
+extension SerialRecordings {
     /// Recordings that are started and stopped while the channel is on air, through the interface that a control surface
     /// calls.
     @Suite("Recordings at run time")
@@ -112,7 +112,7 @@ extension Serial {
             var wrong = recording
             wrong.directory = "/proc/relay"
             let (refused, set) = (wrong, RecordingSet(directory: recording.directory))
-            let status = try await run([]) { channel in
+            let status = try await run(["--output", "hls:\(directory.file("hls"))"]) { channel in
                 let failure = #expect(throws: RelayFailure.self) { try channel.startRecording(refused) }
                 #expect(failure?.status == .cannotRecord)
                 try channel.startRecording(recording)

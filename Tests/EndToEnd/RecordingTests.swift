@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialRecordings {
     /// What the files of a recording are, what they are called, and when one ends.
     @Suite("Recordings")
     struct RecordingTests {
@@ -17,7 +17,7 @@ extension Serial {
 
         @Test(
             "A disk that does not answer for 10 s costs no frame",
-            .enabled(if: FreezableDisk.isPossible, "only root can mount a loop device, where there are any"))
+            .needs(FreezableDisk.isPossible, "only root can mount a loop device, where there are any"))
         func stalledDisk() async throws {
             let disk = try await FreezableDisk(megabytes: 200)
             let set = RecordingSet(directory: "\(disk.path)/recordings")

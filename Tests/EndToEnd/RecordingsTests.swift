@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialRecordings {
     /// `relay recordings`: what it says of real recordings, after real faults.
     @Suite("Recordings")
     struct RecordingsTests {
@@ -122,7 +122,7 @@ extension Serial {
 
         @Test(
             "A gap that a full disk makes is in the ledger with its bounds, and verify finds the same one in the files",
-            .enabled(if: SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
+            .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func full() async throws {
             let disk = try await SmallDisk(megabytes: 30)
             let ballast = "\(disk.path)/ballast"

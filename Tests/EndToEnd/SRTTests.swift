@@ -184,7 +184,7 @@ extension Serial {
 
         @Test(
             "A tenth of all packets is lost, and nothing is missing with a latency of 400 ms",
-            .enabled(if: PacketLoss.isPossible, "this needs root and iptables with its module statistic"))
+            .needs(PacketLoss.isPossible, "this needs root and iptables with its module statistic"))
         func loss() async throws {
             let receiver = try await SRTReceiver(latency: 400)
             let relay = try await startHeavy(15, ["--srt", receiver.url()])

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialRecordings {
     /// Where one file of a recording ends and the next begins.
     @Suite("Segments")
     struct SegmentTests {

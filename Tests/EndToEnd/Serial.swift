@@ -2,6 +2,18 @@
 
 import Testing
 
-/// All end-to-end tests: one at a time, because each measures a program that runs in real time.
-@Suite("End to end", .serialized, .timeLimit(.minutes(2)))
+// End-to-end tests run in three lanes, side by side. In a lane there is one at a time, because each plays a program in
+// real time; what shares something of the machine beyond its own files and ports is in one lane. The lanes last about
+// as long as each other. A test's limit is there for a hang, and beyond what any busy machine needs.
+
+/// The lane of outputs and of the command itself.
+@Suite("End to end: outputs", .serialized, .timeLimit(.minutes(10)))
 enum Serial {}
+
+/// The lane of inputs, peers that fail, and ends.
+@Suite("End to end: peers", .serialized, .timeLimit(.minutes(10)))
+enum SerialPeers {}
+
+/// The lane of recordings and disks, which has all loop devices to itself.
+@Suite("End to end: recordings", .serialized, .timeLimit(.minutes(10)))
+enum SerialRecordings {}

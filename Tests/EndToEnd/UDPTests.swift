@@ -11,12 +11,12 @@ extension Serial {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// Receives until nothing has come for 4 s.
+        /// Receives until nothing has come for 8 s, which relay may also take to begin.
         private func receiver(_ address: String, port: Int, _ file: String) async throws -> ChildProcess {
             let separator = address.contains("?") ? "&" : "?"
             let process = try ChildProcess(
                 "ffmpeg",
-                ["-v", "error", "-nostdin", "-y", "-i", "\(address)\(separator)timeout=4000000&buffer_size=2000000"]
+                ["-v", "error", "-nostdin", "-y", "-i", "\(address)\(separator)timeout=8000000&buffer_size=2000000"]
                     + ["-map", "0", "-c", "copy", directory.file(file)])
             try await eventually("ffmpeg listens", within: .seconds(5)) { Ports.isUsed(port, by: "udp") }
             return process

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension Serial {
+extension SerialPeers {
     /// `--upload` with the real rclone, to a local remote and to a WebDAV server that rclone is; and `--on-segment`.
     @Suite("Upload")
     struct UploadTests {

@@ -54,11 +54,11 @@ struct OutputEndpointTests {
         #expect(machine.handle(.failed(attempt: 2, refused, at: 0)).last == .wait(until: 60 * second, attempt: 3))
     }
 
-    @Test("On the backup the primary is looked at, and takes over at a keyframe when it answers")
+    @Test("On the backup the primary is probed, and takes over at a keyframe when it answers")
     func returns() {
         var machine = machineAtBackup()
         #expect(machine.endpoint == .backup)
-        #expect(machine.handle(.primaryDue(look: 1)) == [.begin(attempt: 5, at: .primary)])
+        #expect(machine.handle(.primaryDue(probe: 1)) == [.begin(attempt: 5, at: .primary)])
         #expect(machine.handle(.accepted(attempt: 5, at: 30 * second)) == [.handOver(to: 5)])
         #expect(machine.endpoint == .backup)
         #expect(machine.handle(.handedOver(attempt: 5, at: 31 * second)).isEmpty)
@@ -67,40 +67,40 @@ struct OutputEndpointTests {
         #expect(machine.handle(.failed(attempt: 4, lost, at: 32 * second)).isEmpty)
     }
 
-    @Test("A primary that is still away is looked at again, once for each look")
-    func looksAgain() {
+    @Test("A primary that is still away is probed again, once for each probe")
+    func probesAgain() {
         var machine = machineAtBackup()
-        _ = machine.handle(.primaryDue(look: 1))
+        _ = machine.handle(.primaryDue(probe: 1))
         let actions = machine.handle(.failed(attempt: 5, away, at: 30 * second))
-        #expect(actions == [.abandon(attempt: 5), .look(after: .seconds(15), look: 2)])
-        #expect(machine.handle(.primaryDue(look: 1)).isEmpty)
+        #expect(actions == [.abandon(attempt: 5), .probe(after: .seconds(15), number: 2)])
+        #expect(machine.handle(.primaryDue(probe: 1)).isEmpty)
         #expect(machine.state == .live(since: 10 * second))
-        #expect(machine.handle(.primaryDue(look: 2)) == [.begin(attempt: 6, at: .primary)])
+        #expect(machine.handle(.primaryDue(probe: 2)) == [.begin(attempt: 6, at: .primary)])
     }
 
     @Test("A primary that is lost soon after the return leads back to the backup, which is left more rarely")
     func lossAfterFailback() {
         var machine = machineAtBackup()
-        _ = machine.handle(.primaryDue(look: 1))
+        _ = machine.handle(.primaryDue(probe: 1))
         _ = machine.handle(.accepted(attempt: 5, at: 30 * second))
         _ = machine.handle(.handedOver(attempt: 5, at: 30 * second))
         _ = machine.handle(.failed(attempt: 5, lost, at: 40 * second))
         #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .backup)])
         let actions = machine.handle(.accepted(attempt: 6, at: 41 * second))
-        #expect(actions == [.goLive(attempt: 6), .look(after: .seconds(30), look: 2)])
+        #expect(actions == [.goLive(attempt: 6), .probe(after: .seconds(30), number: 2)])
     }
 
-    @Test("An operator's retry looks at the primary at once")
+    @Test("An operator's retry probes the primary at once")
     func retryOnBackup() {
         var machine = machineAtBackup()
         #expect(machine.handle(.retryNow) == [.begin(attempt: 5, at: .primary)])
         #expect(machine.handle(.retryNow).isEmpty)
     }
 
-    @Test("If the backup breaks while the primary is looked at, that attempt goes on as the only one")
+    @Test("If the backup breaks while the primary is probed, that attempt goes on as the only one")
     func promotes() {
         var machine = machineAtBackup()
-        _ = machine.handle(.primaryDue(look: 1))
+        _ = machine.handle(.primaryDue(probe: 1))
         #expect(
             machine.handle(.failed(attempt: 4, lost, at: 20 * second)) == [.abandon(attempt: 4), .promote(attempt: 5)])
         #expect(machine.state == .connecting(attempt: 5))
@@ -110,7 +110,7 @@ struct OutputEndpointTests {
     @Test("If the backup breaks when the primary was accepted already, the primary is on air at once")
     func promotesAccepted() {
         var machine = machineAtBackup()
-        _ = machine.handle(.primaryDue(look: 1))
+        _ = machine.handle(.primaryDue(probe: 1))
         _ = machine.handle(.accepted(attempt: 5, at: 20 * second))
         #expect(
             machine.handle(.failed(attempt: 4, lost, at: 21 * second))
@@ -137,7 +137,7 @@ struct OutputEndpointTests {
     @Test("The end of the program forgets the candidate and drains what is on air")
     func finishWithCandidate() {
         var machine = machineAtBackup()
-        _ = machine.handle(.primaryDue(look: 1))
+        _ = machine.handle(.primaryDue(probe: 1))
         _ = machine.handle(.accepted(attempt: 5, at: 20 * second))
         #expect(
             machine.handle(.finish(deadline: 99))
@@ -202,10 +202,10 @@ struct OutputEndpointTests {
     func redirectedFromBackup() {
         var machine = machineAtBackup()
         _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
-        #expect(machine.handle(.primaryDue(look: 1)) == [.look(after: .seconds(15), look: 2)])
+        #expect(machine.handle(.primaryDue(probe: 1)) == [.probe(after: .seconds(15), number: 2)])
         _ = machine.handle(.accepted(attempt: 5, at: 12 * second))
-        #expect(machine.handle(.handedOver(attempt: 5, at: 13 * second)) == [.look(after: .seconds(15), look: 3)])
-        #expect(machine.handle(.primaryDue(look: 3)) == [.begin(attempt: 6, at: .primary)])
+        #expect(machine.handle(.handedOver(attempt: 5, at: 13 * second)) == [.probe(after: .seconds(15), number: 3)])
+        #expect(machine.handle(.primaryDue(probe: 3)) == [.begin(attempt: 6, at: .primary)])
     }
 
     @Test("Failback was lost when a redirection from the backup was met late: the primary is looked at from there, too")

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
 import Glibc
+import MP4
 
-/// What libFuzzer calls with each input, compiled together with the sources of `Media` and `Segmenter` by `scripts/fuzz`.
+/// What libFuzzer calls with each input, compiled with the targets `Media`, `MP4` and `Archive` by `scripts/fuzz`.
 /// The input is a file as `relay recordings verify`, `repair` and `export` meet it; nothing in it may trap, hang or eat memory.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzSegmentReader(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> CInt {

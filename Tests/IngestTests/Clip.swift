@@ -51,5 +51,5 @@ final class Clip {
 /// The first position at which audio is louder than `threshold`.
 func onset(_ audio: [Float], threshold: Float = 0.1) -> Int? { audio.firstIndex { abs($0) > threshold } }
 
-/// A tone that audio from 0.5 s to 1 s, as a lavfi source.
+/// A tone from 0.5 s to 1 s, as a lavfi source.
 let burst = "aevalsrc='if(gte(t,0.5)*lt(t,1),0.8*sin(2*PI*1000*t),0)':s=48000:d=2"

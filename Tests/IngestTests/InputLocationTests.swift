@@ -51,8 +51,59 @@ struct InputLocationTests {
             ("https://u:p@h/x.m3u8?sig=abc", "https://h/x.m3u8?…"),
             ("srt://h:9000?passphrase=0123456789&streamid=x", "srt://h:9000?…"),
             ("rtsp://admin:p@ss@cam/stream", "rtsp://cam/stream"),
+            ("rtsp://admin:pa/ss@cam/stream", "rtsp://cam/stream"),
+            ("http://cam:80/a@b", "http://cam:80/a@b"), ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
         ])
     func masking(text: String, shown: String) { #expect(InputLocation(text).description == shown) }
+
+    @Test(
+        "Addresses with nested protocols or one slash were taken for paths and printed whole: they are masked",
+        arguments: [
+            ("cache:https://u:secret@h/x", "cache:https://h/x"),
+            ("async:cache:https://u:secret@h/x?secret", "async:cache:https://h/x?…"),
+            ("crypto:rtmp://h/live/secret", "crypto:rtmp://h/live/se…"),
+            ("hls+https://u:secret@h/x.m3u8", "hls+https://h/x.m3u8"),
+            ("rtmp:/host/live/secret", "rtmp:…"), ("RTMPS:host/live/secret", "rtmps:…"), ("srt:secret", "srt:…"),
+            ("cache:rtmp:/host/live/secret", "cache:rtmp:…"), ("other:https://u:secret@h/x", "other:https://h/x"),
+            ("concat:http://a/x|http://u:secret@b/y", "concat:…"),
+            ("subfile,,start,0,end,9,,:https://u:secret@h/x", "subfile:…"),
+            ("my https://u:secret@h/x", "my https://…"),
+        ])
+    func nested(text: String, shown: String) {
+        #expect(InputLocation(text).description == shown)
+    }
+
+    @Test(
+        "An address without its two slashes has a fault, which is named without the key",
+        arguments: ["rtmp:/host/live/secret", "https:host/secret", "SRT:secret", "cache:rtmp:/host/live/secret"])
+    func fault(text: String) throws {
+        let fault = try #require(InputLocation(text).fault)
+        #expect(fault.contains("://") && !fault.contains("secret"))
+        #expect(!InputLocation(text).isFile)
+    }
+
+    @Test(
+        "What is an address, a path or a device has no fault",
+        arguments: [
+            "rtmp://h/live/key", "cache:https://h/x", "cache:/a/b.mp4", "/a/b", "12:30 news.mp4", "a:b.ts", "test:",
+            "v4l2:/dev/video0", "pipe:0", "concat:a.ts|b.ts", "HTTPS://h/x",
+        ])
+    func noFault(text: String) { #expect(InputLocation(text).fault == nil) }
+
+    @Test("The innermost protocol says whether media comes at its own pace")
+    func nestedPace() {
+        #expect(InputLocation("cache:https://h/x").isLiveByNature == nil)
+        #expect(InputLocation("hls+http://h/x").isLiveByNature == nil)
+        #expect(InputLocation("async:rtmp://h/a/k").isLiveByNature == true)
+        #expect(InputLocation("cache:/a/b.mp4").isLiveByNature == false)
+    }
+
+    @Test("Where secrets were put into a text, the text before is shown")
+    func shownAs() {
+        let location = InputLocation("http://h/secret/x", shownAs: "http://h/${TOKEN}/x")
+        #expect(location.description == "http://h/${TOKEN}/x")
+        #expect(InputLocation("rtmp://h/a/k", shownAs: "${ALL}").description == "${ALL}")
+    }
 
     @Test("Errors name the masked form and not the key")
     func errors() {

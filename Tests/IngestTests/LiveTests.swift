@@ -38,27 +38,77 @@ struct LiveTests {
         return Int(UInt16(bigEndian: address.sin_port))
     }
 
-    @Test("A clock that jumps begins a new timeline, and stopping ends a read that waits for ever")
-    func jumpAndStop() throws {
-        let clip = try Clip(
-            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=3", "-f", "lavfi", "-i", "sine=440:d=3:r=48000", "-c:v",
-            "libx264", "-preset", "ultrafast", "-g", "10", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
-        let port = try freePort()
+    /// Waits until somebody receives at a UDP port of this machine, 20 s at most: what is sent before that is lost.
+    private func waitForReceiver(at port: Int) throws {
+        let end = String(port, radix: 16, uppercase: true)
+        let local = ":" + String(repeating: "0", count: 4 - end.count) + end
+        let deadline = Date().addingTimeInterval(20)
+        while Date() < deadline {
+            let sockets = try String(contentsOfFile: "/proc/net/udp", encoding: .ascii)
+            let isBound = sockets.split(separator: "\n").dropFirst().contains {
+                $0.split(separator: " ").dropFirst().first?.hasSuffix(local) == true
+            }
+            if isBound { return }
+            usleep(10_000)
+        }
+        Issue.record("nobody receives at port \(port)")
+    }
+
+    /// Opens the live input at `port` on a thread of its own and plays it into `sink`; `feed` sends meanwhile.
+    private func receive(at port: Int, into sink: CollectingSink, while feed: () throws -> Void) throws
+        -> any MediaSource
+    {
         let opened = Mutex<(any MediaSource)?>(nil)
         let isOpen = DispatchSemaphore(value: 0)
-        let sink = CollectingSink()
-        let queue = DispatchQueue(label: "open")
-        queue.async {
+        DispatchQueue(label: "open").async {
             let source = try? SourceOpener.open(
                 InputLocation("udp://127.0.0.1:\(port)"), options: IngestOptions(), logger: Logger(label: "test"))
             source?.start(into: sink, video: source?.description.video, audio: .program)
             opened.withLock { $0 = source }
             isOpen.signal()
         }
-        try send(clip, to: port, offset: 0)
-        try send(clip, to: port, offset: 1000)
+        try waitForReceiver(at: port)
+        try feed()
         #expect(isOpen.wait(timeout: .now() + 20) == .success)
-        let source = try #require(opened.withLock { $0 })
+        return try #require(opened.withLock { $0 })
+    }
+
+    @Test("A live transport stream is decoded and placed from its first frame to its last, and its audio with it")
+    func startToEnd() throws {
+        // White, and a tone with it, from 1 s to 1.5 s.
+        let clip = try Clip(
+            "-f", "lavfi", "-i",
+            "color=black:s=320x180:r=25:d=3,drawbox=t=fill:color=white:enable='between(t,1,1.49)'", "-f", "lavfi", "-i",
+            "aevalsrc='if(gte(t,1)*lt(t,1.5),0.8*sin(2*PI*1000*t),0)':s=48000:d=3", "-c:v", "libx264", "-preset",
+            "ultrafast", "-bf", "0", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
+        let port = try freePort()
+        // The demuxer keeps the last frame, because it cannot know yet that it is whole.
+        let frames = 74
+        let sink = CollectingSink(frames: frames, audio: 2 * 48_000)
+        let source = try receive(at: port, into: sink) { try send(clip, to: port, offset: 0) }
+        #expect(sink.waitUntilDone())
+        #expect(source.status.state == .running)
+        source.stop()
+        let taken = sink.taken
+        #expect(taken.frames.map(\.nanoseconds) == (0..<Int64(frames)).map { $0 * 40_000_000 })
+        #expect(taken.frames.indices.filter { taken.frames[$0].luma[4] > 128 } == Array(25...37))
+        #expect(taken.jumps.isEmpty)
+        let beginning = try #require(onset(taken.audio))
+        #expect(abs(beginning - 48_000) < 960)
+        #expect(taken.restarts == 0 && source.status.decodeErrors == 0)
+    }
+
+    @Test("A clock that jumps begins a new timeline, and stopping ends a read that waits for ever")
+    func jumpAndStop() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=3", "-f", "lavfi", "-i", "sine=440:d=3:r=48000", "-c:v",
+            "libx264", "-preset", "ultrafast", "-g", "10", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
+        let port = try freePort()
+        let sink = CollectingSink()
+        let source = try receive(at: port, into: sink) {
+            try send(clip, to: port, offset: 0)
+            try send(clip, to: port, offset: 1000)
+        }
         #expect(source.description.isLive)
         source.stop()
         source.stop()

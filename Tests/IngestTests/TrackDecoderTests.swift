@@ -7,7 +7,7 @@ import Testing
 @testable import Ingest
 @testable import LibAV
 
-@Suite("A track's decoder", .timeLimit(.minutes(1)))
+@Suite("A track's decoder", .timeLimit(.minutes(10)))
 struct TrackDecoderTests {
     /// A decoder that does what a script says.
     private final class ScriptedDecoder: PacketDecoder {

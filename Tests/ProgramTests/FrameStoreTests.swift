@@ -19,9 +19,9 @@ struct FrameStoreTests {
     private func show(_ times: [Int64], at rate: FrameRate, frames: Int64) -> (shown: [Int64?], store: FrameStore) {
         var store = FrameStore()
         for time in times {
-            store.add(frame(time), at: TimeBase.milliseconds.rescale(time, to: rate.timeBase))
+            store.add(frame(time), at: rate.frame(at: Timestamp(time, in: .milliseconds)))
         }
-        let shown = (0..<frames).map { store.choose(for: $0)?.pts }
+        let shown = (0..<frames).map { store.choose(for: FrameIndex($0))?.pts }
         return (shown, store)
     }
 

@@ -121,15 +121,15 @@ struct ProgramTests {
 
     @Test("The frames of the lead are not late, however long the lead is")
     func leadIsNoLag() {
-        var pace = Pace(frameRate: rate, pacing: .realTime(lead: 60), start: 1000)
+        var pace = Pace(frameRate: rate, pacing: .realTime(lead: 60), start: Timestamp(nanoseconds: 1000))
         for index in Int64(0)..<61 {
-            let moment = pace.moment(of: index)
-            #expect(moment == 1000)
-            let change = pace.noteLag(0)
+            let moment = pace.moment(of: FrameIndex(index))
+            #expect(moment == Timestamp(nanoseconds: 1000))
+            let change = pace.noteLag(.zero)
             #expect(change == nil)
         }
         let paced = pace.moment(of: 90)
-        #expect(paced == 1_001_001_000)
+        #expect(paced == Timestamp(nanoseconds: 1_001_001_000))
     }
 
     @Test("Audio that outlasts the video holds the last frame, but for a container's padding")
@@ -161,16 +161,17 @@ struct ProgramTests {
 @Suite("Mapping of a live source's time")
 struct SourceMappingTests {
     private let latency = Duration.milliseconds(200)
-    private let ms: Int64 = 1_000_000
+
+    private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
 
     @Test("The first frame becomes the program's frame 0, and steady time is mapped once")
     func steady() {
         var mapping = SourceMapping()
-        let resync1 = mapping.note(5000 * ms, arrival: -200 * ms, latency: latency)
+        let resync1 = mapping.note(at(5000), arrival: at(-200), latency: latency)
         #expect(!resync1)
-        #expect(mapping.offset == -5000 * ms)
+        #expect(mapping.offset == .milliseconds(-5000))
         for frame in Int64(1)..<1000 {
-            let resync2 = mapping.note((5000 + frame * 33) * ms, arrival: (frame * 33 - 200) * ms, latency: latency)
+            let resync2 = mapping.note(at(5000 + frame * 33), arrival: at(frame * 33 - 200), latency: latency)
             #expect(!resync2)
         }
     }
@@ -178,24 +179,24 @@ struct SourceMappingTests {
     @Test("A jump, a stall and a restart are mapped anew, one latency ahead of now")
     func resync() {
         var mapping = SourceMapping()
-        _ = mapping.note(0, arrival: -200 * ms, latency: latency)
-        let resync3 = mapping.note(3_600_000 * ms, arrival: 1000 * ms, latency: latency)
+        _ = mapping.note(.zero, arrival: at(-200), latency: latency)
+        let resync3 = mapping.note(at(3_600_000), arrival: at(1000), latency: latency)
         #expect(resync3)
-        #expect(3_600_000 * ms + mapping.offset == 1200 * ms)
-        let resync4 = mapping.note(3_600_033 * ms, arrival: 9000 * ms, latency: latency)
+        #expect(at(3_600_000) + mapping.offset == at(1200))
+        let resync4 = mapping.note(at(3_600_033), arrival: at(9000), latency: latency)
         #expect(resync4)
         mapping.forget()
-        let resync5 = mapping.note(0, arrival: 10_000 * ms, latency: latency)
+        let resync5 = mapping.note(.zero, arrival: at(10_000), latency: latency)
         #expect(resync5)
-        #expect(mapping.offset == 10_200 * ms)
+        #expect(mapping.offset == .milliseconds(10_200))
     }
 
     @Test("A source of audio alone is mapped to now, not to the program's start")
     func audioAlone() {
         var mapping = SourceMapping()
-        let resync = mapping.note(7000 * ms, arrival: 50 * ms, latency: latency, opensProgram: false)
+        let resync = mapping.note(at(7000), arrival: at(50), latency: latency, opensProgram: false)
         #expect(!resync)
-        #expect(7000 * ms + mapping.offset == 250 * ms)
+        #expect(at(7000) + mapping.offset == at(250))
     }
 }
 
@@ -211,7 +212,7 @@ struct LiveAudioTests {
         let feed = SourceFeed(
             pacing: .live(latency: .milliseconds(200)), frameRate: FrameRate(50), audio: .program, clock: clock)
         feed.deliver(VideoFrame(pts: 0, timeBase: TimeBase(1, 50), width: 2, height: 2, storage: Self.storage))
-        feed.begin(at: 200_000_000)
+        feed.begin(at: Timestamp(nanoseconds: 200_000_000))
         for second in Int64(0)..<4 {
             // An hour is added to the audio's time from the third second on.
             let jump: Int64 = second < 2 ? 0 : 3600 * 48_000

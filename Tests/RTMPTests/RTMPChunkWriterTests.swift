@@ -5,6 +5,7 @@ import Glibc
 import Media
 import Network
 import PacketSamples
+import SeededRandom
 import Testing
 
 @testable import RTMP
@@ -85,7 +86,7 @@ import Testing
 
     @Test("Whatever a socket takes at a time, the same bytes arrive")
     func partialWrites() {
-        var generator = SystemRandomNumberGenerator()
+        var generator = SeededRandom()
         for _ in 0..<20 {
             var writer = RTMPChunkWriter(streamID: 1)
             var buffer = OutboundBuffer()

@@ -2,6 +2,7 @@
 
 import Media
 import Network
+import SeededRandom
 import Testing
 
 @testable import RTMP
@@ -99,16 +100,72 @@ import Testing
         #expect(try parser.parse([0xC3, 1, 1, 1, 1, 0xC3, 2, 2]) == [.init(type: 20, body: [1, 1, 1, 1, 2, 2])])
     }
 
-    @Test("Random bytes neither crash nor fill the memory")
+    /// What a parser makes of `pieces`, one after the other: the messages, or nothing if it refuses the bytes.
+    private func messages(in pieces: [ArraySlice<UInt8>]) -> [RTMPInboundParser.Message]? {
+        var parser = RTMPInboundParser()
+        var messages: [RTMPInboundParser.Message] = []
+        for piece in pieces {
+            guard let found = try? parser.parse(piece) else { return nil }
+            messages += found
+            #expect(parser.heldBytes <= RTMPInboundParser.maximumHeldBytes)
+        }
+        return messages
+    }
+
+    @Test("Random bytes are read the same or refused the same wherever they are split, and are not hoarded")
     func random() {
-        var generator = SystemRandomNumberGenerator()
-        for round in 0..<300 {
-            var channel = RTMPBackChannel(parser: RTMPInboundParser())
-            for _ in 0..<8 {
-                let bytes = (0..<512).map { _ in UInt8.random(in: 0...255, using: &generator) }
-                _ = channel.take(round % 2 == 0 ? bytes : Self.conversation.shuffled(using: &generator))
+        var generator = SeededRandom()
+        var (read, refused) = (0, 0)
+        for round in 0..<400 {
+            let bytes =
+                switch round % 3 {
+                case 0: (0..<4096).map { _ in UInt8.random(in: 0...255, using: &generator) }
+                case 1: Self.conversation.shuffled(using: &generator)
+                default: Self.conversation + Self.conversation.shuffled(using: &generator)
+                }
+            let cuts =
+                [Int.random(in: 0...bytes.count, using: &generator)]
+                + [Int.random(in: 0...bytes.count, using: &generator)]
+            let (first, second) = (cuts.min() ?? 0, cuts.max() ?? 0)
+            let whole = messages(in: [bytes[...]])
+            #expect(messages(in: [bytes[..<first], bytes[first..<second], bytes[second...]]) == whole)
+            if whole == nil { refused += 1 } else { read += 1 }
+        }
+        #expect(read > 0 && refused > 0, "read \(read), refused \(refused): both must be tried")
+    }
+
+    @Test("Whoever begins many long messages and ends none is refused before it fills the memory")
+    func flood() {
+        var parser = RTMPInboundParser(chunkBytes: 1 << 16)
+        let piece = [UInt8](repeating: 0xAB, count: 1 << 16)
+        var taken = 0
+        #expect(throws: RTMPInboundParser.Malformed.self) {
+            // A first chunk of a message of 1 MiB on each of 60 chunk streams, then more of them.
+            for round in 0..<16 {
+                for id in UInt8(3)..<63 {
+                    let header = round == 0 ? [id, 0, 0, 0, 0x10, 0, 0, 20, 1, 0, 0, 0] : [0xC0 | id]
+                    let complete = try parser.parse(header + piece)
+                    #expect(complete.isEmpty)
+                    #expect(parser.heldBytes <= RTMPInboundParser.maximumHeldBytes)
+                    taken += piece.count
+                }
             }
         }
+        #expect(taken <= RTMPInboundParser.maximumHeldBytes)
+    }
+
+    @Test("What cannot be parsed ends the parsing, and bytes are acknowledged nevertheless")
+    func malformedConversation() {
+        var channel = RTMPBackChannel(parser: RTMPInboundParser())
+        let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
+        let tooLarge: [UInt8] = [0x03, 0, 0, 0, 0x20, 0, 0, 20, 0, 0, 0, 0]
+        _ = channel.take(window)
+        _ = channel.take(tooLarge)
+        #expect(!channel.owesReplies)
+        let answer = channel.take(Self.conversation)
+        #expect(answer.messages.isEmpty)
+        let replies = channel.takeReplies()
+        #expect(replies.map(\.kind) == [.acknowledgement])
     }
 
     @Test("Too large a message and too many chunk streams end the parsing")

@@ -21,6 +21,8 @@ struct ArgumentMaskTests {
             ("rtmp://me:pass@host/live/key", "rtmp://xxxxxxxxxxxxxxxxxxxxx"),
             ("srt://host:9000", "srt://host:9000"), ("show.mp4", "show.mp4"), ("test:", "test:"), ("", ""),
             ("://", "://"),
+            ("cache:https://u:p@host", "cache:https://xxxxxxxx"), ("rtmp:/host/live/key", "rtmp:xxxxxxxxxxxxxx"),
+            ("cache:rtmp:/host/live/key", "cache:xxxxxxxxxxxxxxxxxxx"), ("12:30 news.mp4", "12:30 news.mp4"),
             ("rtmp://", "rtmp://"), ("rtmp://host/", "rtmp://host/"),
         ])
     func hides(address: String, shown: String) {

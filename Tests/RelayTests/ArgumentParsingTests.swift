@@ -2,7 +2,6 @@
 
 import ArgumentParser
 import Media
-import Segmenter
 import Testing
 
 @testable import Relay

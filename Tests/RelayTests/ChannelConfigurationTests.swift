@@ -4,7 +4,6 @@ import ArgumentParser
 import Encoder
 import Ingest
 import Media
-import Segmenter
 import Testing
 
 @testable import Relay

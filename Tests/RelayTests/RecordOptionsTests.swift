@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
 import ArgumentParser
-import Segmenter
 import Testing
 
 @testable import Relay

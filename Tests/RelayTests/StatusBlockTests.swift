@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Encoder
+import Foundation
 import Ingest
 import Media
 import Program
@@ -48,6 +49,16 @@ struct StatusBlockTests {
     @Test("Before there is anything to compare, rates are 0 and nothing fails")
     func first() {
         #expect(lines(status(frames: 0)) == ["00:00:00  0.0 fps  encoder 0.0x  0 kbit/s  repeated 0  dropped 0"])
+    }
+
+    @Test("A channel's status goes through JSON unchanged")
+    func json() throws {
+        var before = status(frames: 30, bytes: 7)
+        before.outputs = [output("live")]
+        before.recorder = RecorderStatus()
+        let data = try JSONEncoder().encode(before)
+        let after = try JSONDecoder().decode(ChannelStatus.self, from: data)
+        #expect(lines(after) == lines(before))
     }
 
     @Test("A program that lags says so")

@@ -6,7 +6,17 @@ import Media
 import Synchronization
 import Testing
 
+@testable import Archive
+@testable import MP4
 @testable import Segmenter
+
+/// Notes finished files.
+private final class FinishedNames: RecordingObserver {
+    let names = Mutex<[String]>([])
+    func segmentFinished(_ record: SegmentRecord) { names.withLock { $0.append(record.fileName) } }
+    func segmentRecovered(fileName: String) {}
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+}
 
 @Suite struct CloserTests {
     private static let rate = FrameRate(25)
@@ -68,7 +78,7 @@ import Testing
     @Test func `What a disk has lost of a file that could not be closed is a gap of its own`() throws {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
-        let whole = try FragmentedFileReader(try .open(existing: recording.directory.path(open))).read()
+        let whole = try FragmentedFileReader(try FileDescriptor.open(existing: recording.directory.path(open))).read()
         // As it was before its index: the last fragments have not reached the disk.
         guard case .closed = whole else {
             Issue.record("it was complete but for its name")
@@ -102,6 +112,32 @@ import Testing
         recording.finish()
     }
 
+    @Test(arguments: [false, true])
+    func `A file whose close failed and that was repaired from outside is not lost, but for what it lacks`(isCut: Bool)
+        throws
+    {
+        let (recording, blockers) = try recording()
+        let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
+        for name in blockers { try FileManager.default.removeItem(atPath: name) }
+        if isCut {
+            let descriptor = try FileDescriptor.open(existing: recording.directory.path(open))
+            try descriptor.write([SharedBytes(MovieBox.openHead)], at: 0)
+            try descriptor.truncate(to: try descriptor.attributes().size * 6 / 10)
+        }
+        let record = try RecordDirectory.prepare(recording.directory.path)
+        #expect(SegmentRecovery.run(in: record, open: [open]).count == 1)
+        let written = recording.recorder.status.framesWritten
+        let name = try #require(recording.directory.files.first)
+        let kept = try SegmentReader.read(recording.directory.path(name)).video.samples
+        recording.recorder.resume()
+        recording.recorder.waitUntilIdle()
+        recording.recorder.waitForCloser()
+        #expect(recording.recorder.status.segmentsFinished == 1)
+        #expect(recording.recorder.status.gaps.map(\.frames) == (isCut ? [written - kept] : []))
+        #expect(isCut == (kept < written))
+        recording.finish()
+    }
+
     private func file(_ number: Int, in directory: TemporaryDirectory, isEmpty: Bool = false) throws -> SegmentFile {
         let start = UTCTime(milliseconds: 1_795_269_790_123)
         let settings = SegmentFileSettings(
@@ -117,12 +153,16 @@ import Testing
         return file
     }
 
-    @Test func `Too many waiting files are closed without waiting for the disk`() throws {
+    // A hurried close patched the head without waiting for the index, was never synchronised, and was announced.
+    @Test func `Of too many waiting files some only get their index, and are closed as well as the others later`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         let queue = DispatchQueue(label: "test.closer")
+        let observer = FinishedNames()
         let closer = SegmentCloser(
-            directory: try .prepare(directory.path), channel: "test", status: RecorderStatusBox(), logger: quiet,
-            queue: queue)
+            directory: try .prepare(directory.path), channel: "test", status: RecorderStatusBox(),
+            observers: [observer], logger: quiet, queue: queue)
         queue.suspend()
         for number in 1...12 { closer.close(try file(number, in: directory)) }
         #expect(closer.backlog.waiting == 12)
@@ -130,6 +170,24 @@ import Testing
         queue.sync {}
         #expect(closer.backlog == SegmentCloser.Backlog(waiting: 0, hurried: 4))
         #expect(directory.files.count == 12 && directory.files.allSatisfy { $0.hasSuffix(".mp4") })
+        let sequences = observer.names.withLock { $0.compactMap { SegmentName(fileName: $0)?.sequence } }
+        #expect(sequences == Array(5...12) + Array(1...4))
+        for file in directory.files {
+            #expect(try SegmentReader.read(directory.path(file)).isClosed)
+        }
+    }
+
+    @Test func `A file that only has its index is still a whole open one`() throws {
+        let directory = try TemporaryDirectory()
+        let file = try file(1, in: directory)
+        try file.appendIndex()
+        let facts = try SegmentReader.read(directory.path(file.name.open))
+        #expect(!facts.isClosed && facts.video.samples == 1)
+        guard case .finished(let record) = try file.close() else {
+            Issue.record("not finished")
+            return
+        }
+        #expect(try SegmentReader.read(directory.path(record.fileName)).isClosed)
     }
 
     @Test func `What the disk did not take of one file is said of that file alone, which is not announced`() throws {

@@ -5,6 +5,8 @@ import Foundation
 import Media
 import Testing
 
+@testable import Archive
+@testable import MP4
 @testable import Segmenter
 
 /// Fields of each packet that ffprobe finds, one packet a line.
@@ -155,7 +157,8 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
             }
             end += pieces.reduce(0) { $0 + Int64($1.count) }
         }
-        let size = try container.finish(file, mediaEnd: end, ending: .stop, isDurable: false)
+        let size = try container.appendIndex(file, mediaEnd: end, ending: .stop)
+        try container.seal(file, mediaEnd: end, size: size, isDurable: false)
         #expect(size > 15 << 30)
         let shift = TrackClock(timescale: 30000).ticks(videoPackets[0].pts, videoPackets[0])
         let expected = zip(videoPackets, places).map { packet, place in

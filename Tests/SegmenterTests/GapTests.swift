@@ -6,6 +6,7 @@ import Media
 import Synchronization
 import Testing
 
+@testable import Archive
 @testable import Segmenter
 
 @Suite struct GapTests {

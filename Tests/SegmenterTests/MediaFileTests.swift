@@ -4,6 +4,8 @@ import Foundation
 import Media
 import Testing
 
+@testable import Archive
+@testable import MP4
 @testable import Segmenter
 
 /// A stored frame's hash, as `framemd5` prints it.

@@ -4,6 +4,7 @@ import Media
 import Synchronization
 import Testing
 
+@testable import Archive
 @testable import Segmenter
 
 /// Keeps what a recorder says.

@@ -5,6 +5,8 @@ import Media
 import Synchronization
 import Testing
 
+@testable import Archive
+@testable import MP4
 @testable import Segmenter
 
 @Suite struct RecorderTests {
@@ -104,10 +106,7 @@ import Testing
         var table = SampleTable()
         let sample = SampleEntry(decodeTime: 0, duration: 1, compositionOffset: 0, size: 10, isSync: true)
         table.append([sample], at: 6 << 30)
-        var layout = MovieLayout(
-            description: description(rate: Self.rate),
-            tags: MovieTags(channel: "c", start: UTCTime(milliseconds: 0), encoderSettings: ""))
-        layout.userData = []
+        let layout = MovieLayout(description: description(rate: Self.rate), creationTime: 0, userData: [])
         let moov = MovieBox.closed(layout, [MovieLayout.videoID: table])
         #expect(moov.indices.contains { Array(moov[$0...].prefix(8)) == [0, 0, 0, 1, 0x80, 0, 0, 0] })
         #expect(MovieBox.closedHead(mediaEnd: 6 << 30).suffix(8) == [0, 0, 0, 1, 0x7F, 0xFF, 0xFF, 0xE0])

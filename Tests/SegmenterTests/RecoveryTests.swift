@@ -2,8 +2,11 @@
 
 import Foundation
 import Media
+import SeededRandom
 import Testing
 
+@testable import Archive
+@testable import MP4
 @testable import Segmenter
 
 @Suite struct RecoveryTests {
@@ -133,7 +136,7 @@ import Testing
 
     @Test func `Random damage never traps`() throws {
         let (closed, open) = try Self.sample()
-        var random = SplitMix(state: 42)
+        var random = SeededRandom()
         let directory = try TemporaryDirectory()
         for round in 0..<3000 {
             var bytes = round % 3 == 0 ? closed : open
@@ -225,18 +228,5 @@ private struct NearlyFull: FreeSpaceProbe {
             #expect(error.description.contains("a copy needs 1.0 GB of free space"), "\(error)")
         }
         #expect(directory.all == before)
-    }
-}
-
-/// A small generator, so that what fails can be repeated.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
     }
 }

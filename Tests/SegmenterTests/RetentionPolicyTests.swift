@@ -3,6 +3,7 @@
 import Media
 import Testing
 
+@testable import Archive
 @testable import Segmenter
 
 @Suite struct RetentionPolicyTests {

@@ -5,6 +5,7 @@ import Media
 import Synchronization
 import Testing
 
+@testable import Archive
 @testable import Segmenter
 
 /// A disk of which as much is free as a test says.
@@ -201,6 +202,74 @@ private final class Upload: RetentionVeto, RecordingObserver {
         }
         let target = try RecordDirectory.prepare(directory.path, template: template)
         #expect(try target.segments(of: "test").map(\.fileName) == names)
+    }
+
+    /// Two files of `channel`, which `template` names.
+    private func record(_ channel: String, as template: String, start: Int64) throws {
+        let template = try NameTemplate(parsing: template)
+        let configuration = RecorderConfiguration(
+            directory: try .prepare(temporary.path, template: template), channel: channel,
+            length: .duration(.seconds(1)),
+            programStart: UTCTime(milliseconds: 1_795_269_790_000 + start * 1000))
+        let recorder = Recorder(
+            configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
+            logger: quiet)
+        Recording(directory: temporary, recorder: recorder)
+            .record(syntheticProgram(rate: Self.rate, frames: 50, isKeyframe: { $0 % 25 == 0 }))
+    }
+
+    @Test func `A copy that was salvaged, and files of an earlier and deeper --record-name, are recordings as others`()
+        throws
+    {
+        try record("test", as: "%Y/%m/{channel}_{time}_{sequence}", start: 0)
+        try record("test", as: "%Y-%m-%d/{channel}_{start}_{sequence}", start: 20)
+        try record("other", as: "%Y/%m/{channel}_{time}_{sequence}", start: 40)
+        let model = files[0]
+        func copy(to name: String) throws {
+            let directory = temporary.path(name.split(separator: "/").dropLast().joined(separator: "/"))
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(atPath: temporary.path(model), toPath: temporary.path(name))
+        }
+        try copy(to: SegmentSalvage.repairedName(model))
+        // What somebody put aside, renamed, or records elsewhere is not touched.
+        let kept = ["2024/\(model)", "2025/interview.mp4", "interview.mp4", "keep/\(model)"]
+        for name in kept { try copy(to: name) }
+        _ = try RecordDirectory.prepare(temporary.path("2024"))
+        let target = try RecordDirectory.prepare(temporary.path)
+        for name in try target.recordings().map(\.name) { try age(temporary.path(name), hours: 6) }
+        // A link to a directory elsewhere, in which recordings of this channel are, is not followed.
+        let elsewhere = try TemporaryDirectory()
+        try FileManager.default.copyItem(atPath: temporary.path(model), toPath: elsewhere.path(model))
+        try FileManager.default.createSymbolicLink(
+            atPath: temporary.path("2023"), withDestinationPath: elsewhere.path)
+        let retention = try make(.init(maximumAge: .seconds(1), minimumAge: .zero))
+        retention.check()
+        // Five of its own, a copy, and two of each earlier name.
+        #expect(retention.status.deletedFiles == 10)
+        let left = try target.recordings().map(\.name)
+        #expect(left.filter { !$0.contains("other_") } == kept, "\(left)")
+        #expect(left.count == kept.count + 2 && elsewhere.files.count == 1)
+    }
+
+    @Test func `A symbolic link in the place of a directory leads neither a recording nor a deletion outside`() throws {
+        let elsewhere = try TemporaryDirectory()
+        let name = files[0]
+        try FileManager.default.copyItem(atPath: temporary.path(name), toPath: elsewhere.path(name))
+        try FileManager.default.createSymbolicLink(atPath: temporary.path("day"), withDestinationPath: elsewhere.path)
+        let template = try NameTemplate(parsing: "day/{channel}_{sequence}")
+        let target = try RecordDirectory.prepare(temporary.path, template: template)
+        #expect(throws: FileFailure("record in", temporary.path("day"), text: "it is a symbolic link, or no directory"))
+        {
+            try target.makeParents(of: SegmentName(channel: "test", start: Self.now, sequence: 9, template: template))
+        }
+        let segment = StoredSegment(fileName: "day/\(name)", sequence: 1, bytes: 1, ended: Self.now, isFinished: true)
+        let failure = #expect(throws: FileFailure.self) { try target.delete(segment, of: "test") }
+        #expect(failure?.code == ENOTDIR || failure?.code == ELOOP)
+        #expect(elsewhere.files == [name])
+        // The same one in the directory itself goes.
+        let own = StoredSegment(fileName: name, sequence: 1, bytes: 1, ended: Self.now, isFinished: true)
+        #expect(try target.delete(own, of: "test") && !files.contains(name))
+        #expect(try !target.delete(own, of: "test"), "it is gone already")
     }
 
     @Test func `Files in directories of a day go too, and so do transport streams, if they are ours`() throws {

@@ -5,6 +5,7 @@ import Media
 import Synchronization
 import Testing
 
+@testable import Archive
 @testable import Segmenter
 
 private final class FakeDisk: FreeSpaceProbe, RecordingControl {

@@ -6,6 +6,7 @@ import Logging
 import Media
 import Synchronization
 
+@testable import Archive
 @testable import Segmenter
 
 /// A directory that goes when the test is over.
@@ -58,7 +59,13 @@ func videoPacket(
 ) -> EncodedPacket {
     EncodedPacket(
         track: .video, pts: frame, dts: dts ?? frame, duration: 1, timeBase: rate.timeBase, isKeyframe: isKeyframe,
-        payload: SharedBytes([UInt8](repeating: UInt8(truncatingIfNeeded: frame), count: size)))
+        payload: SharedBytes(accessUnit(UInt8(truncatingIfNeeded: frame), count: size)))
+}
+
+/// One NAL unit of `count` bytes with its length, as an MP4 holds it. A frame's bytes are never all zeros.
+func accessUnit(_ byte: UInt8, count: Int) -> [UInt8] {
+    let length = UInt32(count - 4)
+    return withUnsafeBytes(of: length.bigEndian) { Array($0) } + [UInt8](repeating: byte | 1, count: count - 4)
 }
 
 func audioPacket(_ number: Int64, size: Int = 20) -> EncodedPacket {

@@ -4,6 +4,7 @@ import Foundation
 import Media
 import Testing
 
+@testable import Archive
 @testable import Segmenter
 
 @Suite struct TemplateTests {

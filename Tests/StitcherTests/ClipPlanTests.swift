@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
+import MP4
 import Media
-import Segmenter
 import Testing
 
 @testable import Stitcher

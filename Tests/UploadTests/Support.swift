@@ -4,8 +4,8 @@ import Foundation
 import Logging
 import Synchronization
 
+@testable import Archive
 @testable import Catalogue
-@testable import Segmenter
 @testable import Upload
 
 /// A directory that goes when the test is over.

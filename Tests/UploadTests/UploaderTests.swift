@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
 import Foundation
-import Segmenter
 import Synchronization
 import SystemPackage
 import Testing

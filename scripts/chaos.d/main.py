@@ -54,7 +54,7 @@ class Machine:
     def __init__(self, relay: Path, work: Path) -> None:
         self.isolated = works(*NAMESPACES, "true")
         inside = [*NAMESPACES, "sh", "-c"]
-        path = "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && "
+        path = "PATH=/usr/sbin:/sbin:$PATH; ip link set lo up && "
         self.clock = make_clock(work)
         private = "" if self.isolated else "no network namespaces here (they need root or user namespaces)"
         lossy = "iptables -A INPUT -p udp -m statistic --mode random --probability 0.1 -j DROP"
@@ -216,7 +216,9 @@ def main() -> int:
     for entry in entries:
         if entry.late:
             print(f"late, not judged: {entry.line()}", file=sys.stderr)
-    broken = [entry for entry in entries if entry.broken]
+    # Where continuous integration cannot play a fault, it has shown nothing of it.
+    needs_all = os.environ.get("CI") == "true"
+    broken = [entry for entry in entries if entry.broken or needs_all and "not_run" in entry.result]
     for entry in broken:
         print(f"broken: {entry.line()}", file=sys.stderr)
     return 1 if broken else 0

@@ -135,7 +135,7 @@ extension SRTCallAttempt {
     }
 
     private func connected(_ socket: SRTSocket) {
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             let session = try SRTSession(
                 socket: socket, url: url, packets: packets, description: streams, executor: executor,
                 onNotice: { [report] in report.tell($0) },

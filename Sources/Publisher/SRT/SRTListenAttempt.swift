@@ -176,7 +176,7 @@ extension SRTListenAttempt {
         }
         let own = PacketQueue(limits: packets.limits, isFromStart: false)
         let executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name).\(number)", qos: .userInitiated))
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             let session = try SRTSession(
                 socket: socket, url: url, packets: own, description: streams, executor: executor,
                 onNotice: { [report] in report.tell($0) },

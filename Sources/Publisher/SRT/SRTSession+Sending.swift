@@ -43,7 +43,7 @@ extension SRTSession {
         guard !packets.isEmpty else { return true }
         guard mayHandOver() else { return false }
         var frames = 0
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             while stream.count < Self.messagesAhead, let packet = packets.pop() {
                 try stream.write(packet)
                 if packet.track == .video { frames += 1 }
@@ -125,7 +125,7 @@ extension SRTSession {
     // MARK: The end
 
     private func leave() {
-        do throws(MuxerFailure) { try stream.finish() } catch {
+        do throws(AVFailure) { try stream.finish() } catch {
             return fail(OutputFailure(.lost, step: "send", reason: "\(error)"))
         }
         guard flush() else { return }

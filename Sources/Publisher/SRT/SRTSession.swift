@@ -65,7 +65,7 @@ actor SRTSession: QueueActor {
         socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription,
         executor: QueueExecutor,
         onNotice: @escaping @Sendable (AttemptEvent) -> Void, onEnd: @escaping @Sendable (Ending) -> Void
-    ) throws(MuxerFailure) {
+    ) throws(AVFailure) {
         self.socket = socket
         self.url = url
         self.packets = packets

@@ -103,7 +103,7 @@ extension UDPAttempt {
     }
 
     private func makeStream() throws(EndpointFailure) -> TransportStream {
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             return try TransportStream(description: streams, messageBytes: url.datagramBytes)
         } catch {
             throw EndpointFailure(.rejected, step: "publish", reason: "\(error)")
@@ -147,7 +147,7 @@ extension UDPAttempt {
 
     /// Makes datagrams of what is queued. False after a failure.
     private func fill(_ stream: TransportStream) -> Bool {
-        do throws(MuxerFailure) {
+        do throws(AVFailure) {
             while let packet = packets.pop() {
                 try stream.write(packet)
                 if packet.track == .video { unsentFrames += 1 }
@@ -226,7 +226,7 @@ extension UDPAttempt {
     }
 
     private func leave(_ stream: TransportStream, _ socket: UDPSocket) {
-        do throws(MuxerFailure) { try stream.finish() } catch { report.tell(.notice("\(error)")) }
+        do throws(AVFailure) { try stream.finish() } catch { report.tell(.notice("\(error)")) }
         guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
         close()
         report.end(.drained)

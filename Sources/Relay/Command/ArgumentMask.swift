@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Ingest
 
 /// Hides secrets from process listings.
 enum ArgumentMask {
@@ -41,7 +42,13 @@ enum ArgumentMask {
         guard
             let scheme = address.indices.dropLast(2).first(where: { Array(address[$0...($0 + 2)]) == Array("://".utf8) }
             )
-        else { return nil }
+        else {
+            // An address that lacks its two slashes: what is a host and what a key nobody knows.
+            guard InputLocation(String(decoding: address, as: UTF8.self)).fault != nil,
+                let colon = address.firstIndex(of: UInt8(ascii: ":"))
+            else { return nil }
+            return colon + 1..<address.count
+        }
         let authority = scheme + 3
         // Up to the options, not up to the slash: a password may have one that was not escaped.
         let hasUser = address[authority...].prefix { $0 != UInt8(ascii: "#") }.contains(UInt8(ascii: "@"))

@@ -12,7 +12,8 @@ struct InputOptions: ParsableArguments {
             "A file, a URL that libavformat reads, test: or v4l2:/dev/video0.",
             discussion:
                 "test: is a built-in pattern with timecode and tone. Files are played in real time; live sources "
-                + "are taken as they come.", valueName: "source"))
+                + "are taken as they come. ${NAME} and ${file:/path} in it are replaced as in --output.",
+            valueName: "source"))
     var input = "test:"
 
     @Option(help: ArgumentHelp("Take the audio from here instead, such as alsa:default.", valueName: "source"))
@@ -40,6 +41,13 @@ struct InputOptions: ParsableArguments {
 
     private static func location(_ text: String, flag: String) throws -> InputLocation {
         guard !text.isEmpty else { throw ValidationError("\(flag) is empty: name a file, a URL or test:.") }
-        return InputLocation(text)
+        let location: InputLocation
+        do throws(SecretReferenceError) {
+            location = InputLocation(try SecretReferences.process.expand(text), shownAs: text)
+        } catch {
+            throw ValidationError("\(flag) is not usable: \(error)")
+        }
+        if let fault = location.fault { throw ValidationError("\(flag) is not usable: \(fault)") }
+        return location
     }
 }

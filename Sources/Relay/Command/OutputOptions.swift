@@ -33,7 +33,9 @@ struct OutputOptions: ParsableArguments {
                 + "primary-check=15s and gets the stream back when it answers). "
                 + "For RTMP(S): proxy=http://… or socks5://…, tls-ca=file, tls=insecure. For HLS: segment=4s, list=6, "
                 + "endlist=program, always or never (which ends close the playlist). "
-                + "A comma in a value is written %2C.",
+                + "A comma in a value is written %2C. "
+                + "In addresses and values, ${NAME} is a variable of the environment and ${file:/path} a file of mode 600, "
+                + "which keep secrets out of the command line; $${ stands for ${ itself.",
             valueName: "address"))
     var output: [String] = []
 

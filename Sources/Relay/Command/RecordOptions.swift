@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Archive
 public import ArgumentParser
 internal import Foundation
-public import Segmenter
+internal import Media
+internal import Segmenter
 internal import Upload
 
 extension RecordFormat: ExpressibleByArgument {}
@@ -58,7 +60,10 @@ struct RecordOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "How long the recording is expected to last. (default: --duration, or else 1h)",
-            discussion: "Recording starts only if twice the space that this takes is free.", valueName: "time"),
+            discussion: """
+                Recording starts only if twice the space that this takes is free, and this space beside --disk-reserve. \
+                Old recordings that may be deleted count as free.
+                """, valueName: "time"),
         transform: ArgumentParsing.duration)
     var expect: Duration?
 
@@ -69,8 +74,11 @@ struct RecordOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Stop recording when less than this is free. (default: 1GiB, or 60 s of recording if that is more)",
-            discussion: "The stream goes on, and recording resumes when space returns.", valueName: "size"),
+            "Stop recording when less than this is free. (default: 1GiB)",
+            discussion: """
+                The default is at most a tenth of the disk, and at least 60 s of recording. The stream goes on, and \
+                recording resumes when space returns.
+                """, valueName: "size"),
         transform: ArgumentParsing.byteSize)
     var diskReserve: ByteSize?
 

@@ -29,6 +29,7 @@ struct RelayCommand: AsyncParsableCommand {
 
     /// As the parser's own, but its messages repeat what was typed, and that may hold a key.
     static func main() async {
+        Allocator.limit()
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
             if arguments.count == 1, ["--help", "-h", "help"].contains(arguments[0]) { throw CleanExit.message(help) }

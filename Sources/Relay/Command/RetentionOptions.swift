@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import ArgumentParser
+internal import Media
 internal import Segmenter
 
 /// The flags of retention: which old recordings are deleted.

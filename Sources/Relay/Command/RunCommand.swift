@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 public import ArgumentParser
 public import Encoder
 internal import Ingest
@@ -20,7 +21,8 @@ struct RunCommand: BlockingCommand {
         abstract: "Puts a program on air; what relay does without the name of a subcommand.",
         discussion: """
             Ctrl-C ends cleanly within 3 seconds; a second Ctrl-C ends at once, and the next start completes the file \
-            that was open. SIGUSR1 begins a new file of the recording.
+            that was open. SIGUSR1 begins a new file of the recording. SIGUSR2 tries the outputs again that have \
+            given up after retry=, or were refused.
             """)
 
     @OptionGroup(title: "Input") var input: InputOptions
@@ -32,12 +34,7 @@ struct RunCommand: BlockingCommand {
 
     func validate() throws { _ = try channelConfiguration() }
 
-<<<<<<< HEAD:Sources/Relay/Command/RunCommand.swift
     func work() throws {
-=======
-    func run() throws {
-        Allocator.limit()
->>>>>>> h6:Sources/Relay/RelayCommand.swift
         ArgumentMask.hideSecrets(followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input"])
         let configuration = try channelConfiguration()
         let terminal = Terminal(format: operation.logFormat, showsStatus: !operation.noStatus)

@@ -171,6 +171,17 @@ extension Channel {
         return name
     }
 
+    /// Tries every output at once that has given up or was refused. `cause` is for the log. Returns at once.
+    func retryOutputs(because cause: String) {
+        let idle = outputs.statuses.filter { ["given_up", "refused"].contains($0.state) }
+        if idle.isEmpty { logger.info("no output has given up or was refused: nothing to try again for \(cause)") }
+        for output in idle {
+            logger.notice("tried again because of \(cause)", metadata: ["output": "\(output.name)"])
+            // One that was removed meanwhile needs no attempt.
+            try? outputs.retryNow(output.name)
+        }
+    }
+
     private func addOutputs() throws(RelayFailure) {
         for (output, name) in zip(configuration.outputs, configuration.outputNames) {
             var output = output

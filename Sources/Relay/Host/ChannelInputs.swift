@@ -73,7 +73,7 @@ struct ChannelInputs: Sendable {
         guard let format = source.description.video else {
             throw RelayFailure(
                 .inputUnreadable,
-                "The input \(configuration.input) has no video: give --input something with a frame.")
+                "The input \(configuration.input) has no video: give --input something with video.")
         }
         if !configuration.isPaced, source.description.isLive {
             throw RelayFailure(

@@ -9,7 +9,7 @@ internal import Segmenter
 internal import Upload
 
 /// Everything that an operator can know of a channel at one moment.
-struct ChannelStatus: Sendable {
+struct ChannelStatus: Sendable, Codable {
     var sources: [SourceStatus]
     var feed: FeedStatus
     /// The same of the audio, from the same feed or another; nil for a program without audio.

@@ -54,11 +54,12 @@ final class Host: Sendable {
 // MARK: Signals
 
 extension Host {
-    /// SIGUSR1 begins a new file of each recording. The signals that ask for the end do so cleanly, or at once: see
+    /// SIGUSR1 begins a new file of each recording, SIGUSR2 tries the outputs again that nothing else would. The signals that ask for the end do so cleanly, or at once: see
     /// ``EndRequests``.
     private func watchSignals() -> ProcessSignals {
         var signals = ProcessSignals(queue: queue)
         signals.watch(SIGUSR1) { for channel in self.channels { channel.cutRecording() } }
+        signals.watch(SIGUSR2) { for channel in self.channels { channel.retryOutputs(because: "SIGUSR2") } }
         for number in ProcessSignals.endRequests { signals.watch(number) { self.endRequested(by: number) } }
         return signals
     }

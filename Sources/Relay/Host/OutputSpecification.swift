@@ -4,7 +4,6 @@ internal import FanOut
 internal import Media
 internal import Publisher
 internal import RTMP
-internal import Segmenter
 
 /// Why an output's text cannot be used: one sentence, without what may be secret.
 struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {
@@ -16,9 +15,9 @@ struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {
 /// One live output as a flag gives it: `address#option=value,option=value`.
 ///
 /// The options stand behind the first `#` that is not the `#!` with which SRT stream ids begin. In a value, a comma is
-/// written `%2C`.
+/// written `%2C`. The address and the values may hold references to secrets: see ``SecretReferences``.
 struct OutputSpecification {
-    /// What the flag said, without the options.
+    /// What the flag said, without the options and with secrets in place: not to be shown.
     let text: String
     /// Unique among the outputs; `nil` for a name made of the protocol and a number.
     var name: String?
@@ -30,11 +29,15 @@ struct OutputSpecification {
     /// The output in `specification`; where `schemes` are given, its address must have one of them. `standard` is how RTMP
     /// outputs reach their servers unless their options say otherwise.
     init(
-        _ specification: String, schemes: [String] = [], standard: RTMPTransport = RTMPTransport()
+        _ specification: String, schemes: [String] = [], standard: RTMPTransport = RTMPTransport(),
+        secrets: SecretReferences = .process
     ) throws(OutputSpecificationError) {
-        let (text, fragment) = Self.split(specification)
+        // Taken apart before secrets are put in, so that nothing in a secret divides it.
+        let (unexpanded, fragment) = Self.split(specification)
+        let text = try Self.expand(unexpanded, secrets)
         self.text = text
         var options = try Self.options(fragment, scheme: OutputAddress.scheme(of: text))
+        for (name, value) in options { options[name] = try Self.expand(value, secrets) }
         name = try options.removeValue(forKey: "name").map(Self.name)
         if let queue = options.removeValue(forKey: "queue") {
             limits = QueueLimits.live.scaled(to: try Self.duration(queue, of: "queue", in: Self.queueRange))
@@ -64,6 +67,16 @@ struct OutputSpecification {
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
+        }
+    }
+
+    private static func expand(
+        _ text: String, _ secrets: SecretReferences
+    ) throws(OutputSpecificationError) -> String {
+        do throws(SecretReferenceError) {
+            return try secrets.expand(text)
+        } catch {
+            throw OutputSpecificationError(error.description)
         }
     }
 

@@ -2,7 +2,6 @@
 
 internal import Dispatch
 internal import FanOut
-internal import Segmenter
 internal import Synchronization
 
 /// Why a recording was not started or stopped.

@@ -4,7 +4,7 @@ internal import Segmenter
 internal import Upload
 
 /// Everything that an operator can know of a recording at one moment; empty where nothing was ever recorded.
-struct RecordingStatus: Sendable {
+struct RecordingStatus: Sendable, Codable {
     var recorder: RecorderStatus?
     var storage: StorageStatus?
     var retention: RetentionStatus?

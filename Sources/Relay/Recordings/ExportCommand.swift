@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import ArgumentParser
 internal import Catalogue
 internal import Dispatch
 internal import Glibc
 internal import Network
 internal import Publisher
-internal import Segmenter
 internal import Stitcher
 internal import Synchronization
 

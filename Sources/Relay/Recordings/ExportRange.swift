@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import ArgumentParser
 internal import Media
-internal import Segmenter
 
 /// A stretch of the wall clock as a person writes it.
 struct ExportRange: Equatable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Catalogue
-internal import Segmenter
 internal import Stitcher
 
 /// Which recordings an export takes.

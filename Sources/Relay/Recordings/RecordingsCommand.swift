@@ -3,7 +3,6 @@
 internal import ArgumentParser
 internal import Catalogue
 internal import Glibc
-internal import Segmenter
 
 /// `relay recordings`: looks at what was recorded.
 struct RecordingsCommand: AsyncParsableCommand {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Catalogue
 internal import Foundation
-internal import Segmenter
+internal import Media
 
 /// What `relay recordings list` prints.
 struct RecordingsListing: Encodable {
@@ -69,7 +70,7 @@ struct RecordingsListing: Encodable {
         var lines = segments.map { ($0.segment.channel, $0.segment.start, 0, $0.line) }
         lines += gaps.map { ($0.channel, $0.start, 1, Self.line($0)) }
         lines.sort { ($0.0, $0.1, $0.2) < ($1.0, $1.1, $1.2) }
-        let length = VerificationReport.clock(segments.reduce(0) { $0 + $1.segment.duration })
+        let length = VerificationReport.clock(CatalogueSegment.length(of: segments.map(\.segment)))
         let sum = "\(segments.count) segments, \(length), \(gaps.count) gaps"
         return (lines.map(\.3) + [sum]).map { $0 + "\n" }.joined()
     }

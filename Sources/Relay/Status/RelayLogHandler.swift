@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import FoundationEssentials
 internal import Logging
-internal import Segmenter
 
 /// Log lines as text or JSON.
 ///

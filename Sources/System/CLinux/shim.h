@@ -18,6 +18,22 @@ static inline int relay_allocate_keeping_size(int fd, off_t offset, off_t length
     return fallocate(fd, 1, offset, length);
 }
 
+// renameat2(2) needs _GNU_SOURCE, AT_FDCWD a header that would take `struct stat` away from Glibc (-100, linux/fcntl.h);
+// RENAME_NOREPLACE is 1 (linux/fs.h).
+extern int renameat2(int olddirfd, const char *oldpath, int newdirfd, const char *newpath, unsigned int flags);
+
+/// Gives a file another name if nothing has that; fails with EEXIST if something does.
+static inline int relay_rename_no_replace(const char *path, const char *target) {
+    return renameat2(-100, path, -100, target, 1);
+}
+
+// O_DIRECT needs _GNU_SOURCE, and differs from machine to machine (asm/fcntl.h of arm and of all others that matter).
+#if defined(__aarch64__) || defined(__arm__)
+static const int relay_o_direct = 0200000;
+#else
+static const int relay_o_direct = 040000;
+#endif
+
 // memfd_create(2); its flags are in linux/memfd.h.
 extern int memfd_create(const char *name, unsigned int flags);
 

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLinux
+internal import Glibc
+internal import MP4
+package import Media
+internal import Synchronization
+
+/// One open file. Closed when the last reference goes; until then any thread may use it.
+package final class FileDescriptor: Sendable, ByteSource {
+    /// `flock(2)`: takes a descriptor and an operation, and returns 0 or `errno`.
+    package typealias LockCall = @Sendable (_ file: CInt, _ operation: CInt) -> CInt
+
+    private let number: CInt
+    private let isWritable: Bool
+    private let lockCall: LockCall
+    /// The name under which the file was opened, for error texts.
+    package let path: String
+
+    private init(
+        _ operation: String, _ path: String, flags: CInt, lockCall: @escaping LockCall = systemLock
+    ) throws(FileFailure) {
+        var result: CInt
+        repeat { result = Glibc.open(path, flags | O_CLOEXEC, 0o644) } while result < 0 && errno == EINTR
+        guard result >= 0 else { throw FileFailure(operation, path, code: errno) }
+        number = result
+        isWritable = flags & O_ACCMODE != O_RDONLY
+        self.lockCall = lockCall
+        self.path = path
+    }
+
+    /// Creates `path`, which must not exist.
+    package static func create(_ path: String) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("create", path, flags: O_RDWR | O_CREAT | O_EXCL)
+    }
+
+    /// Opens `path` for reading and writing. A symbolic link is refused: it may point out of the directory.
+    package static func open(
+        existing path: String, lockCall: @escaping LockCall = systemLock
+    ) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDWR | O_NOFOLLOW, lockCall: lockCall)
+    }
+
+    /// Opens `path` for reading. A symbolic link is refused, as is waiting for what is not a file.
+    package static func open(
+        readOnly path: String, lockCall: @escaping LockCall = systemLock
+    ) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK, lockCall: lockCall)
+    }
+
+    /// Opens the directory `path`, to make its entries durable.
+    package static func open(directory path: String) throws(FileFailure) -> FileDescriptor {
+        try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
+    }
+
+    /// Opens the directory that the file `name`, relative to the directory `root`, lies in. None of the directories
+    /// between may be a symbolic link, which could lead anywhere.
+    static func open(parentOf name: String, in root: String) throws(FileFailure) -> FileDescriptor {
+        var directory = try FileDescriptor.open(directory: root)
+        for part in name.split(separator: "/").dropLast() {
+            directory = try directory.open(String(part), flags: O_RDONLY | O_DIRECTORY)
+        }
+        return directory
+    }
+
+    /// Opens the file of this directory that `name` ends with for reading and writing. A symbolic link is refused.
+    func open(entry name: String) throws(FileFailure) -> FileDescriptor {
+        try open(Self.lastPart(of: name), flags: O_RDWR)
+    }
+
+    private func open(_ name: String, flags: CInt) throws(FileFailure) -> FileDescriptor {
+        let path = "\(path)/\(name)"
+        var result: CInt
+        repeat { result = openat(number, name, flags | O_NOFOLLOW | O_CLOEXEC) } while result < 0 && errno == EINTR
+        guard result >= 0 else { throw FileFailure("open", path, code: errno) }
+        return FileDescriptor(taking: result, isWritable: flags & O_ACCMODE != O_RDONLY, path: path)
+    }
+
+    /// Removes the file of this directory that `name` ends with; false if there is none.
+    func remove(entry name: String) throws(FileFailure) -> Bool {
+        let name = Self.lastPart(of: name)
+        if unlinkat(number, name, 0) == 0 { return true }
+        guard errno == ENOENT else { throw FileFailure("delete", "\(path)/\(name)", code: errno) }
+        return false
+    }
+
+    private static func lastPart(of name: String) -> String { name.split(separator: "/").last.map(String.init) ?? name }
+
+    private init(taking number: CInt, isWritable: Bool, path: String) {
+        self.number = number
+        self.isWritable = isWritable
+        lockCall = Self.systemLock
+        self.path = path
+    }
+
+    deinit {
+        Self.withoutLocks.withLock { $0[ObjectIdentifier(self)] = nil }
+        close(number)
+    }
+
+    /// The system's own call.
+    package static let systemLock: LockCall = { file, operation in
+        while flock(file, operation) != 0 { if errno != EINTR { return errno } }
+        return 0
+    }
+
+    /// The files that descriptors of this process have locked where the file system has no locks.
+    private static let withoutLocks = Mutex<[ObjectIdentifier: FileIdentity]>([:])
+
+    /// Takes the advisory lock that says that somebody is at the file; false if another descriptor or process has it,
+    /// and for nothing else. A descriptor for reading only takes a shared lock, which is all that NFS gives it.
+    ///
+    /// Where the file system has no locks (NFS without its lock daemon) nobody elsewhere can have one, so only this
+    /// process's own are looked at.
+    package func lock() -> Bool {
+        switch lockCall(number, (isWritable ? LOCK_EX : LOCK_SH) | LOCK_NB) {
+        case 0: return true
+        case EWOULDBLOCK: return false
+        default: break
+        }
+        guard let identity = FileIdentity(number) else { return true }
+        return Self.withoutLocks.withLock { locked in
+            guard !locked.contains(where: { $0.value == identity && $0.key != ObjectIdentifier(self) }) else {
+                return false
+            }
+            locked[ObjectIdentifier(self)] = identity
+            return true
+        }
+    }
+
+    /// Locks a file that was just created; false if somebody else has locked or renamed it in between.
+    package func lockCreated() -> Bool {
+        guard lock(), let own = FileIdentity(number) else { return false }
+        return FileIdentity(path) == own
+    }
+
+    /// Gives the lock back, also while somebody else still uses this descriptor.
+    package func unlock() {
+        Self.withoutLocks.withLock { $0[ObjectIdentifier(self)] = nil }
+        _ = lockCall(number, LOCK_UN)
+    }
+
+    /// The file's length in bytes, whether it is a regular file and how many names it has.
+    package func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
+        var info = stat()
+        guard fstat(number, &info) == 0 else { throw FileFailure("stat", path, code: errno) }
+        return (Int64(info.st_size), info.st_mode & S_IFMT == S_IFREG, UInt64(info.st_nlink))
+    }
+
+    /// The file's length in bytes.
+    package func size() throws(FileFailure) -> Int64 { try attributes().size }
+
+    /// Reads up to `count` bytes at `offset`; fewer only at the end of the file.
+    package func read(at offset: Int64, count: Int) throws(FileFailure) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = bytes[filled...].withUnsafeMutableBytes {
+                pread(number, $0.baseAddress, $0.count, Int(offset) + filled)
+            }
+            if got < 0 && errno == EINTR { continue }
+            guard got >= 0 else { throw FileFailure("read", path, code: errno) }
+            if got == 0 { break }
+            filled += got
+        }
+        bytes.removeLast(count - filled)
+        return bytes
+    }
+
+    /// Writes all of `pieces` one behind the other from `offset` on; in one system call, unless the system takes only
+    /// a part or there are more than `IOV_MAX` of them.
+    package func write(_ pieces: [SharedBytes], at offset: Int64) throws(FileFailure) {
+        var position = offset
+        var index = 0
+        var skip = 0
+        while index < pieces.count {
+            // `pieces` keeps the bytes alive beyond the call that reads them.
+            var written = withExtendedLifetime(pieces) {
+                let vectors = Self.vectors(of: pieces, from: index, skipping: skip)
+                return pwritev(number, vectors, CInt(vectors.count), Int(position))
+            }
+            if written < 0 && errno == EINTR { continue }
+            guard written >= 0 else { throw FileFailure("write", path, code: errno) }
+            let before = position
+            position += Int64(written)
+            while index < pieces.count, written >= pieces[index].count - skip {
+                written -= pieces[index].count - skip
+                (index, skip) = (index + 1, 0)
+            }
+            skip += written
+            // No progress and no error: POSIX leaves this open; without a bound it would spin.
+            if position == before && index < pieces.count { throw FileFailure("write", path, code: EIO) }
+        }
+    }
+
+    /// Copies `range` of `source` to `offset` within the kernel.
+    package func copy(_ range: Range<Int64>, of source: FileDescriptor, to offset: Int64) throws(FileFailure) {
+        guard lseek(number, Int(offset), SEEK_SET) >= 0 else { throw FileFailure("write", path, code: errno) }
+        var position = Int(range.lowerBound)
+        while Int64(position) < range.upperBound {
+            let copied = sendfile(number, source.number, &position, Int(range.upperBound) - position)
+            if copied < 0 && errno == EINTR { continue }
+            guard copied >= 0 else {
+                // Which of the two it was nobody says; a disk that is full is the likely one.
+                throw FileFailure("write", path, code: errno)
+            }
+            guard copied > 0 else { throw FileFailure("read", source.path, text: "it ends too early") }
+        }
+    }
+
+    /// `IOV_MAX` of Linux (`linux/uio.h`, `UIO_MAXIOV`).
+    private static let vectorLimit = 1024
+
+    private static func vectors(of pieces: [SharedBytes], from index: Int, skipping skip: Int) -> [iovec] {
+        var vectors: [iovec] = []
+        for (position, piece) in pieces[index...].prefix(vectorLimit).enumerated() {
+            let start = position == 0 ? skip : 0
+            piece.withUnsafeBytes { bytes in
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+                vectors.append(
+                    iovec(iov_base: UnsafeMutableRawPointer(mutating: rest.baseAddress), iov_len: rest.count))
+            }
+        }
+        return vectors
+    }
+
+    /// Cuts the file to `size`.
+    package func truncate(to size: Int64) throws(FileFailure) {
+        guard ftruncate(number, Int(size)) == 0 else { throw FileFailure("truncate", path, code: errno) }
+    }
+
+    /// Makes the content durable.
+    package func synchronise() throws(FileFailure) {
+        guard fdatasync(number) == 0 else { throw FileFailure("synchronise", path, code: errno) }
+    }
+
+    /// Makes the entry of the file `path` in its directory durable, as well as the file system can.
+    package static func synchroniseDirectory(of path: String) {
+        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        if let directory = try? open(directory: parent) { fsync(directory.number) }
+    }
+
+    /// What became of a wish for space.
+    package enum Allocation {
+        case done
+        case noSpace(FileFailure)
+        /// The file system cannot reserve space.
+        case impossible
+    }
+
+    /// Reserves space for `count` bytes at `offset`, without changing the file's length.
+    package func allocate(_ count: Int64, at offset: Int64) -> Allocation {
+        while relay_allocate_keeping_size(number, Int(offset), Int(count)) != 0 {
+            if errno == EINTR { continue }
+            let failure = FileFailure("write", path, code: errno)
+            return failure.isOutOfSpace ? .noSpace(failure) : .impossible
+        }
+        return .done
+    }
+
+    /// Renames `path` to `target` if nothing has that name, and says whether it did; never overwrites.
+    package static func rename(_ path: String, to target: String) throws(FileFailure) -> Bool {
+        if relay_rename_no_replace(path, target) == 0 { return true }
+        if errno == EEXIST { return false }
+        guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileFailure("rename", path, code: errno) }
+        // A file system that cannot (NFS): a hard link refuses to overwrite as well.
+        if link(path, target) == 0 {
+            // The new name stays either way: whoever finds both names of one file removes the old one again.
+            guard unlink(path) == 0 else { throw FileFailure("remove", path, code: errno) }
+            return true
+        }
+        if errno == EEXIST { return false }
+        guard [EPERM, EMLINK, ENOSYS, EOPNOTSUPP].contains(errno) else {
+            throw FileFailure("rename", path, code: errno)
+        }
+        // A file system without hard links (FAT, some FUSE): look, then rename.
+        guard access(target, F_OK) != 0 else { return false }
+        guard Glibc.rename(path, target) == 0 else { throw FileFailure("rename", path, code: errno) }
+        return true
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Media
+
+/// The directory that recordings go to.
+public struct RecordDirectory: Sendable {
+    /// Its path, without a slash at the end.
+    public let path: String
+    /// The file system it was on when it was prepared (`st_dev`): an empty mount point must not be filled instead.
+    let device: UInt64
+    /// What its files are called.
+    package let template: NameTemplate
+    /// The name of an empty file in it by which it is known again when its disk comes back under another number; nil
+    /// where none can be made.
+    private(set) var mark: String?
+
+    /// How the name of every ``mark`` begins.
+    static let markPrefix = ".relay-archive-"
+
+    init(path: String, device: UInt64, template: NameTemplate = .standard) {
+        self.path = path
+        self.device = device
+        self.template = template
+    }
+
+    /// Makes `path` a directory that can be written, creating what is missing of it, and proves it with a file that is
+    /// created and removed. Its files are called as `template` says.
+    public static func prepare(
+        _ path: String, template: NameTemplate = .standard
+    ) throws(FileFailure) -> RecordDirectory {
+        var path = path.isEmpty ? "." : path
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        try create(path)
+        var directory = RecordDirectory(path: path, device: try Self.device(of: path), template: template)
+        try directory.probe(bytes: 0)
+        directory.mark = directory.findMark()
+        return directory
+    }
+
+    /// The mark that is there, or else a new one. A name needs no room on a full disk, and copying is no matter: what
+    /// the mark tells apart is a disk and the empty mount point under it.
+    private func findMark() -> String? {
+        if let mark = try? names().first(where: { $0.hasPrefix(Self.markPrefix) }) { return mark }
+        let name = Self.markPrefix + String(UInt64.random(in: 0 ... .max), radix: 16)
+        return (try? FileDescriptor.create("\(path)/\(name)")) == nil ? nil : name
+    }
+
+    private static func create(_ path: String) throws(FileFailure) {
+        var partial = path.hasPrefix("/") ? "/" : ""
+        for part in path.split(separator: "/") {
+            partial += (partial.isEmpty || partial.hasSuffix("/") ? "" : "/") + part
+            if mkdir(partial, 0o755) == 0 || errno == EEXIST { continue }
+            let code = errno
+            var info = stat()
+            // A parent on a read-only file system, or one that may not be searched for writing, can exist all the same.
+            if stat(partial, &info) == 0 { continue }
+            throw FileFailure("create directory", partial, code: code)
+        }
+    }
+
+    static func device(of path: String) throws(FileFailure) -> UInt64 {
+        var info = stat()
+        guard stat(path, &info) == 0 else { throw FileFailure("open directory", path, code: errno) }
+        guard info.st_mode & S_IFMT == S_IFDIR else { throw FileFailure("open directory", path, code: ENOTDIR) }
+        return UInt64(info.st_dev)
+    }
+
+    /// Checks that the directory is still on the file system it was on, or on it again. A file system that is mounted
+    /// again may get another number (NFS, tmpfs and btrfs always do, a disk that is plugged in again can), but it has
+    /// the mark; the empty directory that it was mounted on has neither.
+    package func checkMount() throws(FileFailure) {
+        if try Self.device(of: path) == device { return }
+        if let mark, access("\(path)/\(mark)", F_OK) == 0 { return }
+        throw FileFailure("record in", path, text: "another file system is mounted there, or none any more")
+    }
+
+    /// Creates a file of `bytes` and removes it: the only proof that writing works.
+    package func probe(bytes: Int) throws(FileFailure) {
+        try checkMount()
+        let name = "\(path)/.relay-probe-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+        let file = try FileDescriptor.create(name)
+        defer { unlink(name) }
+        guard bytes > 0 else { return }
+        let block = SharedBytes(count: 1 << 16) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
+        try file.write(Array(repeating: block, count: (bytes + block.count - 1) / block.count), at: 0)
+        try file.synchronise()
+    }
+
+    /// Creates the directories between this one and the file `name`. A symbolic link in the place of one is refused: what
+    /// is recorded stays in this directory.
+    package func makeParents(of name: SegmentName) throws(FileFailure) {
+        let directories = name.path.split(separator: "/").dropLast()
+        var partial = path
+        for directory in directories {
+            partial += "/" + directory
+            guard mkdir(partial, 0o755) == 0 || errno == EEXIST else {
+                throw FileFailure("create directory", partial, code: errno)
+            }
+            var info = stat()
+            guard lstat(partial, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
+                throw FileFailure("record in", partial, text: "it is a symbolic link, or no directory")
+            }
+        }
+    }
+
+    /// The paths, from here, of all that is in the directory and in those below it that its template can make, but for
+    /// directories and what is hidden; sorted.
+    func entries() throws(FileFailure) -> [String] { try entries(depth: template.depth) }
+
+    /// Like ``entries()``, but looks `depth` directories deep.
+    func entries(depth: Int) throws(FileFailure) -> [String] {
+        var files: [String] = []
+        var directories = try Self.list(path, "", &files)
+        for _ in 0..<depth {
+            var deeper: [String] = []
+            // One that vanished meanwhile, or is none of ours and closed to us, holds nothing of ours.
+            for directory in directories { deeper += (try? Self.list(path, directory, &files)) ?? [] }
+            directories = deeper
+        }
+        return files.sorted()
+    }
+
+    /// Appends what is in the directory `relative` of `root` to `files`, but for what is hidden, and returns its
+    /// directories.
+    private static func list(
+        _ root: String, _ relative: String, _ files: inout [String]
+    ) throws(FileFailure) -> [String] {
+        var directories: [String] = []
+        for entry in try read("\(root)/\(relative)") where !entry.name.hasPrefix(".") {
+            if entry.isDirectory {
+                directories.append("\(relative)\(entry.name)/")
+            } else {
+                files.append(relative + entry.name)
+            }
+        }
+        return directories
+    }
+
+    /// The names of all that is in the directory itself, also of what is hidden; sorted.
+    private func names() throws(FileFailure) -> [String] { try Self.names(in: path).sorted() }
+
+    /// The names of all that is in the directory `path`, also of what is hidden.
+    static func names(in path: String) throws(FileFailure) -> [String] { try read(path).map(\.name) }
+
+    /// What is in the directory `path`.
+    private static func read(_ path: String) throws(FileFailure) -> [(name: String, isDirectory: Bool)] {
+        guard let stream = opendir(path) else { throw FileFailure("read directory", path, code: errno) }
+        defer { closedir(stream) }
+        var found: [(name: String, isDirectory: Bool)] = []
+        while let entry = readdir(stream) {
+            // The name is a C string in a fixed array; its length byte says how much of the record is valid.
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            var info = stat()
+            let isUnknown = entry.pointee.d_type == DT_UNKNOWN
+            let isDirectory =
+                isUnknown
+                ? lstat("\(path)/\(name)", &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
+                : entry.pointee.d_type == DT_DIR
+            found.append((name, isDirectory))
+        }
+        return found
+    }
+
+    /// The highest sequence number that `channel` has used here, open, closed or broken; 0 if none.
+    package func lastSequence(of channel: String) throws(FileFailure) -> Int {
+        let channel = SegmentName.safe(channel)
+        return try entries().compactMap { SegmentName(usedBy: $0, channel: channel, template: template)?.sequence }
+            .max() ?? 0
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import MP4
+internal import Media
+
+/// A recording's file with all of its samples, open for copying.
+package final class SegmentIndex {
+    /// What the file says about itself.
+    package let facts: SegmentFacts
+    /// The video track.
+    package let video: IndexedTrack
+    /// The audio's track, if there is one.
+    package let audio: IndexedTrack?
+    /// The encoder's settings in its own words; empty if the file does not say them.
+    package let encoderSettings: String
+    /// The open file, for whoever copies its samples.
+    package let descriptor: FileDescriptor
+
+    /// Reads the tables of the file at `path`. Blocks on the disk.
+    package static func read(_ path: String) throws(SegmentReadFailure) -> SegmentIndex {
+        try SegmentReader.open(path) { try SegmentIndex($0) }
+    }
+
+    private init(_ descriptor: FileDescriptor) throws {
+        let movie = try SegmentReader.movie(descriptor)
+        let facts = try SegmentReader.facts(descriptor, movie)
+        if let problem = facts.problems.first { throw MP4Failure(description: problem) }
+        func track(_ kind: TrackKind, _ facts: TrackFacts?) throws(MP4Failure) -> IndexedTrack? {
+            guard let facts, let layout = movie.layout.tracks.first(where: { $0.kind == kind }),
+                let table = movie.tables[layout.id]
+            else { return nil }
+            return try IndexedTrack(layout, table, facts)
+        }
+        guard let video = try track(.video, facts.video) else {
+            throw MP4Failure(description: "it holds no video")
+        }
+        self.video = video
+        audio = try track(.audio, facts.audio)
+        encoderSettings = try MovieTagsReader.tags(movie.layout.userData)?.encoderSettings ?? ""
+        self.facts = facts
+        self.descriptor = descriptor
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a file lies in the program that it is a part of, as the file itself says.
+public struct SegmentPosition: Sendable, Equatable {
+    /// Names the run of the recorder: program times of one run can be compared.
+    public var run: String
+    /// Program time of the first frame, in nanoseconds.
+    public var programStart: Int64
+    /// How the file ended; ``SegmentEnding/recovered`` while it is open, which becomes true if nobody closes it.
+    public var ending: SegmentEnding
+
+    /// A position.
+    public init(run: String, programStart: Int64, ending: SegmentEnding) {
+        self.run = run
+        self.programStart = programStart
+        self.ending = ending
+    }
+}
+
+extension SegmentPosition {
+    /// As in the file: always as long, however the file ends, so that the end of a recording changes no size.
+    package var text: String {
+        let longest = SegmentEnding.recovered.rawValue.count
+        let padding = String(repeating: " ", count: max(0, longest - ending.rawValue.count))
+        return "run=\(run) start=\(programStart) ending=\(ending.rawValue)\(padding)"
+    }
+
+    /// Reads ``text``; nil if it is something else.
+    package init?(text: String) {
+        var values: [Substring: Substring] = [:]
+        for part in text.split(separator: " ") {
+            let pair = part.split(separator: "=", maxSplits: 1)
+            if pair.count == 2 { values[pair[0]] = pair[1] }
+        }
+        guard let run = values["run"], (1...32).contains(run.utf8.count),
+            let start = values["start"].flatMap({ Int64($0) }), start.magnitude <= 1 << 60,
+            let ending = values["ending"].flatMap({ SegmentEnding(rawValue: String($0)) })
+        else { return nil }
+        self.init(run: String(run), programStart: start, ending: ending)
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why ``SegmentReader`` can say nothing of a file.
+package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The system says no.
+    case file(FileFailure)
+    /// It is no recording of this program.
+    case foreign(String)
+    /// It begins as a recording does, and goes on otherwise.
+    case damaged(String)
+
+    package var description: String {
+        switch self {
+        case .file(let failure): failure.description
+        case .foreign(let reason): "it is not a recording of relay: \(reason)"
+        case .damaged(let reason): "it is damaged: \(reason)"
+        }
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import MP4
+internal import Media
+
+/// Reads the tables of files that ``SegmentFile`` wrote, closed or open, and refuses all others. What it reads is
+/// bounded by the file's own size, and nobody vouches for any of it.
+package enum SegmentReader {
+    /// Nanoseconds at which a file of a program may begin: 36 years, in a sum of which nothing overflows.
+    private static let latestStart: Int64 = 1 << 60
+
+    /// The facts of the file at `path`. Blocks on the disk.
+    package static func read(_ path: String) throws(SegmentReadFailure) -> SegmentFacts {
+        try open(path) { try facts($0) }
+    }
+
+    /// What `body` makes of the file at `path`, which must be a regular one.
+    static func open<Result>(
+        _ path: String, _ body: (FileDescriptor) throws -> Result
+    ) throws(SegmentReadFailure) -> Result {
+        do {
+            let descriptor = try FileDescriptor.open(readOnly: path)
+            guard try descriptor.attributes().isRegular else {
+                throw SegmentReadFailure.foreign("it is not a regular file")
+            }
+            return try body(descriptor)
+        } catch let failure as FileFailure {
+            if failure.code == ELOOP { throw .foreign("it is a symbolic link") }
+            throw .file(failure)
+        } catch let failure as SegmentReadFailure {
+            throw failure
+        } catch {
+            throw .damaged("\(error)")
+        }
+    }
+
+    /// The run that the open file at `path` belongs to, as its head says; nil if it says none or cannot be read.
+    package static func run(ofOpen path: String) -> String? {
+        guard let descriptor = try? FileDescriptor.open(readOnly: path),
+            let layout = try? FragmentedFileReader(descriptor).readHead()?.layout
+        else { return nil }
+        return (try? MovieTagsReader.tags(layout.userData))?.position?.run
+    }
+
+    private static func facts(_ descriptor: FileDescriptor) throws -> SegmentFacts {
+        try facts(descriptor, try movie(descriptor))
+    }
+
+    static func facts(_ descriptor: FileDescriptor, _ movie: MovieFile) throws -> SegmentFacts {
+        let size = try descriptor.size()
+        let (layout, tables, isClosed) = (movie.layout, movie.tables, movie.isClosed)
+        guard let tags = try MovieTagsReader.tags(layout.userData) else {
+            throw SegmentReadFailure.foreign("its tags are those of another program")
+        }
+        guard let track = layout.tracks.first(where: { $0.kind == .video }), let table = tables[track.id],
+            !table.isEmpty
+        else { throw MP4Failure(description: "it holds no video") }
+        var problems: [String] = []
+        var facts: [TrackKind: TrackFacts] = [:]
+        for track in layout.tracks {
+            guard let table = tables[track.id], !table.isEmpty else { continue }
+            let check = TrackCheck(
+                layout: layout, track: track, table: table, isClosed: isClosed,
+                endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed)
+            // Whoever puts files one behind the other adds such times, which fit in with room for a few thousand.
+            let limit = check.facts.timescale * TrackFacts.longestTime
+            guard check.facts.shown <= limit, check.facts.offset <= limit else {
+                throw MP4Failure(description: "its times are absurd")
+            }
+            facts[track.kind] = check.facts
+            problems += check.problems(media: Int64(MovieBox.headSize)..<size)
+        }
+        guard let video = facts[.video] else { throw MP4Failure(description: "it holds no video") }
+        guard (0..<latestStart).contains(tags.position?.programStart ?? 0) else {
+            throw MP4Failure(description: "its place in the program is absurd")
+        }
+        return SegmentFacts(
+            channel: tags.channel, start: tags.start, position: tags.position, bytes: size, isClosed: isClosed,
+            video: video, audio: facts[.audio], problems: problems)
+    }
+
+    /// The tables of the file, which must begin as this program's files do.
+    static func movie(_ descriptor: FileDescriptor) throws -> MovieFile {
+        guard MovieBox.isFileType(try descriptor.read(at: 0, count: MovieBox.fileTypeSize)) else {
+            throw SegmentReadFailure.foreign("it does not begin as one")
+        }
+        return try MovieFile.read(descriptor)
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import MP4
+internal import Media
+
+/// Completes files that a crash left open. Run it before recording starts, not on the media's path.
+public enum SegmentRecovery {
+    /// What became of one file.
+    public enum Outcome: Sendable, Equatable {
+        /// It is a plain MP4 now, called `fileName`; `droppedBytes` were damaged: those at the end were cut off, those
+        /// before whole fragments are still in the file, but not part of its program.
+        case completed(fileName: String, frames: Int, droppedBytes: Int64)
+        /// Only its name was missing.
+        case renamed(fileName: String)
+        /// Nothing in it can be played: it was put aside as `fileName`.
+        case setAside(fileName: String, reason: String)
+        /// A living process writes it.
+        case inUse
+        /// It could not be read or written.
+        case failed(FileFailure)
+    }
+
+    /// Bytes at the end of a file that a loss of power may have caught on their way: the system writes what is older
+    /// than 35 s (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`), and this is more at 50 Mbit/s.
+    private static let volatileTail: Int64 = 256 << 20
+
+    /// One file that was found open.
+    public struct Entry: Sendable, Equatable {
+        /// Its name while it was open.
+        public let fileName: String
+        /// What became of it.
+        public let outcome: Outcome
+    }
+
+    /// Completes what `channel` left open in `directory`. Touches no other file: neither those of other names, nor those
+    /// whose content is another program's, such as a browser's download.
+    public static func run(in directory: RecordDirectory, channel: String) throws(FileFailure) -> [Entry] {
+        try run(in: directory, channel: channel, checkedTail: volatileTail)
+    }
+
+    /// Like ``run(in:channel:)``, and reads the last `checkedTail` bytes of each file for media that is missing.
+    package static func run(
+        in directory: RecordDirectory, channel: String, checkedTail: Int64
+    ) throws(FileFailure) -> [Entry] {
+        let channel = SegmentName.safe(channel)
+        var entries: [Entry] = []
+        for fileName in try directory.entries() where fileName.hasSuffix(SegmentName.openMark) {
+            guard let name = SegmentName(fileName: fileName, channel: channel, template: directory.template) else {
+                continue
+            }
+            if let outcome = recover(name, in: directory.path, isOursByName: true, checkedTail) {
+                entries.append(Entry(fileName: fileName, outcome: outcome))
+            }
+        }
+        return entries
+    }
+
+    /// Completes the open files `names` of `directory`, but for those whose content is another program's. One that is
+    /// empty must have a name of the usual form.
+    package static func run(in directory: RecordDirectory, open names: [String]) -> [Entry] {
+        names.compactMap { fileName in
+            guard let name = SegmentName(anyName: fileName) else { return nil }
+            let isUsual = SegmentName(fileName: fileName) != nil
+            return recover(name, in: directory.path, isOursByName: isUsual, volatileTail)
+                .map { Entry(fileName: fileName, outcome: $0) }
+        }
+    }
+
+    /// What became of the file `name`; nil if it is another program's, and so left alone.
+    private static func recover(
+        _ name: SegmentName, in directory: String, isOursByName: Bool, _ checkedTail: Int64
+    ) -> Outcome? {
+        do {
+            let descriptor = try FileDescriptor.open(existing: "\(directory)/\(name.open)")
+            guard try descriptor.attributes().isRegular else {
+                throw FileFailure("open", descriptor.path, text: "it is not a regular file")
+            }
+            let isStream = name.fileExtension == RecordFormat.ts.fileExtension
+            switch try SegmentOrigin(of: descriptor, isStream: isStream) {
+            case .ours: break
+            case .nothing: if !isOursByName { return nil }
+            case .foreign: return nil
+            }
+            guard descriptor.lock() else { return .inUse }
+            if isStream { return try completeStream(descriptor, name, in: directory) }
+            return try complete(descriptor, name, in: directory, checkedTail)
+        } catch let failure as FileFailure {
+            return .failed(failure)
+        } catch {
+            return setAside(name, in: directory, reason: "\(error)")
+        }
+    }
+
+    private static func complete(
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String, _ checkedTail: Int64
+    ) throws -> Outcome {
+        switch try FragmentedFileReader(UncachedFile(descriptor.path), checkedTail: checkedTail).read() {
+        case .closed:
+            // It may be that the crash came before the head was on the disk, and before reserved space was given back.
+            try descriptor.truncate(to: try descriptor.attributes().size)
+            try descriptor.synchronise()
+            return .renamed(fileName: try rename(descriptor, name, in: directory))
+        case .open(let file):
+            guard file.fragments > 0 else { throw MP4Failure(description: "it holds no whole fragment") }
+            let tail = try descriptor.attributes().size - file.mediaEnd
+            if tail > 0 { try descriptor.truncate(to: file.mediaEnd) }
+            _ = try HybridFinish.complete(descriptor, file.layout, file.tables, mediaEnd: file.mediaEnd)
+            let fileName = try rename(descriptor, name, in: directory)
+            return .completed(fileName: fileName, frames: file.frames, droppedBytes: max(0, tail) + file.skippedBytes)
+        }
+    }
+
+    /// A transport stream is whole as it is, but for a torn packet at its end and what a loss of power left empty.
+    private static func completeStream(
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
+    ) throws -> Outcome {
+        let size = try descriptor.attributes().size
+        let end = try TransportStreamFile.end(of: UncachedFile(descriptor.path), size: size)
+        guard end > 0 else { throw MP4Failure(description: "it holds no whole packet") }
+        // Also where nothing is cut off: space that was reserved behind the end is given back.
+        try descriptor.truncate(to: end)
+        try descriptor.synchronise()
+        return .renamed(fileName: try rename(descriptor, name, in: directory))
+    }
+
+    /// Renames a file. A crash or a failure between linking the new name and removing the old one leaves both.
+    private static func rename(
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
+    ) throws(FileFailure) -> String {
+        var (open, closed) = (stat(), stat())
+        guard try descriptor.attributes().links > 1, stat(descriptor.path, &open) == 0 else {
+            return try HybridFinish.rename(name, in: directory)
+        }
+        for attempt in 0..<1000 {
+            let target = name.closed(attempt: attempt)
+            guard stat("\(directory)/\(target)", &closed) == 0 else { break }
+            guard open.st_ino == closed.st_ino, open.st_dev == closed.st_dev else { continue }
+            guard unlink(descriptor.path) == 0 else { throw FileFailure("remove", descriptor.path, code: errno) }
+            return target
+        }
+        return try HybridFinish.rename(name, in: directory)
+    }
+
+    private static func setAside(_ name: SegmentName, in directory: String, reason: String) -> Outcome {
+        let path = "\(directory)/\(name.open)"
+        do {
+            for attempt in 0..<1000 {
+                let target = "\(name)" + (attempt == 0 ? "" : "-\(attempt)") + SegmentName.brokenSuffix
+                guard try FileDescriptor.rename(path, to: "\(directory)/\(target)") else { continue }
+                return .setAside(fileName: target, reason: reason)
+            }
+            return .failed(FileFailure("rename", path, code: EEXIST))
+        } catch {
+            return .failed(error)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// A moment of the wall clock, in UTC. Only for names and tags: media never follows this clock.
+public struct UTCTime: Sendable, Hashable, Codable {
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    public var milliseconds: Int64
+
+    /// A moment `milliseconds` after 1970-01-01T00:00:00Z.
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
+    /// Now, by the system's clock.
+    public static var now: UTCTime {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return UTCTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+
+    /// ISO 8601 basic format with milliseconds, such as `20261121T140310.123Z`.
+    public var basic: String { format(date: "", time: "") }
+    /// ISO 8601 extended format with milliseconds, such as `2026-11-21T14:03:10.123Z`.
+    public var extended: String { format(date: "-", time: ":") }
+
+    private func format(date: String, time: String) -> String {
+        let parts = calendar
+        let days = [Self.pad(parts.year, 4), Self.pad(parts.month, 2), Self.pad(parts.day, 2)]
+        let hours = [Self.pad(parts.hour, 2), Self.pad(parts.minute, 2), Self.pad(parts.second, 2)]
+        let fraction = Self.pad(Int(milliseconds - milliseconds.flooredDivision(by: 1000) * 1000), 3)
+        return "\(days.joined(separator: date))T\(hours.joined(separator: time)).\(fraction)Z"
+    }
+
+    /// Date and time of day.
+    var calendar: CalendarTime {
+        var seconds = time_t(milliseconds.flooredDivision(by: 1000))
+        var parts = tm()
+        // Fails for years that no integer holds, and leaves the zeros.
+        guard gmtime_r(&seconds, &parts) != nil else { return CalendarTime() }
+        return CalendarTime(
+            year: Int(parts.tm_year) + 1900, month: Int(parts.tm_mon) + 1, day: Int(parts.tm_mday),
+            hour: Int(parts.tm_hour), minute: Int(parts.tm_min), second: Int(parts.tm_sec),
+            dayOfYear: Int(parts.tm_yday) + 1)
+    }
+
+    static func pad(_ value: Int, _ width: Int) -> String {
+        let digits = String(value)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+}
+
+extension UTCTime {
+    /// Reads ``extended``, such as `2026-11-21T14:03:10.123Z`, and nothing else.
+    package init?(extended text: String) {
+        let bytes = Array(text.utf8)
+        let pattern = Array("0000-00-00T00:00:00.000Z".utf8)
+        guard bytes.count == pattern.count,
+            zip(bytes, pattern).allSatisfy({ byte, model in model == 48 ? (48...57).contains(byte) : byte == model })
+        else { return nil }
+        let number = { (range: Range<Int>) in bytes[range].reduce(Int64(0)) { $0 * 10 + Int64($1 - 48) } }
+        let (year, month, day) = (number(0..<4), number(5..<7), number(8..<10))
+        let (hour, minute, second) = (number(11..<13), number(14..<16), number(17..<19))
+        guard (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60, second <= 60 else { return nil }
+        // Days from civil: years that begin in March, so that the leap day is the last one.
+        let shifted = month <= 2 ? year - 1 : year
+        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
+        let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
+        self.init(milliseconds: ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + number(20..<23))
+    }
+}
+
+/// A date of the Gregorian calendar and a time of day.
+struct CalendarTime: Equatable {
+    var year = 0
+    var month = 1
+    var day = 1
+    var hour = 0
+    var minute = 0
+    var second = 0
+    /// From 1.
+    var dayOfYear = 1
+}
+
+extension Int64 {
+    /// The quotient rounded down, also for negative numbers.
+    package func flooredDivision(by divisor: Int64) -> Int64 {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? quotient - 1 : quotient
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLinux
+internal import Glibc
+internal import MP4
+
+/// A file as it lies on the disk. When the disk refuses what was written, Linux keeps it in memory and answers the next
+/// `fsync` with success, so that whoever reads the usual way finds what nobody else ever will.
+///
+/// It reads past the system's memory (`O_DIRECT`, open(2)). Where the file system cannot, it asks the system to forget
+/// the file first, and reads the usual way.
+final class UncachedFile: ByteSource {
+    private let number: CInt
+    private let path: String
+    private let isDirect: Bool
+    /// Read last, from ``windowStart`` on. Whoever reads a file's boxes reads many times in one place.
+    private let window: UnsafeMutableRawBufferPointer
+    private var windowStart: Int64 = 0
+    private var windowCount = 0
+
+    /// More than any device's block: places and lengths must be multiples of it.
+    private static let alignment = 4096
+    private static let windowSize = 1 << 18
+
+    /// Opens `path`, which must not be a symbolic link.
+    init(_ path: String) throws(FileFailure) {
+        self.path = path
+        let flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let direct = Glibc.open(path, flags | relay_o_direct)
+        isDirect = direct >= 0
+        number = isDirect ? direct : Glibc.open(path, flags)
+        guard number >= 0 else { throw FileFailure("open", path, code: errno) }
+        if !isDirect { posix_fadvise(number, 0, 0, POSIX_FADV_DONTNEED) }
+        window = .allocate(byteCount: Self.windowSize, alignment: Self.alignment)
+    }
+
+    deinit {
+        close(number)
+        window.deallocate()
+    }
+
+    func size() throws -> Int64 {
+        var info = stat()
+        guard fstat(number, &info) == 0 else { throw FileFailure("stat", path, code: errno) }
+        return Int64(info.st_size)
+    }
+
+    func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count {
+            let position = offset + Int64(bytes.count)
+            if position < windowStart || position >= windowStart + Int64(windowCount) { try fill(at: position) }
+            let skip = Int(position - windowStart)
+            guard skip < windowCount else { break }
+            bytes.append(contentsOf: window[skip..<min(windowCount, skip + count - bytes.count)])
+        }
+        return bytes
+    }
+
+    /// Reads the window that `position` lies in.
+    private func fill(at position: Int64) throws(FileFailure) {
+        windowStart = position / Int64(Self.alignment) * Int64(Self.alignment)
+        windowCount = 0
+        var got: Int
+        repeat {
+            got = pread(number, window.baseAddress, window.count, Int(windowStart))
+        } while got < 0 && errno == EINTR
+        guard got >= 0 else { throw FileFailure("read", path, code: errno) }
+        windowCount = got
+    }
+}

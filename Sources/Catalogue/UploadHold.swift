@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Segmenter
+internal import Synchronization
+
+/// What is known of the uploads of one channel, for whoever must decide whether a file may be deleted.
+///
+/// It has its own look at the database, so that nobody waits for the catalogue's queue, which may be busy for minutes
+/// with the files of a large archive. While the database cannot be read every file counts as still needed.
+final class UploadHold: Sendable {
+    private struct State {
+        /// What the database said; nil until it could be read.
+        var loaded: [String: UploadState]?
+        /// What was noted since, or before.
+        var noted: [String: UploadState] = [:]
+        /// When the database is tried again.
+        var retryAt: ContinuousClock.Instant?
+    }
+
+    private static let retryInterval = Duration.seconds(10)
+
+    private let directory: RecordDirectory
+    private let channel: String
+    private let state = Mutex(State())
+
+    /// Nothing is read yet.
+    init(directory: RecordDirectory, channel: String) {
+        self.directory = directory
+        self.channel = channel
+    }
+
+    /// Notes what became of the upload of the file `name`.
+    func note(_ upload: UploadState, of name: String) { state.withLock { $0.noted[name] = upload } }
+
+    /// Takes over what the database says, which `states` are all of.
+    func load(_ states: [String: UploadState]) { state.withLock { $0.loaded = states } }
+
+    /// Whether the database could be read once.
+    var isLoaded: Bool { state.withLock { $0.loaded != nil } }
+
+    /// All that is known, by the names of the files.
+    var known: [String: UploadState] {
+        state.withLock { ($0.loaded ?? [:]).merging($0.noted) { $1 } }
+    }
+
+    /// What became of the upload of the file `name`; `.some(nil)` if none was ever meant, nil if nobody can say now.
+    /// Blocks on the disk the first time.
+    func state(of name: String) -> UploadState?? {
+        loadOnce()
+        return state.withLock { state in
+            if let noted = state.noted[name] { return noted }
+            return state.loaded.map { $0[name] }
+        }
+    }
+
+    /// Reads the database if that was not done yet. It may be called by several threads at once.
+    func loadOnce() {
+        let isDue = state.withLock { state in
+            state.loaded == nil && state.retryAt.map { $0 <= .now } ?? true
+        }
+        guard isDue else { return }
+        let states = read()
+        state.withLock { state in
+            state.retryAt = .now + Self.retryInterval
+            if state.loaded == nil { state.loaded = states }
+        }
+    }
+
+    /// What the database says; nil if it cannot be read.
+    private func read() -> [String: UploadState]? {
+        // In an empty mount point there is no database either.
+        guard (try? directory.checkMount()) != nil else { return nil }
+        var info = stat()
+        guard lstat("\(directory.path)/\(CatalogueStore.fileName)", &info) == 0 else {
+            return errno == ENOENT ? [:] : nil
+        }
+        guard info.st_mode & S_IFMT == S_IFREG else { return nil }
+        return try? CatalogueStore(reading: directory.path).uploadStates(of: channel)
+    }
+}

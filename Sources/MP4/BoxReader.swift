@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Reads big-endian numbers and boxes out of bytes that nobody vouches for: every read is checked.
+package struct BoxReader {
+    private var bytes: ArraySlice<UInt8>
+
+    /// A reader of `bytes`.
+    package init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
+
+    /// Bytes left.
+    package var count: Int { bytes.count }
+    /// What is left.
+    package var rest: ArraySlice<UInt8> { bytes }
+
+    /// Takes `count` bytes.
+    package mutating func take(_ count: Int) throws(MP4Failure) -> ArraySlice<UInt8> {
+        guard count >= 0, count <= bytes.count else { throw MP4Failure(description: "a box ends too early") }
+        let taken = bytes.prefix(count)
+        bytes = bytes.dropFirst(count)
+        return taken
+    }
+
+    mutating func u16() throws(MP4Failure) -> UInt16 {
+        try take(2).reduce(0) { $0 << 8 | UInt16($1) }
+    }
+
+    /// Takes 32 bits.
+    package mutating func u32() throws(MP4Failure) -> UInt32 {
+        try take(4).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// Takes 64 bits.
+    package mutating func u64() throws(MP4Failure) -> UInt64 {
+        try take(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// A time or duration of version 0 or 1, at most 2^60 in size, so that sums of a few cannot overflow.
+    package mutating func time(version: UInt8) throws(MP4Failure) -> Int64 {
+        let value = version == 0 ? Int64(try u32()) : Int64(bitPattern: try u64())
+        guard value.magnitude <= 1 << 60 else { throw MP4Failure(description: "a time is absurd") }
+        return value
+    }
+
+    /// A `media_time` of an edit list, which is signed in version 0 too: -1 is an empty edit (8.6.6).
+    package mutating func mediaTime(version: UInt8) throws(MP4Failure) -> Int64 {
+        version == 0 ? Int64(Int32(bitPattern: try u32())) : try time(version: version)
+    }
+
+    /// Version and flags of a `FullBox`.
+    package mutating func versionAndFlags() throws(MP4Failure) -> (version: UInt8, flags: UInt32) {
+        let value = try u32()
+        return (UInt8(value >> 24), value & 0xFF_FFFF)
+    }
+
+    /// A four-character code.
+    package mutating func code() throws(MP4Failure) -> String {
+        String(String.UnicodeScalarView(try take(4).map { Unicode.Scalar($0) }))
+    }
+
+    /// The next box: its type, its content and all of its bytes. Sizes of 0 and 1 do not occur inside other boxes.
+    package mutating func box() throws(MP4Failure) -> (type: String, body: BoxReader, whole: ArraySlice<UInt8>) {
+        var header = self
+        let size = Int(try header.u32())
+        let type = try header.code()
+        guard size >= 8 else { throw MP4Failure(description: "a box has no size") }
+        let whole = try take(size)
+        return (type, BoxReader(whole.dropFirst(8)), whole)
+    }
+
+    /// All boxes that are left.
+    package func boxes() throws(MP4Failure) -> [(type: String, body: BoxReader, whole: ArraySlice<UInt8>)] {
+        var reader = self
+        var result: [(type: String, body: BoxReader, whole: ArraySlice<UInt8>)] = []
+        while reader.count > 0 { result.append(try reader.box()) }
+        return result
+    }
+
+    /// Where `mark`, which is not empty, stands in `bytes`.
+    package static func positions(of mark: [UInt8], in bytes: [UInt8]) -> [Int] {
+        bytes.withUnsafeBytes { bytes in
+            var positions: [Int] = []
+            guard let base = bytes.baseAddress else { return positions }
+            var index = 0
+            while index + mark.count <= bytes.count,
+                let found = memchr(base + index, CInt(mark[0]), bytes.count - mark.count + 1 - index)
+            {
+                index = found - UnsafeMutableRawPointer(mutating: base)
+                if memcmp(base + index, mark, mark.count) == 0 { positions.append(index) }
+                index += 1
+            }
+            return positions
+        }
+    }
+
+    /// The first box of `type` among those that are left.
+    package func first(_ type: String) throws(MP4Failure) -> BoxReader {
+        for box in try boxes() where box.type == type { return box.body }
+        throw MP4Failure(description: "there is no \(type)")
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Builds boxes of the ISO base media file format (ISO/IEC 14496-12, 4.2): big-endian numbers, and sizes that are
+/// filled in when a box ends.
+package struct BoxWriter {
+    /// What was written.
+    package private(set) var bytes: [UInt8] = []
+
+    /// An empty writer with room for `capacity` bytes.
+    package init(capacity: Int = 1024) { bytes.reserveCapacity(capacity) }
+
+    /// Appends 8 bits.
+    mutating func u8(_ value: UInt8) { bytes.append(value) }
+
+    /// Appends any fixed-width integer, most significant byte first.
+    private mutating func bigEndian(_ value: some FixedWidthInteger) {
+        withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// Appends 16 bits.
+    mutating func u16(_ value: UInt16) { bigEndian(value) }
+    /// Appends 32 bits.
+    package mutating func u32(_ value: UInt32) { bigEndian(value) }
+    /// Appends 32 bits, signed.
+    mutating func i32(_ value: Int32) { bigEndian(value) }
+    /// Appends 64 bits.
+    package mutating func u64(_ value: UInt64) { bigEndian(value) }
+    /// Appends raw bytes.
+    package mutating func raw(_ value: some Sequence<UInt8>) { bytes.append(contentsOf: value) }
+    /// Appends `count` zeros.
+    package mutating func zeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
+
+    /// Appends a four-character code, one byte for each scalar (`©` is 0xA9).
+    package mutating func code(_ value: String) {
+        for scalar in value.unicodeScalars { u8(UInt8(truncatingIfNeeded: scalar.value)) }
+    }
+
+    /// Appends a number of 64 bits in a version 1 box, of 32 bits in a version 0 box.
+    package mutating func time(_ value: Int64, version: UInt8) {
+        if version == 1 { bigEndian(value) } else { bigEndian(Int32(truncatingIfNeeded: value)) }
+    }
+
+    /// Overwrites the 32 bits at `position`, which must have been written.
+    package mutating func patch(_ value: UInt32, at position: Int) {
+        withUnsafeBytes(of: value.bigEndian) { bytes.replaceSubrange(position..<position + 4, with: $0) }
+    }
+
+    /// Appends a box whose content `body` writes.
+    package mutating func box(_ type: String, _ body: (inout BoxWriter) -> Void) {
+        let start = bytes.count
+        u32(0)
+        code(type)
+        body(&self)
+        patch(UInt32(clamping: bytes.count - start), at: start)
+    }
+
+    /// Appends a box with version and flags (4.2, `FullBox`).
+    package mutating func fullBox(
+        _ type: String, version: UInt8 = 0, flags: UInt32 = 0, _ body: (inout BoxWriter) -> Void
+    ) {
+        box(type) { writer in
+            writer.u32(UInt32(version) << 24 | flags & 0xFF_FFFF)
+            body(&writer)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One track of a clip.
+package struct ClipTrack: Sendable {
+    /// The samples in the order of decoding and of their places.
+    package var samples: [IndexedSample]
+    /// What is shown first: nothing before it is.
+    package var start: Int64
+
+    /// A track of `samples` that begins at `start`.
+    package init(samples: [IndexedSample], start: Int64) { (self.samples, self.start) = (samples, start) }
+}
+
+/// The `moov` of a plain MP4 that is made of samples of other files.
+package struct ClipMovie {
+    /// What it says besides the samples.
+    package private(set) var layout: MovieLayout
+    /// The samples by track.
+    package private(set) var tables: [UInt32: SampleTable] = [:]
+
+    /// The movie of tracks that are coded as the ones beside them are. `creationTime` is in seconds since 1904,
+    /// `userData` the complete `udta` box. A track without samples is left out.
+    package init(
+        video: (ClipTrack, like: IndexedTrack), audio: (ClipTrack, like: IndexedTrack)?, creationTime: UInt64,
+        userData: [UInt8]
+    ) {
+        layout = MovieLayout(
+            timescale: (audio?.like ?? video.like).layout.timescale, creationTime: creationTime, tracks: [],
+            userData: userData)
+        append(video.0, like: video.like)
+        if let audio { append(audio.0, like: audio.like) }
+    }
+
+    private mutating func append(_ track: ClipTrack, like source: IndexedTrack) {
+        guard let first = track.samples.first else { return }
+        var described = source.layout
+        described.mediaTime = max(0, track.start - first.dts)
+        let late = Int128(max(0, first.dts - track.start)) * Int128(layout.timescale)
+        described.emptyEdit = Int64(clamping: late / Int128(max(1, described.timescale)))
+        tables[described.id] = Self.table(track.samples, from: first.dts)
+        layout.tracks.append(described)
+    }
+
+    private static func table(_ samples: [IndexedSample], from zero: Int64) -> SampleTable {
+        var table = SampleTable()
+        for sample in samples {
+            let entry = SampleEntry(
+                decodeTime: sample.dts - zero, duration: UInt32(clamping: sample.duration),
+                compositionOffset: Int32(clamping: sample.pts - sample.dts), size: UInt32(clamping: sample.size),
+                isSync: sample.isSync)
+            table.append([entry], at: UInt64(clamping: sample.offset))
+        }
+        return table
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// One movie fragment: `moof` and the header of its `mdat` (ISO/IEC 14496-12, 8.8). The payloads follow, all of the
+/// frame's before the audio's.
+package struct Fragment {
+    /// `sample_flags` of a sample that others may depend on and that depends on others (8.8.3.1).
+    static let dependentFlags: UInt32 = 0x0101_0000
+    /// `sample_flags` of a sample that depends on no other.
+    static let independentFlags: UInt32 = 0x0200_0000
+
+    /// The samples of one track.
+    package struct Run {
+        /// The track.
+        package var track: MovieLayout.Track
+        /// They lie one behind the other.
+        package var samples: [SampleEntry]
+
+        /// The samples of `track`, which lie one behind the other.
+        package init(track: MovieLayout.Track, samples: [SampleEntry]) { (self.track, self.samples) = (track, samples) }
+
+        /// Bytes of payload.
+        var bytes: Int { samples.reduce(0) { $0 + Int($1.size) } }
+    }
+
+    /// Its number, from 1 (8.8.5).
+    var sequence: UInt32
+    /// In the order of their payloads.
+    var runs: [Run]
+
+    /// Fragment number `sequence`, whose payloads lie in the order of `runs`.
+    package init(sequence: UInt32, runs: [Run]) { (self.sequence, self.runs) = (sequence, runs) }
+
+    /// `moof` and `mdat` header, and how many bytes of them and of payload precede each run.
+    package func encode() -> (header: [UInt8], offsets: [Int]) {
+        var writer = BoxWriter()
+        var patches: [Int] = []
+        writer.box("moof") { moof in
+            moof.fullBox("mfhd") { $0.u32(sequence) }
+            for run in runs { patches.append(traf(run, &moof)) }
+        }
+        let payload = runs.reduce(0) { $0 + $1.bytes }
+        writer.u32(UInt32(clamping: payload + 8))
+        writer.code("mdat")
+        var offsets: [Int] = []
+        var offset = writer.bytes.count
+        for (run, patch) in zip(runs, patches) {
+            writer.patch(UInt32(clamping: offset), at: patch)
+            offsets.append(offset)
+            offset += run.bytes
+        }
+        return (writer.bytes, offsets)
+    }
+
+    /// Durations as they lie in the run: the distance to the next sample; for the last, its own.
+    private static func durations(_ samples: [SampleEntry]) -> [UInt32] {
+        samples.indices.map { index in
+            guard index + 1 < samples.count else { return samples[index].duration }
+            return UInt32(clamping: samples[index + 1].decodeTime - samples[index].decodeTime)
+        }
+    }
+
+    /// Appends a `traf`; returns where its data offset is to be patched in.
+    private func traf(_ run: Run, _ moof: inout BoxWriter) -> Int {
+        var patch = 0
+        let durations = Self.durations(run.samples)
+        let isUniform = durations.allSatisfy { $0 == durations.first }
+        moof.box("traf") { traf in
+            // default-base-is-moof, and a default duration if all agree (8.8.7).
+            traf.fullBox("tfhd", flags: 0x20000 | (isUniform ? 0x8 : 0)) { tfhd in
+                tfhd.u32(run.track.id)
+                if isUniform { tfhd.u32(durations.first ?? 0) }
+            }
+            traf.fullBox("tfdt", version: 1) { $0.u64(UInt64(clamping: run.samples.first?.decodeTime ?? 0)) }
+            patch = trun(run, isUniform ? nil : durations, &traf)
+        }
+        return patch
+    }
+
+    /// `trun` (8.8.8), version 1: composition offsets are signed.
+    private func trun(_ run: Run, _ durations: [UInt32]?, _ traf: inout BoxWriter) -> Int {
+        let isVideo = run.track.kind == .video
+        let laterSync = isVideo && run.samples.dropFirst().contains(where: \.isSync)
+        let firstSync = isVideo && !laterSync && run.samples.first?.isSync == true
+        var flags: UInt32 = 0x1 | 0x200
+        if durations != nil { flags |= 0x100 }
+        if laterSync { flags |= 0x400 }
+        if firstSync { flags |= 0x4 }
+        if isVideo { flags |= 0x800 }
+        var patch = 0
+        traf.fullBox("trun", version: 1, flags: flags) { trun in
+            trun.u32(UInt32(clamping: run.samples.count))
+            patch = trun.bytes.count
+            trun.u32(0)
+            if firstSync { trun.u32(Self.independentFlags) }
+            for (index, sample) in run.samples.enumerated() {
+                if let durations { trun.u32(durations[index]) }
+                trun.u32(sample.size)
+                if laterSync { trun.u32(sample.isSync ? Self.independentFlags : Self.dependentFlags) }
+                if isVideo { trun.i32(sample.compositionOffset) }
+            }
+        }
+        return patch
+    }
+}

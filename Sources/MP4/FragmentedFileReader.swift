@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// What a file that was left open holds.
+package struct FragmentedFile {
+    /// What the first `moov` says.
+    package var layout: MovieLayout
+    /// The samples by track.
+    package var tables: [UInt32: SampleTable] = [:]
+    /// Where the media ends: behind the last whole fragment, or at the file's end if what follows was not all searched.
+    package var mediaEnd: Int64
+    /// Bytes before ``mediaEnd`` that are in no whole fragment.
+    package var skippedBytes: Int64 = 0
+    /// Whole fragments.
+    package var fragments = 0
+
+    /// Frames in them.
+    package var frames: Int { layout.tracks.first { $0.kind == .video }.flatMap { tables[$0.id] }?.count ?? 0 }
+}
+
+/// Reads the files that a recorder writes, whole or cut off anywhere, and refuses all others.
+package struct FragmentedFileReader {
+    /// What a file turns out to be.
+    package enum Content {
+        /// Fragments, and perhaps an incomplete tail.
+        case open(FragmentedFile)
+        /// The head is that of a closed file, and its `moov` is there.
+        case closed(movie: Range<Int64>)
+    }
+
+    private let source: any ByteSource
+    private let size: Int64
+    private let searchLimit: Int64
+    private let checkedTail: Int64
+
+    private static let headSize = Int64(MovieBox.headSize)
+    private static let movieLimit: Int64 = 1 << 20
+    private static let fragmentLimit: Int64 = 16 << 20
+    private static let searchBlock = 1 << 20
+    /// A fragment that begins a day or more behind the last one is damaged: files are cut where the program stops.
+    private static let longestJump: Int64 = 86_400
+
+    /// A reader that searches at most `searchLimit` bytes behind a damage for what follows it: at most a minute or so
+    /// of reading, on the slowest of disks. Of the last `checkedTail` bytes the media is read, too: a fragment that has
+    /// lost some of it is none.
+    package init(_ source: any ByteSource, searchLimit: Int64 = 4 << 30, checkedTail: Int64 = 0) throws {
+        self.checkedTail = checkedTail
+        self.source = source
+        self.searchLimit = searchLimit
+        size = try source.size()
+    }
+
+    /// Reads the file.
+    package func read() throws -> Content {
+        var head = BoxReader(try source.read(at: 0, count: Int(Self.headSize))[...])
+        let fileType = try head.box()
+        guard fileType.type == "ftyp", fileType.whole.count == MovieBox.fileTypeSize else {
+            throw MP4Failure(description: "it does not begin as this program's files do")
+        }
+        var second = head
+        let (length, type) = (try second.u32(), try second.code())
+        if type == "mdat", length == 1 { return try closed(mediaSize: try second.u64()) }
+        guard type == "free", length == MovieBox.placeholderSize else {
+            throw MP4Failure(description: "it does not begin as this program's files do")
+        }
+        guard var file = try readHead() else { throw MP4Failure(description: "its head is incomplete") }
+        repeat {
+            while let end = try wholeFragment(at: file.mediaEnd, &file) {
+                file.mediaEnd = end
+                file.fragments += 1
+            }
+        } while try resynchronise(&file)
+        return .open(file)
+    }
+
+    /// What the first `moov` of a file says; nil if it is not there.
+    package func readHead() throws -> FragmentedFile? {
+        guard let movie = try bytes(of: "moov", at: Self.headSize, limit: Self.movieLimit) else { return nil }
+        return FragmentedFile(
+            layout: try MovieReader.layout(BoxReader(movie.dropFirst(8))),
+            mediaEnd: Self.headSize + Int64(movie.count))
+    }
+
+    /// Looks for the next whole fragment behind bytes that make no sense, takes it in and says whether there is one.
+    /// One damaged sector must not cost the hour behind it.
+    private func resynchronise(_ file: inout FragmentedFile) throws -> Bool {
+        // A fragment's type stands four bytes behind its beginning.
+        let mark = Array("moof".utf8)
+        let damage = file.mediaEnd
+        let limit = min(size, damage + searchLimit)
+        var offset = damage + 5
+        while offset < limit {
+            let block = try source.read(at: offset, count: Int(min(Int64(Self.searchBlock), limit - offset)))
+            for index in BoxReader.positions(of: mark, in: block) {
+                let start = offset + Int64(index) - 4
+                guard let end = try wholeFragment(at: start, &file) else { continue }
+                file.skippedBytes += start - damage
+                file.mediaEnd = end
+                file.fragments += 1
+                return true
+            }
+            guard block.count == Self.searchBlock else { break }
+            // The next block begins with what could be the beginning of a mark.
+            offset += Int64(block.count - mark.count + 1)
+        }
+        if limit < size {
+            // What was not searched is kept, for somebody with more patience.
+            file.skippedBytes += size - damage
+            file.mediaEnd = size
+        }
+        return false
+    }
+
+    /// Like ``fragment(at:_:)``, but bytes that make no sense are no fragment. A disk that cannot be read is another
+    /// matter: what lies behind may be whole.
+    private func wholeFragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
+        do {
+            return try fragment(at: offset, &file)
+        } catch is MP4Failure {
+            return nil
+        }
+    }
+
+    private func closed(mediaSize: UInt64) throws -> Content {
+        let start = Int64(MovieBox.fileTypeSize)
+        guard let media = Int64(exactly: mediaSize), media >= 16, media <= size - start,
+            let length = try length(of: "moov", at: start + media, limit: size)
+        else { throw MP4Failure(description: "its index is missing") }
+        guard start + media + length == size else {
+            throw MP4Failure(description: "something follows its index")
+        }
+        return .closed(movie: start + media..<size)
+    }
+
+    /// How long the box of `type` at `offset` is; nil if it is not complete or another.
+    private func length(of type: String, at offset: Int64, limit: Int64) throws -> Int64? {
+        var header = BoxReader(try source.read(at: offset, count: 8)[...])
+        guard header.count == 8 else { return nil }
+        let (length, found) = (Int64(try header.u32()), try header.code())
+        guard found == type, length >= 8, length <= limit, length <= size - offset else { return nil }
+        return length
+    }
+
+    /// The whole box of `type` at `offset`; nil if it is not complete or another.
+    private func bytes(of type: String, at offset: Int64, limit: Int64) throws -> [UInt8]? {
+        guard let length = try length(of: type, at: offset, limit: limit) else { return nil }
+        let bytes = try source.read(at: offset, count: Int(length))
+        return bytes.count == Int(length) ? bytes : nil
+    }
+
+    /// Adds the fragment at `offset` to `file` if it is whole, and returns where it ends.
+    private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
+        // The media's head first: a mark that only looks like a fragment's must not cost the reading of what it names.
+        guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
+            try length(of: "mdat", at: offset + headLength, limit: size) != nil,
+            let movie = try bytes(of: "moof", at: offset, limit: Self.fragmentLimit)
+        else { return nil }
+        let payload = offset + Int64(movie.count)
+        var header = BoxReader(try source.read(at: payload, count: 8)[...])
+        let (length, type) = (Int64(try header.u32()), try header.code())
+        guard type == "mdat", length >= 8, length <= size - payload else { return nil }
+        let media = Int64(movie.count) + 8...Int64(movie.count) + length
+        var runs: [(id: UInt32, run: FragmentReader.Run)] = []
+        for box in try BoxReader(movie.dropFirst(8)).boxes() where box.type == "traf" {
+            let (id, run) = try FragmentReader.run(box.body, tracks: file.layout.tracks)
+            let bytes = run.samples.reduce(Int64(0)) { $0 + Int64($1.size) }
+            guard media.contains(run.offset), media.contains(run.offset + bytes) else { return nil }
+            let last = file.tables[id]?.lastDecodeTime ?? 0
+            let timescale = file.layout.tracks.first { $0.id == id }?.timescale ?? 1
+            guard let first = run.samples.first, first.decodeTime >= last,
+                first.decodeTime - last < Int64(timescale) * Self.longestJump
+            else { return nil }
+            runs.append((id, run))
+        }
+        guard !runs.isEmpty else { return nil }
+        if payload + length > size - min(checkedTail, size), try !isWhole(runs, at: offset, file.layout) { return nil }
+        for (id, run) in runs {
+            file.tables[id, default: SampleTable()].append(run.samples, at: UInt64(offset + run.offset))
+        }
+        return payload + length
+    }
+
+    private func isWhole(
+        _ runs: [(id: UInt32, run: FragmentReader.Run)], at offset: Int64, _ layout: MovieLayout
+    ) throws -> Bool {
+        let check = PayloadCheck(layout)
+        return try runs.allSatisfy { id, run in
+            let kind = layout.tracks.first { $0.id == id }?.kind ?? .audio
+            return try check.isWhole(run.samples, of: kind, at: offset + run.offset, in: source)
+        }
+    }
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why bytes are not what this module writes.
+package struct MP4Failure: Error, Equatable, CustomStringConvertible {
+    package let description: String
+
+    /// A failure that `description` explains.
+    package init(description: String) { self.description = description }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// `ftyp` and `moov` (ISO/IEC 14496-12, 4.3 and 8.2), of a file that is open and of one that is closed.
+package struct MovieBox {
+    /// What the `moov` says besides the samples.
+    package let layout: MovieLayout
+    /// The samples by track; empty while the file is open.
+    package let tables: [UInt32: SampleTable]
+
+    /// Bytes of `ftyp`, the same for both forms.
+    package static let fileTypeSize = 32
+    /// Bytes of the `free` box behind it, which a 64-bit `mdat` header replaces at the close.
+    package static let placeholderSize = 16
+    /// Bytes of the head: both of them.
+    package static let headSize = fileTypeSize + placeholderSize
+
+    /// `ftyp` and `free`: the head of a file that is open. `iso5` is what `default-base-is-moof` needs.
+    package static var openHead: [UInt8] {
+        var writer = BoxWriter()
+        fileType(major: "iso6", compatible: ["iso6", "iso5", "avc1", "mp41"], &writer)
+        writer.box("free") { $0.zeros(8) }
+        return writer.bytes
+    }
+
+    /// `ftyp` and the header of the one `mdat` that reaches to `end`: the head of a closed file.
+    package static func closedHead(mediaEnd end: Int64) -> [UInt8] {
+        var writer = BoxWriter()
+        fileType(major: "isom", compatible: ["isom", "iso4", "avc1", "mp41"], &writer)
+        writer.u32(1)
+        writer.code("mdat")
+        writer.u64(UInt64(end - Int64(fileTypeSize)))
+        return writer.bytes
+    }
+
+    /// Whether `bytes` are one of the two `ftyp` boxes that this program writes.
+    package static func isFileType(_ bytes: [UInt8]) -> Bool {
+        [openHead, closedHead(mediaEnd: 1 << 32)].contains { $0.prefix(fileTypeSize).elementsEqual(bytes) }
+    }
+
+    /// Whether `bytes` are the head of a file of this program, open or closed, or the beginning of one.
+    package static func isHead(_ bytes: [UInt8]) -> Bool {
+        let fixed = bytes.prefix(fileTypeSize + 8)
+        return [openHead, closedHead(mediaEnd: 1 << 32)].contains { $0.prefix(fixed.count).elementsEqual(fixed) }
+    }
+
+    private static func fileType(major: String, compatible: [String], _ writer: inout BoxWriter) {
+        writer.box("ftyp") { ftyp in
+            ftyp.code(major)
+            ftyp.u32(512)
+            for brand in compatible { ftyp.code(brand) }
+        }
+    }
+
+    /// The `moov` of a file that is open: no samples, but `mvex`.
+    package static func open(_ layout: MovieLayout) -> [UInt8] {
+        MovieBox(layout: layout, tables: [:]).encode(isOpen: true)
+    }
+
+    /// The `moov` of a closed file. A track without a sample is left out.
+    package static func closed(_ layout: MovieLayout, _ tables: [UInt32: SampleTable]) -> [UInt8] {
+        MovieBox(layout: layout, tables: tables).encode(isOpen: false)
+    }
+
+    private func encode(isOpen: Bool) -> [UInt8] {
+        var writer = BoxWriter(capacity: 4096 + tables.values.reduce(0) { $0 + $1.count * 8 })
+        let tracks = layout.tracks.filter { isOpen || table($0)?.isEmpty == false }
+        writer.box("moov") { moov in
+            movieHeader(duration: tracks.map(presentationDuration).max() ?? 0, &moov)
+            for track in tracks { trak(track, &moov) }
+            if isOpen {
+                moov.box("mvex") { mvex in
+                    for track in tracks { trackExtends(track, &mvex) }
+                }
+            }
+            moov.raw(layout.userData)
+        }
+        return writer.bytes
+    }
+
+    private func table(_ track: MovieLayout.Track) -> SampleTable? { tables[track.id] }
+
+    private static func version(_ values: Int64...) -> UInt8 {
+        values.contains { $0 > Int64(Int32.max) } ? 1 : 0
+    }
+
+    /// What the track shows, in movie ticks, rounded up so that the last frame is not cut.
+    func visibleDuration(_ track: MovieLayout.Track) -> Int64 {
+        guard let table = table(track) else { return 0 }
+        let ticks = max(0, table.presentationEnd - table.start - track.mediaTime)
+        let product = Int128(ticks) * Int128(layout.timescale)
+        return Int64(clamping: (product + Int128(track.timescale) - 1) / Int128(max(1, track.timescale)))
+    }
+
+    /// Movie ticks before the track begins: its empty edit, and what its first decoding time is late.
+    func emptyDuration(_ track: MovieLayout.Track) -> Int64 {
+        let late = Int128(table(track)?.start ?? 0) * Int128(layout.timescale) / Int128(max(1, track.timescale))
+        return track.emptyEdit &+ Int64(clamping: late)
+    }
+
+    private func presentationDuration(_ track: MovieLayout.Track) -> Int64 {
+        table(track) == nil ? 0 : emptyDuration(track) &+ visibleDuration(track)
+    }
+
+    private static let unityMatrix: [UInt32] = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000]
+
+    private func movieHeader(duration: Int64, _ moov: inout BoxWriter) {
+        let created = Int64(clamping: layout.creationTime)
+        let version: UInt8 = duration > Int64(UInt32.max) || created > Int64(UInt32.max) ? 1 : 0
+        moov.fullBox("mvhd", version: version) { box in
+            box.time(created, version: version)
+            box.time(created, version: version)
+            box.u32(layout.timescale)
+            box.time(duration, version: version)
+            box.u32(0x10000)
+            box.u16(0x100)
+            box.zeros(10)
+            for value in Self.unityMatrix { box.u32(value) }
+            box.zeros(24)
+            box.u32((layout.tracks.map(\.id).max() ?? 0) &+ 1)
+        }
+    }
+
+    private func trak(_ track: MovieLayout.Track, _ moov: inout BoxWriter) {
+        moov.box("trak") { trak in
+            trackHeader(track, &trak)
+            trak.box("edts") { editList(track, &$0) }
+            trak.box("mdia") { mdia in
+                mediaHeader(track, &mdia)
+                handler(track, &mdia)
+                mdia.box("minf") { minf in
+                    mediaKindHeader(track, &minf)
+                    minf.box("dinf") { dinf in
+                        dinf.fullBox("dref") { dref in
+                            dref.u32(1)
+                            dref.fullBox("url ", flags: 1) { _ in }
+                        }
+                    }
+                    minf.box("stbl") { SampleTableBox.encode(track, table(track) ?? SampleTable(), &$0) }
+                }
+            }
+        }
+    }
+
+    private func trackHeader(_ track: MovieLayout.Track, _ trak: inout BoxWriter) {
+        let duration = presentationDuration(track)
+        let created = Int64(clamping: layout.creationTime)
+        let version: UInt8 = duration > Int64(UInt32.max) || created > Int64(UInt32.max) ? 1 : 0
+        // Enabled, in the movie (8.3.2).
+        trak.fullBox("tkhd", version: version, flags: 3) { box in
+            box.time(created, version: version)
+            box.time(created, version: version)
+            box.u32(track.id)
+            box.u32(0)
+            box.time(duration, version: version)
+            box.zeros(8)
+            box.u16(0)
+            box.u16(0)
+            box.u16(track.kind == .audio ? 0x100 : 0)
+            box.u16(0)
+            for value in Self.unityMatrix { box.u32(value) }
+            box.u32(track.width)
+            box.u32(track.height)
+        }
+    }
+
+    /// `elst` (8.6.6): an empty edit, if the track begins late, and one edit from the first visible sample on.
+    private func editList(_ track: MovieLayout.Track, _ edts: inout BoxWriter) {
+        let empty = emptyDuration(track)
+        let visible = visibleDuration(track)
+        let version = Self.version(empty, visible, track.mediaTime)
+        edts.fullBox("elst", version: version) { elst in
+            elst.u32(empty > 0 ? 2 : 1)
+            if empty > 0 {
+                elst.time(empty, version: version)
+                elst.time(-1, version: version)
+                elst.u32(0x10000)
+            }
+            elst.time(visible, version: version)
+            elst.time(track.mediaTime, version: version)
+            elst.u32(0x10000)
+        }
+    }
+
+    private func mediaHeader(_ track: MovieLayout.Track, _ mdia: inout BoxWriter) {
+        let duration = table(track)?.duration ?? 0
+        let created = Int64(clamping: layout.creationTime)
+        let version: UInt8 = duration > Int64(UInt32.max) || created > Int64(UInt32.max) ? 1 : 0
+        mdia.fullBox("mdhd", version: version) { box in
+            box.time(created, version: version)
+            box.time(created, version: version)
+            box.u32(track.timescale)
+            box.time(duration, version: version)
+            box.u16(0x55C4)  // und
+            box.u16(0)
+        }
+    }
+
+    private func handler(_ track: MovieLayout.Track, _ mdia: inout BoxWriter) {
+        mdia.fullBox("hdlr") { box in
+            box.u32(0)
+            box.code(track.kind == .video ? "vide" : "soun")
+            box.zeros(12)
+            box.code(track.kind == .video ? "VideoHandler" : "AudioHandler")
+            box.u8(0)
+        }
+    }
+
+    private func mediaKindHeader(_ track: MovieLayout.Track, _ minf: inout BoxWriter) {
+        switch track.kind {
+        case .video: minf.fullBox("vmhd", flags: 1) { $0.zeros(8) }
+        case .audio: minf.fullBox("smhd") { $0.zeros(4) }
+        }
+    }
+
+    /// `trex` (8.8.3): a frame depends on others unless told otherwise; audio does not.
+    private func trackExtends(_ track: MovieLayout.Track, _ mvex: inout BoxWriter) {
+        mvex.fullBox("trex") { trex in
+            trex.u32(track.id)
+            trex.u32(1)
+            trex.u32(0)
+            trex.u32(0)
+            trex.u32(track.kind == .video ? Fragment.dependentFlags : Fragment.independentFlags)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// What a file's `moov` says besides its samples.
+package struct MovieLayout {
+    /// One track.
+    package struct Track {
+        /// `track_ID`: 1 is the frame, 2 the audio.
+        package var id: UInt32
+        /// Video or audio.
+        package var kind: TrackKind
+        /// Ticks a second.
+        package var timescale: UInt32
+        /// Display size in 16.16 fixed point; 0 for audio.
+        package var width: UInt32 = 0
+        /// As ``width``.
+        package var height: UInt32 = 0
+        /// The complete `stsd` box.
+        package var sampleDescription: [UInt8]
+        /// Movie ticks in which the track shows nothing at first.
+        package var emptyEdit: Int64 = 0
+        /// Where on the track's timeline the presentation begins.
+        package var mediaTime: Int64 = 0
+        /// Movie ticks that the edit list of a file that was read shows; 0 while a file is open.
+        package var shownDuration: Int64 = 0
+    }
+
+    /// Movie ticks a second: the audio's rate, so that its edits are exact.
+    package var timescale: UInt32
+    /// Seconds since 1904-01-01 UTC (ISO/IEC 14496-12, 8.2.2).
+    package var creationTime: UInt64 = 0
+    /// The tracks, in the order of their boxes.
+    package var tracks: [Track]
+    /// The complete `udta` box, or nothing.
+    package var userData: [UInt8] = []
+
+    static let videoID: UInt32 = 1
+    static let audioID: UInt32 = 2
+
+    /// The layout of a file of `description` that was begun at `creationTime` and says `userData` about itself.
+    package init(description: StreamDescription, creationTime: UInt64, userData: [UInt8]) {
+        let video = description.video
+        let aspect = video.format.sampleAspectRatio
+        let width = Int64(video.format.width) * 65536 * Int64(aspect.horizontal) / Int64(aspect.vertical)
+        timescale = UInt32(description.audio.format.sampleRate)
+        self.creationTime = creationTime
+        tracks = [
+            Track(
+                id: Self.videoID, kind: .video, timescale: Self.videoTimescale(video.format.frameRate),
+                width: UInt32(clamping: width), height: UInt32(clamping: video.format.height << 16),
+                sampleDescription: SampleDescription.video(video)),
+            Track(
+                id: Self.audioID, kind: .audio, timescale: timescale,
+                sampleDescription: SampleDescription.audio(description.audio)),
+        ]
+        self.userData = userData
+    }
+
+    /// A layout that a reader found in a file.
+    package init(timescale: UInt32, creationTime: UInt64, tracks: [Track], userData: [UInt8]) {
+        self.timescale = timescale
+        self.creationTime = creationTime
+        self.tracks = tracks
+        self.userData = userData
+    }
+
+    /// The least multiple of the rate's numerator that is at least 10000: a frame lasts a whole number of ticks.
+    static func videoTimescale(_ rate: FrameRate) -> UInt32 {
+        let numerator = UInt32(rate.numerator)
+        return numerator * max(1, (10_000 + numerator - 1) / numerator)
+    }
+}

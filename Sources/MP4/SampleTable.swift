@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A list in which equal neighbours take one entry.
+struct RunLengthList<Value: Equatable> {
+    /// Values with how often each repeats.
+    private(set) var runs: [(count: UInt32, value: Value)] = []
+
+    mutating func append(_ value: Value) {
+        if let last = runs.last, last.value == value, last.count < .max {
+            runs[runs.count - 1].count += 1
+        } else {
+            runs.append((1, value))
+        }
+    }
+}
+
+/// One coded sample as the tables know it. Times are in ticks of the track.
+package struct SampleEntry {
+    /// Decoding time on the track's own timeline, which starts at 0.
+    package var decodeTime: Int64
+    /// How long it lasts if nothing follows.
+    package var duration: UInt32
+    /// Presentation minus decoding time.
+    package var compositionOffset: Int32
+    /// Bytes.
+    package var size: UInt32
+    /// Whether decoding can start here.
+    package var isSync: Bool
+
+    /// A sample of these properties.
+    package init(decodeTime: Int64, duration: UInt32, compositionOffset: Int32, size: UInt32, isSync: Bool) {
+        (self.decodeTime, self.duration, self.compositionOffset) = (decodeTime, duration, compositionOffset)
+        (self.size, self.isSync) = (size, isSync)
+    }
+}
+
+/// What a closed file's `stbl` says about its samples (ISO/IEC 14496-12, 8.6 and 8.7), kept small while the file
+/// grows: 4 bytes a sample for sizes, runs for times.
+package struct SampleTable {
+    /// Consecutive samples that lie together in the file.
+    struct Chunk {
+        var offset: UInt64
+        var count: UInt32
+    }
+
+    private(set) var sizes: [UInt32] = []
+    private(set) var syncSamples: [UInt32] = []
+    private(set) var compositionOffsets = RunLengthList<Int32>()
+    private(set) var chunks: [Chunk] = []
+    /// Decoding time of the first sample.
+    private(set) var start: Int64 = 0
+    /// The largest presentation time plus duration.
+    private(set) var presentationEnd: Int64 = 0
+    private var deltas = RunLengthList<UInt32>()
+    private var last: SampleEntry?
+    private var chunkEnd: UInt64 = 0
+
+    /// A table without samples.
+    package init() {}
+
+    /// Samples.
+    package var count: Int { sizes.count }
+    /// Whether there is no sample.
+    package var isEmpty: Bool { sizes.isEmpty }
+    /// Whether any sample is presented before it is decoded, which `ctts` version 0 cannot say.
+    private(set) var hasNegativeOffset = false
+    /// Whether presentation and decoding times differ anywhere.
+    private(set) var hasOffsets = false
+
+    /// Durations of all samples (`stts`): the distance to the next one, and the last one's own.
+    var durations: RunLengthList<UInt32> {
+        var result = deltas
+        if let last { result.append(last.duration) }
+        return result
+    }
+
+    /// The decoding time of the last sample; 0 if there is none.
+    var lastDecodeTime: Int64 { last?.decodeTime ?? 0 }
+
+    /// Sum of ``durations``.
+    var duration: Int64 { last.map { $0.decodeTime - start + Int64($0.duration) } ?? 0 }
+
+    /// Appends `samples` that lie one behind the other from `offset` on.
+    package mutating func append(_ samples: [SampleEntry], at offset: UInt64) {
+        guard !samples.isEmpty else { return }
+        if offset == chunkEnd, !chunks.isEmpty {
+            chunks[chunks.count - 1].count += UInt32(samples.count)
+        } else {
+            chunks.append(Chunk(offset: offset, count: UInt32(samples.count)))
+            chunkEnd = offset
+        }
+        for sample in samples { append(sample) }
+    }
+
+    private mutating func append(_ sample: SampleEntry) {
+        if let last {
+            deltas.append(UInt32(clamping: sample.decodeTime - last.decodeTime))
+        } else {
+            start = sample.decodeTime
+        }
+        last = sample
+        sizes.append(sample.size)
+        chunkEnd += UInt64(sample.size)
+        compositionOffsets.append(sample.compositionOffset)
+        if sample.compositionOffset != 0 { hasOffsets = true }
+        if sample.compositionOffset < 0 { hasNegativeOffset = true }
+        if sample.isSync { syncSamples.append(UInt32(sizes.count)) }
+        let end = sample.decodeTime + Int64(sample.compositionOffset) + Int64(sample.duration)
+        presentationEnd = max(presentationEnd, end)
+    }
+}

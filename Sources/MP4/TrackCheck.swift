@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Looks at the tables of one track: what they come to, and what in them cannot be right.
+package struct TrackCheck {
+    /// What the tables come to.
+    package let facts: TrackFacts
+    private let movie: MovieBox
+    private let track: MovieLayout.Track
+    private let table: SampleTable
+    private let isClosed: Bool
+    /// Ticks at which something should be shown and nothing is, and how many samples are missing there.
+    private let holes: [(at: Int64, samples: Int64)]
+    /// The earliest time at which a sample is shown, on the track's own timeline.
+    private let earliest: Int64
+    private let doubled: Int
+
+    /// More frames than any decoder can reorder (H.264, A.3.1: 16 frames).
+    private static let reorderLimit = 32
+
+    /// A check of `table`. A file that `endsSuddenly` may lack frames that are shown before its last ones.
+    package init(layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool, endsSuddenly: Bool)
+    {
+        movie = MovieBox(layout: layout, tables: [track.id: table])
+        self.track = track
+        self.table = table
+        self.isClosed = isClosed
+        let times = Self.presentationTimes(table)
+        let usual = Self.usualDuration(table)
+        var holes: [(at: Int64, samples: Int64)] = []
+        var doubled = 0
+        var torn: (at: Int64, behind: Int)?
+        for (index, (before, after)) in zip(times, times.dropFirst()).enumerated() {
+            let distance = after - before
+            if distance < usual - usual / 2 { doubled += 1 }
+            // Half a sample is rounding, not a hole.
+            guard distance > usual + usual / 2 else { continue }
+            let behind = times.count - 1 - index
+            if endsSuddenly, track.kind == .video, behind < Self.reorderLimit {
+                torn = torn ?? (before + usual, behind)
+            } else {
+                holes.append((before + usual, (distance + usual / 2) / usual - 1))
+            }
+        }
+        self.holes = holes
+        self.doubled = doubled
+        earliest = times.first ?? 0
+        let scale = Int128(max(1, track.timescale))
+        let offset = Int128(movie.emptyDuration(track)) * scale / Int128(max(1, layout.timescale))
+        let shown = max(0, table.presentationEnd - table.start - track.mediaTime)
+        let first = max(earliest, table.start + track.mediaTime)
+        facts = TrackFacts(
+            timescale: Int64(track.timescale), samples: table.count, offset: Int64(clamping: offset), shown: shown,
+            sampleDuration: usual, lastSample: max(0, (times.last ?? first) - first),
+            whole: torn.map { max(0, $0.at - first) } ?? shown, lateSamples: torn?.behind ?? 0)
+    }
+
+    /// All presentation times in order.
+    private static func presentationTimes(_ table: SampleTable) -> [Int64] {
+        var times: [Int64] = []
+        times.reserveCapacity(table.count)
+        var time = table.start
+        for run in table.durations.runs {
+            for _ in 0..<run.count {
+                times.append(time)
+                time += Int64(run.value)
+            }
+        }
+        var index = 0
+        for run in table.compositionOffsets.runs {
+            for _ in 0..<Int(run.count) where index < times.count {
+                times[index] += Int64(run.value)
+                index += 1
+            }
+        }
+        return times.sorted()
+    }
+
+    /// The duration that most samples have; at least 1.
+    private static func usualDuration(_ table: SampleTable) -> Int64 {
+        var counts: [UInt32: Int] = [:]
+        for run in table.durations.runs { counts[run.value, default: 0] += Int(run.count) }
+        let most = counts.max { ($0.value, $1.key) < ($1.value, $0.key) }
+        return max(1, Int64(most?.key ?? 1))
+    }
+
+    /// What is wrong, one sentence each. All samples must lie in the bytes `media`.
+    package func problems(media: Range<Int64>) -> [String] {
+        let name = track.kind == .video ? "the frame" : "the audio"
+        var problems = placeProblems(media).map { "\(name): \($0)" }
+        if table.sizes.contains(0) { problems.append("\(name): a sample is empty") }
+        if track.kind == .video, table.syncSamples.first != 1 {
+            problems.append("\(name): the file does not begin with a keyframe")
+        }
+        if table.durations.runs.contains(where: { $0.value == 0 }) {
+            problems.append("\(name): decoding times stand still")
+        }
+        if doubled > 0 { problems.append("\(name): \(doubled) samples are shown at the time of others") }
+        for hole in holes.prefix(10) {
+            let milliseconds = Int128(hole.at - earliest) * 1000 / Int128(max(1, track.timescale))
+            let place = "\(milliseconds) ms into the file"
+            problems.append("\(name): \(hole.samples) samples are missing \(place)")
+        }
+        if isClosed { problems += editProblems.map { "\(name): \($0)" } }
+        return problems
+    }
+
+    private func placeProblems(_ media: Range<Int64>) -> [String] {
+        var index = 0
+        var last = UInt64(0)
+        for chunk in table.chunks {
+            let bytes = table.sizes[index..<index + Int(chunk.count)].reduce(UInt64(0)) { $0 + UInt64($1) }
+            index += Int(chunk.count)
+            guard chunk.offset >= UInt64(media.lowerBound), chunk.offset + bytes <= UInt64(media.upperBound) else {
+                return ["samples lie outside of the file"]
+            }
+            guard chunk.offset >= last else { return ["samples lie on top of each other"] }
+            last = chunk.offset + bytes
+        }
+        return []
+    }
+
+    /// The edit list must begin with the first frame, hide no more audio than a decoder needs, and end at the end.
+    private var editProblems: [String] {
+        var problems: [String] = []
+        let hidden = table.start + track.mediaTime - earliest
+        if track.kind == .video ? hidden != 0 : hidden > 2 * facts.sampleDuration {
+            problems.append("the edit list hides samples at the beginning")
+        }
+        if track.shownDuration != movie.visibleDuration(track) {
+            problems.append("the edit list does not end where the samples end")
+        }
+        return problems
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Archive
+internal import Dispatch
+public import Logging
+public import Media
+internal import Synchronization
+
+/// Deletes the oldest finished files of one channel when the rules ask for it, on a queue of its own and of low
+/// priority: neither media nor the storage guard ever wait for it.
+///
+/// Free space is looked at each second, the directory only when there is a reason: too little free space, a file that
+/// was finished, or a minute that has passed.
+public final class Retention: RecordingObserver {
+    private struct State {
+        var policy: RetentionPolicy
+        var status = RetentionStatus()
+        var nextSweep = Int64.min
+        /// Whether the last look at the directory found nothing to delete although room was wanted.
+        var isVain = false
+        /// Whether it was wanted for the recording to go on, and not only by a rule.
+        var wasUrgent = false
+        /// Finished files of the channel that have names of another kind, and when they are looked for again.
+        var others: [String] = []
+        var nextDeepLook = Int64.min
+        /// Why the directory cannot be looked at.
+        var failure: String?
+        /// Why files could not be deleted: each is logged once.
+        var reported: Set<String> = []
+    }
+
+    private let directory: RecordDirectory
+    private let channel: String
+    private let vetoes: [any RetentionVeto]
+    private let observers: [any RecordingObserver]
+    private let probe: any FreeSpaceProbe
+    private let clock: any MonotonicClock
+    private let wallClock: @Sendable () -> UTCTime
+    private let logger: Logger
+    private let queue: DispatchQueue
+    private let timer = SecondTimer()
+    private let state: Mutex<State>
+
+    private static let sweepInterval: Int64 = 60_000_000_000
+    /// Files of other names come seldom, and each that is there is opened to see whose it is.
+    private static let deepLookInterval: Int64 = 600_000_000_000
+    /// So long a start may wait for files to be deleted. What is not done by then goes on beside the program.
+    private static let longestStart: Int64 = 5_000_000_000
+    /// Failures that are remembered.
+    private static let mostReported = 100
+
+    /// Retention of the files of `channel` in `directory` after `rules`. `leastFree` is the free space at which the
+    /// storage guard is about to stop the recording. `observers` are told of what was deleted.
+    public init(
+        directory: RecordDirectory, channel: String, rules: RetentionRules, leastFree: Int64,
+        vetoes: [any RetentionVeto] = [], observers: [any RecordingObserver] = [],
+        probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(),
+        wallClock: @escaping @Sendable () -> UTCTime = { .now }, logger: Logger
+    ) {
+        self.directory = directory
+        self.channel = channel
+        self.vetoes = vetoes
+        self.observers = observers
+        self.probe = probe
+        self.clock = clock
+        self.wallClock = wallClock
+        self.logger = logger
+        queue = DispatchQueue(label: "relay.retention.\(SegmentName.safe(channel))", qos: .background)
+        state = Mutex(State(policy: RetentionPolicy(rules: rules, leastFree: leastFree)))
+    }
+
+    /// Begins to look each second.
+    public func start() { timer.start(on: queue, leeway: .milliseconds(200)) { [weak self] in self?.check() } }
+
+    /// Ends looking.
+    public func stop() { timer.stop() }
+
+    public func segmentFinished(_ record: SegmentRecord) { state.withLock { $0.nextSweep = .min } }
+    public func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
+    public func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+
+    /// Deletes at once what the rules ask for, and returns the bytes of the files that may be deleted in the course of a
+    /// recording of `budget`. Waits for the disk and for whoever has a veto; must not be called on retention's queue.
+    public func makeRoom(for budget: StorageBudget) -> Int64 {
+        queue.sync {
+            let end = clock.now + Self.longestStart
+            var before: Int
+            repeat {
+                before = status.deletedFiles
+                state.withLock { $0.nextSweep = .min }
+                check()
+            } while status.deletedFiles > before && clock.now < end
+            return deletable(budget)
+        }
+    }
+
+    private func deletable(_ budget: StorageBudget) -> Int64 {
+        guard (try? directory.checkMount()) != nil, let segments = try? segments() else {
+            return 0
+        }
+        let look = RetentionPolicy.Look(segments: segments, wallClock: wallClock(), now: clock.now)
+        var policy = state.withLock { $0.policy }
+        let bytes = policy.deletable(look, during: budget) { segment in
+            vetoes.allSatisfy { $0.mayDelete(segment.fileName) }
+        }
+        state.withLock { $0.policy = policy }
+        return bytes
+    }
+
+    /// The files of the channel, those of other names too.
+    private func segments() throws(FileFailure) -> [StoredSegment] {
+        let now = clock.now
+        var others = state.withLock { $0.nextDeepLook > now ? $0.others : nil }
+        if others == nil {
+            others = try directory.otherSegments(of: channel)
+            state.withLock { [others] state in
+                state.others = others ?? []
+                state.nextDeepLook = now + Self.deepLookInterval
+            }
+        }
+        return try directory.segments(of: channel, others: others ?? [])
+    }
+
+    /// One look. Called by the timer, on retention's queue.
+    func check() {
+        do throws(FileFailure) {
+            // Not in another file system that was mounted there, nor in an empty mount point.
+            try directory.checkMount()
+            let space = try measure()
+            let now = clock.now
+            if isDue(space, now) { try sweep(space, now) }
+            state.withLock { $0.failure = nil }
+        } catch {
+            let isNews = state.withLock { state in
+                defer { state.failure = error.description }
+                return state.failure != error.description
+            }
+            if isNews { warn(error.description) }
+        }
+    }
+
+    private func isDue(_ space: DiskSpace?, _ now: Int64) -> Bool {
+        state.withLock { state in
+            let wantsRoom = space.map { state.policy.wantsRoom($0, now: now) } ?? false
+            let isUrgent = space.map(state.policy.isUrgent) ?? false
+            let isVain = state.isVain && (state.wasUrgent || !isUrgent)
+            guard now >= state.nextSweep || (wantsRoom && !isVain) else { return false }
+            state.wasUrgent = isUrgent
+            state.nextSweep = now + Self.sweepInterval
+            return true
+        }
+    }
+
+    private func measure() throws(FileFailure) -> DiskSpace? {
+        guard state.withLock({ $0.policy.rules.minimumFree != nil }) else { return nil }
+        return try probe.space(at: directory.path)
+    }
+
+    private func sweep(_ space: DiskSpace?, _ now: Int64) throws(FileFailure) {
+        let look = RetentionPolicy.Look(
+            segments: try segments(), wallClock: wallClock(), now: now, space: space)
+        // Whoever has a veto may take its time, so it is asked without the lock; nobody else changes the policy between.
+        var policy = state.withLock { $0.policy }
+        let plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }
+        let gone = plan.deletions.filter(delete)
+        if let space, gone.contains(where: { $0.rule == .free }) {
+            policy.deleted(gone.reduce(0) { $0 + $1.segment.bytes }, from: space, now: now)
+        }
+        let names = Set(gone.map(\.segment.fileName))
+        let left = look.segments.filter { !names.contains($0.fileName) }
+        publish(plan, policy, left, isVain: plan.wantsRoom && gone.isEmpty)
+    }
+
+    private func publish(
+        _ plan: RetentionPolicy.Plan, _ policy: RetentionPolicy, _ left: [StoredSegment], isVain: Bool
+    ) {
+        let finished = left.filter(\.isFinished)
+        let isNews = state.withLock { state in
+            let isNews = plan.problem != state.status.problem
+            state.policy = policy
+            state.isVain = isVain
+            state.status.files = finished.count
+            state.status.bytes = left.reduce(0) { $0 + $1.bytes }
+            state.status.oldest = finished.first?.ended
+            state.status.heldFiles = plan.heldFiles
+            state.status.reclaimableBytes = plan.reclaimableBytes
+            state.status.problem = plan.problem
+            return isNews
+        }
+        if isNews, let problem = plan.problem { warn(problem) }
+    }
+
+    private func warn(_ text: String) { logger.warning("old recordings are not deleted: \(text)") }
+
+    /// Deletes one file; false if it is still there.
+    private func delete(_ deletion: RetentionPolicy.Deletion) -> Bool {
+        let segment = deletion.segment
+        do throws(FileFailure) {
+            guard try directory.delete(segment, of: channel) else { return false }
+        } catch {
+            // A disk that lets nothing be deleted says so once, not once for each file.
+            let kind = error.code == 0 ? error.description : error.text
+            let isNews = state.withLock { $0.reported.count < Self.mostReported && $0.reported.insert(kind).inserted }
+            if isNews { warn(error.description) }
+            return false
+        }
+        state.withLock { state in
+            state.status.deletedFiles += 1
+            state.status.deletedBytes += segment.bytes
+        }
+        logger.info(
+            "segment deleted: \(reason(deletion.rule))",
+            metadata: ["segment": "\(segment.fileName)", "bytes": "\(segment.bytes)"])
+        for observer in observers { observer.segmentDeleted(fileName: segment.fileName) }
+        return true
+    }
+
+    private func reason(_ rule: RetentionRule) -> String {
+        let rules = state.withLock { $0.policy.rules }
+        switch rule {
+        case .age: return "older than \(DurationText(rules.maximumAge ?? .zero))"
+        case .size: return "the recordings take more than \(ByteSize(bytes: rules.maximumBytes ?? 0))"
+        case .free:
+            return "less than \(rules.minimumFree?.description ?? "") of the disk is free, or the reserve is near"
+        }
+    }
+
+    /// What retention means for free space.
+    public var balance: RetentionBalance {
+        state.withLock {
+            RetentionBalance(
+                deletedBytes: $0.status.deletedBytes, reclaimableBytes: $0.status.reclaimableBytes)
+        }
+    }
+
+    /// A snapshot for status and metrics.
+    public var status: RetentionStatus { state.withLock { $0.status } }
+}

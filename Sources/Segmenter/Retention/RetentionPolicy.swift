@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Media
+
+/// Decides which files go. Pure: what is there comes in, what is to be deleted comes out.
+struct RetentionPolicy {
+    /// What there is.
+    struct Look {
+        /// All files of the channel, the oldest first.
+        var segments: [StoredSegment]
+        /// The wall clock, which dates files.
+        var wallClock: UTCTime
+        /// Nanoseconds of a clock that never steps.
+        var now: Int64
+        /// The disk, if its free space matters.
+        var space: DiskSpace?
+    }
+
+    /// What is to be done.
+    struct Plan: Equatable {
+        var deletions: [Deletion] = []
+        /// Bytes that could be deleted for free space after that.
+        var reclaimableBytes: Int64 = 0
+        /// Whether there is too little free space.
+        var wantsRoom = false
+        /// Files that nobody may delete because something else still needs them.
+        var heldFiles = 0
+        /// Why a limit is not kept, in words.
+        var problem: String?
+    }
+
+    /// A file that is to go, and the limit that asks for it.
+    struct Deletion: Equatable {
+        var segment: StoredSegment
+        var rule: RetentionRule
+    }
+
+    /// Deleting for free space that brought none yet.
+    private struct Attempt {
+        var since: Int64
+        /// The lowest free space since then. What is written meanwhile hides what is freed late.
+        var lowest: Int64
+        var bytes: Int64
+    }
+
+    let rules: RetentionRules
+    /// Free bytes below which the storage guard is about to stop the recording: deleting begins before that.
+    private let leastFree: Int64
+    private var clockOffset: Int64?
+    private var distrustsClockUntil: Int64?
+    /// By how many milliseconds the clock was set forward, in all: so much older do files look that are from before.
+    private var setForward: Int64 = 0
+    private var distrustsAgeUntil: Int64?
+    private var attempt: Attempt?
+    private var failedAttempts = 0
+    private var retryAt = Int64.min
+
+    /// So many files go at once: deleting keeps the disk busy.
+    private static let mostAtOnce = 100
+    /// For free space at most so many bytes go, or one file, before it is seen that it helps.
+    private static let freeingStep: Int64 = 256 << 20
+    /// Freeing may take a file system so long (btrfs: a commit each 30 s).
+    private static let freeingTime: Int64 = 60_000_000_000
+    /// Deleting so often without an effect ends deleting for free space: snapshots hold the space, or whoever else.
+    private static let mostFailedAttempts = 3
+    /// Snapshots expire, and other programs end: after so long it is tried once more.
+    private static let retryInterval: Int64 = 600_000_000_000
+    /// A wall clock that moves by so many milliseconds was set.
+    private static let clockTolerance: Int64 = 60_000
+
+    init(rules: RetentionRules, leastFree: Int64) {
+        self.rules = rules
+        self.leastFree = leastFree
+    }
+
+    /// The bytes that are to be free of `space`.
+    func goal(of space: DiskSpace) -> Int64 {
+        rules.minimumFree.map { max($0.bytes(of: space.capacity), leastFree) } ?? 0
+    }
+
+    /// Whether so little of `space` is free that the recording is about to stop.
+    func isUrgent(_ space: DiskSpace) -> Bool { rules.minimumFree != nil && space.free < leastFree }
+
+    /// Whether `space` asks for deleting, as far as that may help.
+    mutating func wantsRoom(_ space: DiskSpace, now: Int64) -> Bool {
+        judge(space, now)
+        return space.free < goal(of: space) && attempt == nil && failedAttempts < Self.mostFailedAttempts
+    }
+
+    /// Decides. `mayDelete` is asked for each finished file that is old enough.
+    mutating func plan(_ look: Look, mayDelete: (StoredSegment) -> Bool) -> Plan {
+        var plan = Plan()
+        if distrustsClock(look) {
+            plan.problem = "the wall clock was set: no file is deleted for \(DurationText(rules.minimumAge))"
+            return plan
+        }
+        let old = look.segments.filter { $0.isFinished && age($0, look) >= max(.zero, rules.minimumAge) }
+        var candidates = old.filter(mayDelete)[...]
+        plan.heldFiles = old.count - candidates.count
+
+        if let limit = rules.maximumAge {
+            let certain = limit + .milliseconds(setForward)
+            let expired = candidates.filter { age($0, look) > certain }
+            if candidates.contains(where: { age($0, look) > limit && age($0, look) <= certain }) {
+                plan.problem = "the wall clock was set forward: what looks older than \(DurationText(limit)) may not be"
+            }
+            candidates = candidates.filter { age($0, look) <= certain }[...]
+            plan.deletions += expired.map { Deletion(segment: $0, rule: .age) }
+        }
+        var total = look.segments.reduce(0) { $0 + $1.bytes } - plan.deletions.reduce(0) { $0 + $1.segment.bytes }
+        if let limit = rules.maximumBytes {
+            while total > limit, let next = candidates.popFirst() {
+                total -= next.bytes
+                plan.deletions.append(Deletion(segment: next, rule: .size))
+            }
+            if total > limit {
+                plan.problem = unkept("a total of \(ByteSize(bytes: limit))")
+            }
+        }
+        if let space = look.space { makeRoom(space, look, &candidates, &plan) }
+        plan.deletions.removeLast(max(0, plan.deletions.count - Self.mostAtOnce))
+        return plan
+    }
+
+    private mutating func makeRoom(
+        _ space: DiskSpace, _ look: Look, _ candidates: inout ArraySlice<StoredSegment>, _ plan: inout Plan
+    ) {
+        plan.wantsRoom = wantsRoom(space, now: look.now)
+        guard failedAttempts < Self.mostFailedAttempts else {
+            plan.problem = "deleting files frees no space: snapshots or other programs hold it; it is tried each 10 min"
+            return
+        }
+        var freed = plan.deletions.reduce(0) { $0 + $1.segment.bytes }
+        let before = freed
+        let goal = reachableGoal(of: space, most: Self.sum(space.free, look.segments.reduce(0) { $0 + $1.bytes }))
+        while plan.wantsRoom, space.free + freed < goal, freed == before || freed - before < Self.freeingStep,
+            let next = candidates.popFirst()
+        {
+            freed += next.bytes
+            plan.deletions.append(Deletion(segment: next, rule: .free))
+        }
+        plan.reclaimableBytes = candidates.reduce(0) { $0 + $1.bytes }
+        let wanted = "\(ByteSize(bytes: self.goal(of: space))) of free space"
+        if plan.wantsRoom, goal < self.goal(of: space) {
+            plan.problem = "\(wanted) cannot be had by deleting: what else is on the disk takes too much of it"
+        } else if plan.wantsRoom, candidates.isEmpty, space.free + freed < goal {
+            plan.problem = unkept(wanted)
+        }
+    }
+
+    /// The bytes that are to be free if deleting can bring that about: `most` would be free if nothing of the channel
+    /// were there. What others take cannot be deleted, so a rule that they make impossible costs no recording; then files
+    /// go only as far as the recording needs that to go on. 0 if deleting cannot do even that.
+    private func reachableGoal(of space: DiskSpace, most: Int64) -> Int64 {
+        let goal = goal(of: space)
+        if goal <= most { return goal }
+        return leastFree <= most ? leastFree : 0
+    }
+
+    /// The bytes of the files in `look` that may be deleted in the course of a recording of `budget`: for free space, or
+    /// because a limit will ask for it by then. `mayDelete` is asked for each.
+    mutating func deletable(
+        _ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool
+    ) -> Int64 {
+        guard !distrustsClock(look), failedAttempts < Self.mostFailedAttempts else { return 0 }
+        let least = max(.zero, rules.minimumAge - budget.duration)
+        let candidates = look.segments.filter { $0.isFinished && age($0, look) >= least }.filter(mayDelete)
+        let all = candidates.reduce(0) { $0 + $1.bytes }
+        guard rules.minimumFree == nil else { return all }
+        let expired = candidates.filter { file in
+            rules.maximumAge.map { age(file, look) > $0 + .milliseconds(setForward) - budget.duration } ?? false
+        }
+        let old = expired.reduce(0) { $0 + $1.bytes }
+        guard let limit = rules.maximumBytes else { return old }
+        let total = Self.sum(look.segments.reduce(0) { $0 + $1.bytes }, budget.requiredBytes)
+        return max(old, min(all, total - limit))
+    }
+
+    /// Without figures that change: it is logged when it changes.
+    private func unkept(_ limit: String) -> String {
+        "\(limit) cannot be kept: what is left is younger than \(DurationText(rules.minimumAge)), or still needed"
+    }
+
+    /// `bytes` were deleted, some of them for free space, when `space` was what there was.
+    mutating func deleted(_ bytes: Int64, from space: DiskSpace, now: Int64) {
+        attempt = Attempt(since: now, lowest: space.free, bytes: bytes)
+    }
+
+    /// Whether what was deleted for free space has freed any.
+    private mutating func judge(_ space: DiskSpace, _ now: Int64) {
+        if space.free >= goal(of: space) { (attempt, failedAttempts) = (nil, 0) }
+        guard var last = attempt else {
+            if failedAttempts >= Self.mostFailedAttempts, now >= retryAt {
+                failedAttempts = Self.mostFailedAttempts - 1
+            }
+            return
+        }
+        last.lowest = min(last.lowest, space.free)
+        attempt = last
+        if space.free - last.lowest >= last.bytes / 2 {
+            (attempt, failedAttempts) = (nil, 0)
+        } else if now - last.since >= Self.freeingTime {
+            attempt = nil
+            failedAttempts += 1
+            retryAt = now + Self.retryInterval
+        }
+    }
+
+    private func age(_ segment: StoredSegment, _ look: Look) -> Duration {
+        .milliseconds(look.wallClock.milliseconds - segment.ended.milliseconds)
+    }
+
+    /// A clock that was set makes young files look old. It is trusted again when all that was recorded before is old
+    /// enough in any case: for the least age after that time, for the greatest age after that one. Until then what it
+    /// was set forward by is taken off, so that the limit still holds for what is older in any case.
+    private mutating func distrustsClock(_ look: Look) -> Bool {
+        let offset = look.wallClock.milliseconds - look.now / 1_000_000
+        if let until = distrustsAgeUntil, look.now >= until { (setForward, distrustsAgeUntil) = (0, nil) }
+        if let clockOffset, abs(offset - clockOffset) > Self.clockTolerance {
+            distrustsClockUntil = Self.time(look.now, after: rules.minimumAge)
+            setForward = Self.sum(setForward, max(0, offset - clockOffset))
+            distrustsAgeUntil = Self.time(look.now, after: max(rules.maximumAge ?? .zero, rules.minimumAge))
+        }
+        clockOffset = offset
+        return distrustsClockUntil.map { look.now < $0 } ?? false
+    }
+
+    private static func time(_ now: Int64, after duration: Duration) -> Int64 {
+        sum(now, max(0, duration.inNanoseconds))
+    }
+
+    /// The sum of what is not negative; "for ever" is given as a very long time.
+    private static func sum(_ first: Int64, _ second: Int64) -> Int64 {
+        let (sum, overflow) = first.addingReportingOverflow(second)
+        return overflow ? .max : sum
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Media
+
+/// What of a recording is kept. Each limit stands for itself: whichever asks first has the oldest finished files deleted.
+public struct RetentionRules: Sendable, Equatable {
+    /// Files that ended longer ago than this are deleted.
+    public var maximumAge: Duration?
+    /// Bytes that all files of the channel may take.
+    public var maximumBytes: Int64?
+    /// Bytes that are to be free on the disk.
+    public var minimumFree: FreeSpaceGoal?
+    /// No file that ended more recently is ever deleted.
+    public var minimumAge: Duration
+
+    /// Rules that delete nothing but what the given limits ask for, and nothing younger than an hour.
+    public init(
+        maximumAge: Duration? = nil, maximumBytes: Int64? = nil, minimumFree: FreeSpaceGoal? = nil,
+        minimumAge: Duration = .seconds(3600)
+    ) {
+        self.maximumAge = maximumAge
+        self.maximumBytes = maximumBytes
+        self.minimumFree = minimumFree
+        self.minimumAge = minimumAge
+    }
+}
+
+/// How much of a disk is to stay free.
+public enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
+    /// So many bytes.
+    case bytes(Int64)
+    /// So many hundredths of the disk, from 1 to 90.
+    case percent(Int64)
+
+    /// Reads `10%` or `50GB`.
+    public init(parsing text: String) throws(TextFailure) {
+        guard text.hasSuffix("%") else {
+            guard let size = try? ByteSize(parsing: text) else {
+                throw TextFailure("\"\(text)\" is not an amount of free space; write for example 10% or 50GB.")
+            }
+            self = .bytes(size.bytes)
+            return
+        }
+        guard let number = DecimalNumber(text.dropLast())?.times(1), (1...90).contains(number) else {
+            throw TextFailure("\"\(text)\" is not a part of a disk to keep free; write 1% to 90%.")
+        }
+        self = .percent(number)
+    }
+
+    /// The bytes that are to be free of `capacity`.
+    public func bytes(of capacity: Int64) -> Int64 {
+        switch self {
+        case .bytes(let bytes): bytes
+        case .percent(let percent): capacity / 100 * percent
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .bytes(let bytes): "\(ByteSize(bytes: bytes))"
+        case .percent(let percent): "\(percent)%"
+        }
+    }
+}
+
+/// Which limit had a file deleted.
+public enum RetentionRule: String, Sendable, Codable {
+    /// It was older than is kept.
+    case age
+    /// The channel's files took too much.
+    case size
+    /// Too little of the disk was free.
+    case free
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Archive
+internal import Dispatch
+public import Logging
+public import Media
+internal import Synchronization
+
+/// Watches the disk that a recorder writes to: lets recording begin only if there is room, warns before the disk is
+/// full, stops the recorder in time and lets it go on when space returns.
+///
+/// Looks each second, on a queue of its own: a file system that hangs holds up nothing else, and the status says how
+/// old its numbers are.
+public final class StorageGuard: Sendable {
+    private struct State {
+        var policy: StoragePolicy
+        var measuredAt: Int64?
+    }
+
+    private let directory: RecordDirectory
+    private let probe: any FreeSpaceProbe
+    private let clock: any MonotonicClock
+    private let logger: Logger
+    private let control: any RecordingControl
+    private let writtenBytes: @Sendable () -> Int64
+    private let retained: @Sendable () -> RetentionBalance
+    private let makeRoom: @Sendable (StorageBudget) -> Int64
+    private let queue: DispatchQueue
+    private let timer = SecondTimer()
+    private let state: Mutex<State>
+
+    /// A guard of `directory` for recordings of `budget`. `writtenBytes` is the recorder's total so far, `retained` what
+    /// retention has freed and may free. `makeRoom` is called before recording would be refused: it deletes old
+    /// recordings and returns the bytes of those that may go in the course of the new one. It may block on the disk.
+    public init(
+        directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
+        control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
+        retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
+        makeRoom: @escaping @Sendable (StorageBudget) -> Int64 = { _ in 0 },
+        probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(), logger: Logger
+    ) {
+        self.directory = directory
+        self.probe = probe
+        self.clock = clock
+        self.logger = logger
+        self.control = control
+        self.writtenBytes = writtenBytes
+        self.retained = retained
+        self.makeRoom = makeRoom
+        queue = DispatchQueue(label: "relay.storage.\(directory.path)", qos: .utility)
+        let policy = StoragePolicy(directory: directory.path, budget: budget, warning: warning)
+        state = Mutex(State(policy: policy))
+    }
+
+    /// An empty mount point has room enough, but is not where recordings belong.
+    private func measure() -> StoragePolicy.Measurement {
+        do throws(FileFailure) {
+            try directory.checkMount()
+            return .free(try probe.space(at: directory.path).free)
+        } catch {
+            return .failed(error.description)
+        }
+    }
+
+    /// Looks whether there is room for the whole recording, or can be made; if not, suspends the recorder. Blocks for as
+    /// long as the file system does: call it before anything goes live.
+    public func admit() -> StorageAdmission {
+        let admission = decide()
+        if !admission.isAdmitted {
+            logger.error("recording refused: \(admission.sentence)")
+            control.suspend(admission.sentence)
+        }
+        return admission
+    }
+
+    /// Nothing is deleted where there is room enough.
+    private func decide() -> StorageAdmission {
+        let admission = decide(deletable: 0)
+        guard !admission.isAdmitted else { return admission }
+        let budget = state.withLock { $0.policy.budget }
+        return decide(deletable: makeRoom(budget))
+    }
+
+    private func decide(deletable: Int64) -> StorageAdmission {
+        let measurement = measure()
+        return state.withLock { state in
+            state.measuredAt = clock.now
+            return state.policy.admit(measurement, deletable: deletable, now: clock.now)
+        }
+    }
+
+    /// Begins to look each second.
+    public func start() { timer.start(on: queue, leeway: .milliseconds(100)) { [weak self] in self?.check() } }
+
+    /// Ends looking.
+    public func stop() { timer.stop() }
+
+    /// One look. Called by the timer, on the guard's queue.
+    func check() {
+        let measurement = measure()
+        let (written, retained) = (writtenBytes(), retained())
+        let (before, actions, isAdmissionDue) = state.withLock { state in
+            let before = state.policy.state
+            if case .free = measurement { state.measuredAt = clock.now }
+            let actions = state.policy.update(
+                measurement, written: written, retained: retained, now: clock.now)
+            return (before, actions, state.policy.isAdmissionDue(at: clock.now))
+        }
+        for action in actions {
+            switch action {
+            case .suspend(let reason): control.suspend(reason)
+            case .resume: control.resume()
+            }
+        }
+        if isAdmissionDue, decide().isAdmitted { control.resume() }
+        let policy = state.withLock { $0.policy }
+        if policy.state != before { report(policy) }
+    }
+
+    private func report(_ policy: StoragePolicy) {
+        let room = "\(ByteSize(bytes: policy.freeBytes)) free in \(directory.path)"
+        let left = DurationText(.seconds(Int64(min(policy.secondsUntilFull ?? 0, 1e9))))
+        switch policy.state {
+        case .ok: logger.notice("storage is well again: \(room)")
+        case .warning: logger.warning("storage runs short: \(room), full in about \(left)")
+        case .critical: logger.error("storage is nearly full: \(room), recording stops in about \(left)")
+        case .stopped: logger.error("storage stopped the recording: \(policy.reason ?? "")")
+        case .refused: logger.error("recording refused: \(policy.reason ?? "")")
+        }
+    }
+
+    /// A snapshot for status and metrics.
+    public var status: StorageStatus {
+        state.withLock { state in
+            StorageStatus(
+                state: state.policy.state, freeBytes: state.policy.freeBytes,
+                requiredBytes: state.policy.budget.requiredBytes, reserveBytes: state.policy.budget.reserveBytes,
+                reclaimableBytes: state.policy.reclaimableBytes,
+                secondsUntilFull: state.policy.secondsUntilFull, directory: directory.path, reason: state.policy.reason,
+                ageSeconds: state.measuredAt.map { Double(clock.now - $0) / 1e9 } ?? 0)
+        }
+    }
+}

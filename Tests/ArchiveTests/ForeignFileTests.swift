@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RecordingSamples
+import Testing
+
+@testable import Archive
+@testable import MP4
+
+@Suite struct ForeignFileTests {
+    private let temporary: TemporaryDirectory
+    private let directory: RecordDirectory
+
+    init() throws {
+        temporary = try TemporaryDirectory()
+        directory = try .prepare(temporary.path)
+    }
+
+    /// What ffmpeg begins an MP4 with.
+    private let fileType: [UInt8] =
+        [0, 0, 0, 32] + Array("ftypisom".utf8) + [0, 0, 2, 0] + Array("isomiso2avc1mp41".utf8)
+
+    // Recovery at the start, and each retry, set aside or cut whatever had the name of an open recording.
+    @Test(arguments: ["mp4", "ts"])
+    func `A browser's download that has the name of a recording stays as it is`(fileExtension: String) throws {
+        let name = SampleRecording.name.replacingOccurrences(of: "mp4", with: fileExtension) + ".part"
+        let other = fileType + [UInt8](repeating: 0x47, count: 5000)
+        let packet = [UInt8](repeating: 0x47, count: 188)
+        let stream = Array(repeatElement(packet, count: 20).joined()) + [1, 2, 3]
+        let content = fileExtension == "ts" ? stream : other
+        try temporary.write(content, name)
+        #expect(try SegmentRecovery.run(in: directory, channel: "test").isEmpty)
+        #expect(SegmentRecovery.run(in: directory, open: [name]).isEmpty)
+        #expect(temporary.files == [name])
+        #expect(try temporary.read(name) == content)
+    }
+
+    @Test func `A file that a crash left empty or full of zeros is still put aside`() throws {
+        for content in [[], [UInt8](repeating: 0, count: 4096)] {
+            try temporary.write(content, SampleRecording.name + ".part")
+            guard case .setAside(let name, _) = try SegmentRecovery.run(in: directory, channel: "test").first?.outcome
+            else {
+                Issue.record("\(temporary.files)")
+                continue
+            }
+            try FileManager.default.removeItem(atPath: temporary.path(name))
+        }
+    }
+
+    /// A finished file of the name of a recording.
+    private func delete(_ content: [UInt8], _ fileName: String = SampleRecording.name) throws -> Bool {
+        try temporary.write(content, fileName)
+        let segment = try #require(directory.segments(of: "test").first { $0.fileName == fileName })
+        return try directory.delete(segment, of: "test")
+    }
+
+    // Before it deletes, retention looked at two boxes only, which a large file of ffmpeg's has too.
+    @Test func `A remux by ffmpeg over 4 GiB is not deleted`() throws {
+        let remux = fileType + [0, 0, 0, 1] + Array("mdat".utf8) + [0, 0, 0, 1, 0x40, 0, 0, 0]
+        let failure = #expect(throws: FileFailure.self) { try delete(remux) }
+        #expect(failure?.description.contains("none of this program") == true)
+        #expect(try temporary.read(SampleRecording.name) == remux)
+    }
+
+    @Test func `Files of this program go, open or closed, but not those without its tags`() throws {
+        let sample = SampleRecording()
+        #expect(try delete(sample.closed))
+        #expect(try delete(sample.open))
+        let bare = MovieBox.openHead + [UInt8](repeating: 9, count: 900)
+        #expect(throws: FileFailure.self) { try delete(bare) }
+    }
+}

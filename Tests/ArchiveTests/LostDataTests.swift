@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import RecordingSamples
+import Testing
+
+@testable import Archive
+@testable import MP4
+
+/// What a disk has lost, and only the system's memory still has.
+@Suite struct LostDataTests {
+    /// An ext4 file system whose blocks are in a file, mounted; root can make one where the system lets it.
+    private final class LoopDisk {
+        let temporary: TemporaryDirectory
+        var path: String { temporary.path("mount") }
+        var image: String { temporary.path("image") }
+
+        init?() throws {
+            temporary = try TemporaryDirectory()
+            try FileManager.default.createDirectory(atPath: temporary.path("mount"), withIntermediateDirectories: true)
+            guard geteuid() == 0, Self.run("truncate", "-s", "16M", image), Self.run("mkfs.ext4", "-q", image),
+                Self.run("mount", "-o", "loop", image, path)
+            else { return nil }
+        }
+
+        deinit { _ = Self.run("umount", "--lazy", path) }
+
+        static func run(_ arguments: String...) -> Bool {
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            process.arguments = arguments
+            process.standardOutput = FileHandle.nullDevice
+            process.standardError = FileHandle.nullDevice
+            guard (try? process.run()) != nil else { return false }
+            process.waitUntilExit()
+            return process.terminationStatus == 0
+        }
+    }
+
+    // After a failed fdatasync the file was read back out of the system's memory and synchronised again, which Linux
+    // answers with success: what the disk did not have was announced as complete.
+    @Test func `What the disk has lost is not taken from the system's memory`() throws {
+        guard let disk = try LoopDisk() else {
+            #expect(ProcessInfo.processInfo.environment["CI"] == nil, "no loop device can be mounted")
+            return
+        }
+        let sample = SampleRecording()
+        let name = "\(disk.path)/\(SampleRecording.name).part"
+        try Data(sample.open).write(to: URL(fileURLWithPath: name))
+        let file = try FileDescriptor.open(existing: name)
+        try file.synchronise()
+        sync()
+        // The blocks of the third fragment's frames, under the file system's feet.
+        let image = [UInt8](try Data(contentsOf: URL(fileURLWithPath: disk.image)))
+        let mark = Array(sample.open[sample.fragments[2]..<sample.fragments[2] + 100])
+        let place = try #require(BoxReader.positions(of: mark, in: image).first)
+        let blocks = try #require(FileHandle(forWritingAtPath: disk.image))
+        try blocks.seek(toOffset: UInt64(place + 1500))
+        try blocks.write(contentsOf: Data(count: 2048))
+        try blocks.close()
+        #expect(try file.read(at: 0, count: sample.open.count) == sample.open, "the system still has it in memory")
+
+        let outcome = try SegmentRecovery.run(in: .prepare(disk.path), channel: "test").first?.outcome
+        let lost = Int64(sample.fragments[3] - sample.fragments[2])
+        #expect(outcome == .completed(fileName: SampleRecording.name, frames: 75, droppedBytes: lost))
+    }
+
+    @Test func `Fragments whose pages a loss of power left empty are not counted`() throws {
+        let sample = SampleRecording()
+        var torn = sample.open
+        for index in sample.fragments[3] + 2048..<sample.fragments[3] + 4096 { torn[index] = 0 }
+        let temporary = try TemporaryDirectory()
+        try temporary.write(torn, SampleRecording.name + ".part")
+        let outcome = try SegmentRecovery.run(in: .prepare(temporary.path), channel: "test").first?.outcome
+        let dropped = Int64(sample.open.count - sample.fragments[3])
+        #expect(outcome == .completed(fileName: SampleRecording.name, frames: 75, droppedBytes: dropped))
+        #expect(try SegmentReader.read(temporary.path(SampleRecording.name)).problems.isEmpty)
+    }
+
+    @Test func `Past the system's memory a file reads the same`() throws {
+        let temporary = try TemporaryDirectory()
+        let bytes = (0..<600_001).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        try temporary.write(bytes, "file")
+        let file = try UncachedFile(temporary.path("file"))
+        #expect(try file.size() == 600_001)
+        for (offset, count) in [(0, 10), (599_990, 100), (262_140, 20), (4095, 300_000), (700_000, 5), (1, 0)] {
+            let expected = offset < bytes.count ? Array(bytes[offset..<min(bytes.count, offset + count)]) : []
+            #expect(try file.read(at: Int64(offset), count: count) == expected, "\(offset)")
+        }
+        #expect(throws: FileFailure.self) { try UncachedFile(temporary.path("none")) }
+    }
+}

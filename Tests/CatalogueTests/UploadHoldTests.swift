@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import GRDB
+import Synchronization
+import Testing
+
+@testable import Catalogue
+@testable import Segmenter
+
+/// Whether retention may delete a file that may still wait for its upload.
+@Suite struct UploadHoldTests {
+    private let directory: TemporaryDirectory
+    private let names: [String]
+    private var database: String { directory.path(".relay.sqlite") }
+
+    /// Five files, of which the second waits for its upload.
+    init() throws {
+        directory = try Recording.make()
+        names = directory.files
+        let waiting = names[1]
+        try DatabaseQueue(path: directory.path(".relay.sqlite")).write {
+            try $0.execute(sql: "UPDATE segments SET upload = 'waiting' WHERE name = ?", arguments: [waiting])
+        }
+    }
+
+    private func catalogue() throws -> Catalogue {
+        Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
+    }
+
+    @Test func `What waits is known before the catalogue is started`() throws {
+        let catalogue = try catalogue()
+        #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
+        #expect(names.allSatisfy(catalogue.needsUpload))
+    }
+
+    @Test func `While the catalogue cannot be read nothing is deleted that may still wait`() throws {
+        try DatabaseQueue(path: database).write {
+            try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: something from the future')")
+        }
+        let catalogue = try catalogue()
+        catalogue.start()
+        #expect(!names.contains(where: catalogue.mayDelete))
+        catalogue.noteUpload(.done, of: names[0])
+        #expect(catalogue.mayDelete(names[0]) && !catalogue.needsUpload(names[0]), "this run uploaded it")
+    }
+
+    @Test func `Nobody who asks waits for what the catalogue is busy with, such as its first look at a large archive`()
+        throws
+    {
+        let catalogue = try catalogue()
+        let (release, answered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        catalogue.uploads(besides: []) { _ in release.wait() }
+        let answer = Mutex<[Bool]>([])
+        DispatchQueue(label: "asks").async { [names] in
+            let found = names.map(catalogue.mayDelete)
+            answer.withLock { $0 = found }
+            answered.signal()
+        }
+        #expect(answered.wait(timeout: .now() + .seconds(30)) == .success)
+        release.signal()
+        #expect(answer.withLock { $0.count } == names.count)
+    }
+
+    @Test func `A damaged catalogue does not forget what waits, as far as its rows can be read`() throws {
+        // SQLite finds a value that the table does not allow, and can still read all of it.
+        try DatabaseQueue(path: database).write { database in
+            try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
+            try database.execute(
+                sql: "UPDATE segments SET upload = 'something else' WHERE name = ?", arguments: [names[0]])
+        }
+        let catalogue = try catalogue()
+        catalogue.start()
+        catalogue.waitUntilIdle()
+        #expect(FileManager.default.fileExists(atPath: database + ".broken-1"))
+        #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
+        let next = try self.catalogue()
+        #expect(names.map(next.mayDelete) == [true, false, true, true, true])
+    }
+
+    @Test(arguments: [true, false])
+    func `Of a catalogue that nobody can read any more all files wait, if this channel was ever uploaded`(
+        wasUploaded: Bool
+    ) throws {
+        if wasUploaded { try directory.write([], to: Catalogue.uploadLockName(of: "test")) }
+        try directory.write([UInt8]("this is no database, and never was one".utf8), to: ".relay.sqlite")
+        let catalogue = try catalogue()
+        catalogue.start()
+        catalogue.waitUntilIdle()
+        #expect(names.allSatisfy { catalogue.mayDelete($0) == !wasUploaded })
+        let next = try self.catalogue()
+        #expect(names.allSatisfy { next.mayDelete($0) == !wasUploaded })
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import MP4
+
+@Suite struct ClipMovieTests {
+    private func track(_ id: UInt32, _ kind: TrackKind, _ timescale: UInt32) -> IndexedTrack {
+        IndexedTrack(
+            layout: MovieLayout.Track(id: id, kind: kind, timescale: timescale, sampleDescription: [1, 2, 3]),
+            samples: [], coding: [], decoderConfiguration: [])
+    }
+
+    private func samples(_ times: [Int64], duration: Int64, reorder: Int64 = 0) -> [IndexedSample] {
+        times.enumerated().map { index, time in
+            IndexedSample(
+                dts: time, pts: time + reorder, duration: duration, offset: 100 + Int64(index) * 10, size: 10,
+                isSync: index == 0)
+        }
+    }
+
+    @Test func `Times begin at 0, and what is decoded before the first frame is hidden`() throws {
+        let clip = ClipMovie(
+            video: (
+                ClipTrack(samples: samples([7000, 7100, 7200], duration: 100, reorder: 200), start: 7200),
+                like: track(1, .video, 3000)
+            ),
+            audio: (
+                ClipTrack(samples: samples([112_000, 113_024], duration: 1024), start: 111_520),
+                like: track(2, .audio, 48_000)
+            ), creationTime: 5, userData: [])
+        #expect(clip.layout.timescale == 48_000 && clip.layout.tracks.map(\.id) == [1, 2])
+        let video = try #require(clip.tables[1])
+        #expect(video.start == 0 && video.duration == 300 && video.presentationEnd == 500)
+        #expect(clip.layout.tracks[0].mediaTime == 200 && clip.layout.tracks[0].emptyEdit == 0)
+        // The audio begins 480 samples behind the first frame.
+        #expect(clip.layout.tracks[1].mediaTime == 0 && clip.layout.tracks[1].emptyEdit == 480)
+        // Samples that lie together are one chunk.
+        #expect(video.chunks.count == 1 && video.chunks[0].offset == 100)
+        #expect(video.syncSamples == [1])
+    }
+
+    @Test func `Without audio the movie counts as the video does`() {
+        let clip = ClipMovie(
+            video: (ClipTrack(samples: samples([0, 100], duration: 100), start: 0), like: track(1, .video, 3000)),
+            audio: nil, creationTime: 0, userData: [])
+        #expect(clip.layout.timescale == 3000 && clip.layout.tracks.count == 1)
+    }
+}

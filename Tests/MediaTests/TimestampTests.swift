@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Media
+
+@Suite("Moments and frames")
+struct TimestampTests {
+    @Test("A duration leads from one moment to another, and is what lies between them")
+    func moments() {
+        let moment = Timestamp(nanoseconds: 1_500_000_000)
+        #expect(moment + .milliseconds(500) == Timestamp(nanoseconds: 2_000_000_000))
+        #expect(moment - .seconds(2) == Timestamp(nanoseconds: -500_000_000))
+        #expect(moment - .zero == .milliseconds(1500))
+        #expect(Timestamp(90_000, in: .mpegTS) == Timestamp(nanoseconds: 1_000_000_000))
+        #expect(Timestamp.zero < moment)
+    }
+
+    @Test("Every frame of a day at 29.97 fps is found again at the moment when it begins")
+    func frames() {
+        let rate = FrameRate(30000, 1001)
+        for number in stride(from: Int64(-1000), to: 2_600_000, by: 997) {
+            let index = FrameIndex(number)
+            #expect(rate.frame(at: rate.start(of: index)) == index)
+            #expect(rate.frame(at: rate.start(of: index, rounding: .up), rounding: .down) == index)
+            #expect(rate.frame(at: rate.start(of: index, rounding: .down), rounding: .up) == index)
+            #expect(rate.frame(at: rate.start(of: index) + .milliseconds(1), rounding: .up) == index + 1)
+        }
+        #expect(FrameIndex(7) - FrameIndex(5) == 2 && FrameIndex(7) - 2 == 5)
+    }
+}
