@@ -82,7 +82,7 @@ struct Recording {
                 isKeyframe: frame % 25 == 0,
                 // One NAL unit with its length.
                 payload: SharedBytes(
-                    [0, 0, 0, 96] + [UInt8](repeating: UInt8(truncatingIfNeeded: frame) | 1, count: 96)))
+                    [0, 0, 0, 96] + [UInt8](repeating: max(1, UInt8(truncatingIfNeeded: frame)), count: 96)))
         }
         packets += (-1..<(frames * 1920 / 1024)).map { number in
             EncodedPacket(
