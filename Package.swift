@@ -174,7 +174,7 @@ let package = Package(
             name: "RecordingSamples", dependencies: ["Archive", "MP4", "Media"], path: "Tests/RecordingSamples",
             swiftSettings: settings),
         .testTarget(
-            name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media", "RecordingSamples"],
+            name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media", "RecordingSamples", "SeededRandom"],
             swiftSettings: settings),
         .testTarget(
             name: "CatalogueTests",

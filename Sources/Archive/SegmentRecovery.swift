@@ -23,7 +23,7 @@ public enum SegmentRecovery {
 
     /// Bytes at the end of a file that a loss of power may have caught on their way: the system writes what is older
     /// than 35 s (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`), and this is more at 50 Mbit/s.
-    private static let unsettled: Int64 = 256 << 20
+    private static let volatileTail: Int64 = 256 << 20
 
     /// One file that was found open.
     public struct Entry: Sendable, Equatable {
@@ -36,7 +36,7 @@ public enum SegmentRecovery {
     /// Completes what `channel` left open in `directory`. Touches no other file: neither those of other names, nor those
     /// whose content is another program's, such as a browser's download.
     public static func run(in directory: RecordDirectory, channel: String) throws(FileFailure) -> [Entry] {
-        try run(in: directory, channel: channel, checkedTail: unsettled)
+        try run(in: directory, channel: channel, checkedTail: volatileTail)
     }
 
     /// Like ``run(in:channel:)``, and reads the last `checkedTail` bytes of each file for media that is missing.
@@ -62,7 +62,7 @@ public enum SegmentRecovery {
         names.compactMap { fileName in
             guard let name = SegmentName(anyName: fileName) else { return nil }
             let isUsual = SegmentName(fileName: fileName) != nil
-            return recover(name, in: directory.path, isOursByName: isUsual, unsettled)
+            return recover(name, in: directory.path, isOursByName: isUsual, volatileTail)
                 .map { Entry(fileName: fileName, outcome: $0) }
         }
     }

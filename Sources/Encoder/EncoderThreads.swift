@@ -48,18 +48,3 @@ struct EncoderThreads: Sendable {
         return String(decoding: line.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }
-
-/// CPU time, in seconds.
-enum ThreadTime {
-    /// Of the calling thread.
-    static var current: Double { read(CLOCK_THREAD_CPUTIME_ID) }
-    /// Of the whole process.
-    static var process: Double { read(CLOCK_PROCESS_CPUTIME_ID) }
-
-    /// What `clock` shows; 0 if it is gone, because its thread ended.
-    static func read(_ clock: clockid_t) -> Double {
-        var time = timespec()
-        guard clock_gettime(clock, &time) == 0 else { return 0 }
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
-}

@@ -8,17 +8,17 @@ public struct HLSLocation: Sendable, Equatable, CustomStringConvertible {
     public let path: String
 
     /// The location in `text`.
-    public init(_ text: String) throws(PublisherURLError) {
+    public init(_ text: String) throws(AddressError) {
         guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == "hls" else {
-            throw PublisherURLError("The address must begin with hls: and go on with a directory.")
+            throw AddressError("The address must begin with hls: and go on with a directory.")
         }
         let rest = text[text.index(after: colon)...]
         guard !rest.hasPrefix("//") else {
-            throw PublisherURLError("hls: takes a directory of this host, such as hls:/var/www/live.")
+            throw AddressError("hls: takes a directory of this host, such as hls:/var/www/live.")
         }
-        guard !rest.isEmpty else { throw PublisherURLError("The address hls: names no directory.") }
+        guard !rest.isEmpty else { throw AddressError("The address hls: names no directory.") }
         guard rest.utf8.count <= 3000, !rest.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
-            throw PublisherURLError("The directory's path is too long or contains a control character.")
+            throw AddressError("The directory's path is too long or contains a control character.")
         }
         var path = rest
         while path.count > 1, path.last == "/" { path.removeLast() }

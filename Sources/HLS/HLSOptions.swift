@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
 public import Network
 
 /// How an HLS output is cut and how much of it is kept.
@@ -39,33 +38,11 @@ public struct HLSOptions: Sendable, Equatable {
 
     /// The options in `values`: `segment`, a whole number of seconds or milliseconds such as `4s` or `2500ms`, from 1 s
     /// to 60 s; `list`, from 3 to 1000; and `endlist`, which is `program`, `always` or `never`.
-    public init(_ values: [String: String]) throws(PublisherURLError) {
-        for (name, value) in values.sorted(by: { $0.key < $1.key }) {
-            switch name {
-            case "segment": segmentDuration = try Self.duration(value)
-            case "list":
-                guard let count = Int(value), (3...1000).contains(count) else {
-                    throw PublisherURLError("The HLS option list is a number from 3 to 1000.")
-                }
-                listSize = count
-            case "endlist":
-                guard let choice = EndList(rawValue: value) else {
-                    throw PublisherURLError("The HLS option endlist is program, always or never.")
-                }
-                endList = choice
-            default:
-                // Not by its name, which may be a piece of something else.
-                throw PublisherURLError("An option is unknown to HLS; there are segment, list and endlist.")
-            }
-        }
-    }
-
-    private static func duration(_ text: String) throws(PublisherURLError) -> Duration {
-        let number = text.prefix { $0.isASCII && $0.isNumber }
-        let factors: [Substring: Int64] = ["ms": 1, "s": 1000, "": 1000]
-        guard let count = Int64(number), let factor = factors[text[number.endIndex...]], count <= 60_000,
-            (1000...60_000).contains(count * factor)
-        else { throw PublisherURLError("The HLS option segment is a length from 1s to 60s, such as 4s or 2500ms.") }
-        return .milliseconds(count * factor)
+    public init(_ values: [String: String]) throws(AddressError) {
+        var list = OptionList(values, of: "HLS")
+        segmentDuration = try list.takeDuration("segment", in: 1...60) ?? segmentDuration
+        listSize = try list.takeNumber("list", in: 3...1000).map(Int.init) ?? listSize
+        endList = try list.takeChoice("endlist") ?? endList
+        try list.finish()
     }
 }

@@ -60,22 +60,3 @@ extension PacketBox {
             isDisposable: stream.kind == .video && AccessUnit.isDisposable(payload), payload: payload)
     }
 }
-
-/// A coded frame as MP4 and FLV hold it: NAL units, each behind its length in 4 bytes.
-public enum AccessUnit {
-    /// Whether no other frame refers to this one: `nal_ref_idc` of its first slice is 0 (ITU-T H.264, 7.4.1). False
-    /// for what holds no whole slice header.
-    public static func isDisposable(_ payload: SharedBytes) -> Bool {
-        payload.withUnsafeBytes { bytes in
-            var start = 0
-            while start + 5 <= bytes.count {
-                let length = bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
-                let header = bytes[start + 4]
-                // Types 1 to 5 are slices (table 7-1).
-                if (1...5).contains(header & 0x1F) { return header & 0x60 == 0 }
-                start += 4 + length
-            }
-            return false
-        }
-    }
-}

@@ -24,24 +24,3 @@ public protocol SourceSink: AnyObject, Sendable {
     /// Says that a live source starts anew: its timeline begins again at 0 with the next frame.
     func restart()
 }
-
-/// What a source turned out to be when it was opened.
-public struct SourceDescription: Sendable {
-    /// The video as a program of its own shape would carry it: display size after rotation (made even), nominal
-    /// frame rate, pixel aspect, color. Nil when the source has no video.
-    public var video: VideoFormat?
-    /// Whether the source has audio.
-    public var hasAudio: Bool
-    /// Whether media comes at its own pace and must be taken when it comes.
-    public var isLive: Bool
-    /// How long the source lasts, if it says so.
-    public var duration: Duration?
-
-    /// A description of these properties.
-    public init(video: VideoFormat?, hasAudio: Bool, isLive: Bool, duration: Duration?) {
-        self.video = video
-        self.hasAudio = hasAudio
-        self.isLive = isLive
-        self.duration = duration
-    }
-}

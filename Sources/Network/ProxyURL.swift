@@ -23,21 +23,21 @@ public struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
     let password: String?
 
     /// The proxy in `text`.
-    public init(_ text: String) throws(PublisherURLError) {
+    public init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard let kind = Kind(rawValue: parts.scheme) else {
-            throw PublisherURLError("A proxy's address must begin with http:// or socks5://.")
+            throw AddressError("A proxy's address must begin with http:// or socks5://.")
         }
-        guard !parts.host.isEmpty else { throw PublisherURLError("The proxy's address has no host.") }
-        guard let port = parts.port else { throw PublisherURLError("The proxy's address has no port.") }
+        guard !parts.host.isEmpty else { throw AddressError("The proxy's address has no host.") }
+        guard let port = parts.port else { throw AddressError("The proxy's address has no port.") }
         guard parts.path.isEmpty, parts.query == nil else {
-            throw PublisherURLError("The proxy's address has something behind the port.")
+            throw AddressError("The proxy's address has something behind the port.")
         }
         guard (parts.user ?? "").utf8.count < 256, (parts.password ?? "").utf8.count < 256 else {
-            throw PublisherURLError("The proxy's user or password is longer than 255 bytes.")
+            throw AddressError("The proxy's user or password is longer than 255 bytes.")
         }
         guard parts.user?.contains(":") != true || kind == .socks5 else {
-            throw PublisherURLError("The proxy's user contains a colon, which HTTP does not allow.")
+            throw AddressError("The proxy's user contains a colon, which HTTP does not allow.")
         }
         self.kind = kind
         self.port = port

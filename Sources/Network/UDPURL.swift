@@ -25,65 +25,44 @@ public struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     private static let maximumDatagram: Int64 = 65_507 / 188 * 188
 
     /// The address in `text`.
-    public init(_ text: String) throws(PublisherURLError) {
+    public init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
-        guard parts.scheme == "udp" else { throw PublisherURLError("The address must begin with udp://.") }
-        guard !parts.host.isEmpty else { throw PublisherURLError("The address has no host to send to.") }
+        guard parts.scheme == "udp" else { throw AddressError("The address must begin with udp://.") }
+        guard !parts.host.isEmpty else { throw AddressError("The address has no host to send to.") }
         guard let port = parts.port else {
-            throw PublisherURLError("The address has no port; MPEG-TS over UDP has no usual one.")
+            throw AddressError("The address has no port; MPEG-TS over UDP has no usual one.")
         }
         guard parts.path.isEmpty, parts.user == nil else {
-            throw PublisherURLError("A UDP address has no user and no path.")
+            throw AddressError("A UDP address has no user and no path.")
         }
         host = parts.host
         self.port = port
-        var seen: Set<String> = []
-        for (index, pair) in (parts.query ?? "").split(separator: "&").enumerated() {
-            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = URLParts.decode(sides[0])
-            // The two names of one thing count as one.
-            guard seen.insert(name == "tos" ? "dscp" : name).inserted else {
-                throw PublisherURLError("The UDP option \(name.prefix(40)) is given twice.")
-            }
-            try set(name, to: sides.count > 1 ? URLParts.decode(sides[1]) : "", number: index + 1)
-        }
+        var options = OptionList(query: parts.query, of: "UDP")
+        try take(&options)
+        try options.finish()
         guard timeToLive != 0 || HostAddress(literal: host, port: port)?.isGroup == true else {
-            throw PublisherURLError("The UDP option ttl=0 is for a group's numeric address only.")
+            throw AddressError("The UDP option ttl=0 is for a group's numeric address only.")
         }
     }
 
-    private mutating func set(_ name: String, to value: String, number: Int) throws(PublisherURLError) {
-        switch name {
-        case "ttl": timeToLive = Int32(try Self.number(value, name, 0...255))
-        case "pkt_size":
-            let size = try Self.number(value, name, 188...Self.maximumDatagram)
-            guard size % 188 == 0 else {
-                throw PublisherURLError("The UDP option pkt_size is a multiple of 188, such as 1316.")
-            }
+    private mutating func take(_ options: inout OptionList) throws(AddressError) {
+        timeToLive = try options.takeNumber("ttl", in: 0...255).map { Int32($0) }
+        if let size = try options.takeNumber("pkt_size", in: 188...Self.maximumDatagram) {
+            guard size % 188 == 0 else { throw options.error(in: "pkt_size", "is a multiple of 188, such as 1316") }
             datagramBytes = Int(size)
-        case "localaddr":
-            guard !value.isEmpty, value.utf8.count <= 64 else {
-                throw PublisherURLError("The UDP option localaddr is an IP address of this host.")
-            }
-            localAddress = value
-        case "dscp": trafficClass = Int32(try Self.number(value, name, 0...63)) << 2
-        case "tos": trafficClass = Int32(try Self.number(value, name, 0...255))
-        case "buffer_size": bufferBytes = Int32(try Self.number(value, name, 1316...256 << 20))
-        default:
-            throw PublisherURLError(
-                "Option number \(number) of the address is unknown to UDP; "
-                    + "there are ttl, pkt_size, localaddr, dscp, tos and buffer_size.")
         }
-    }
-
-    private static func number(
-        _ text: String, _ name: String, _ range: ClosedRange<Int64>
-    ) throws(PublisherURLError) -> Int64 {
-        guard let number = Int64(text), range.contains(number) else {
-            throw PublisherURLError(
-                "The UDP option \(name) is a number from \(range.lowerBound) to \(range.upperBound).")
+        localAddress = try options.take("localaddr")
+        if let localAddress, localAddress.isEmpty || localAddress.utf8.count > 64 {
+            throw options.error(in: "localaddr", "is an IP address of this host")
         }
-        return number
+        let codePoint = try options.takeNumber("dscp", in: 0...63)
+        trafficClass = try options.takeNumber("tos", in: 0...255).map { Int32($0) }
+        if let codePoint {
+            // The two names of one thing.
+            guard trafficClass == nil else { throw options.error(in: "dscp", "is given twice, as tos too") }
+            trafficClass = Int32(codePoint) << 2
+        }
+        bufferBytes = try options.takeNumber("buffer_size", in: 1316...256 << 20).map { Int32($0) }
     }
 
     public var description: String {

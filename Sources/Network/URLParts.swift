@@ -18,12 +18,12 @@ package struct URLParts {
     package let query: String?
 
     /// The pieces of `text`, whose sentence of an error never repeats what it holds.
-    package init(_ text: String) throws(PublisherURLError) {
+    package init(_ text: String) throws(AddressError) {
         guard !text.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) else {
-            throw PublisherURLError("The address contains a space or control character; write it as %20.")
+            throw AddressError("The address contains a space or control character; write it as %20.")
         }
         guard let colon = text.firstRange(of: "://") else {
-            throw PublisherURLError("The address has no scheme such as rtmp:// or srt://.")
+            throw AddressError("The address has no scheme such as rtmp:// or srt://.")
         }
         scheme = text[..<colon.lowerBound].lowercased()
         let rest = text[colon.upperBound...]
@@ -40,17 +40,17 @@ package struct URLParts {
         (host, port) = try Self.endpoint(at.map { authority[authority.index(after: $0)...] } ?? authority)
     }
 
-    private static func endpoint(_ text: Substring) throws(PublisherURLError) -> (String, UInt16?) {
+    private static func endpoint(_ text: Substring) throws(AddressError) -> (String, UInt16?) {
         var host = text
         var port: Substring?
         if text.first == "[" {
             guard let close = text.firstIndex(of: "]") else {
-                throw PublisherURLError("The address has an IPv6 host without its closing bracket.")
+                throw AddressError("The address has an IPv6 host without its closing bracket.")
             }
             host = text[text.index(after: text.startIndex)..<close]
             let tail = text[text.index(after: close)...]
             guard tail.isEmpty || tail.first == ":" else {
-                throw PublisherURLError("The address has something between the IPv6 host and the port.")
+                throw AddressError("The address has something between the IPv6 host and the port.")
             }
             port = tail.isEmpty ? nil : tail.dropFirst()
         } else if let colon = text.firstIndex(of: ":") {
@@ -59,7 +59,7 @@ package struct URLParts {
         }
         guard let port else { return (String(host), nil) }
         guard let number = UInt16(port), number > 0, port.allSatisfy(\.isNumber) else {
-            throw PublisherURLError("The address has a bad port; a port is a number from 1 to 65535.")
+            throw AddressError("The address has a bad port; a port is a number from 1 to 65535.")
         }
         return (String(host), number)
     }

@@ -19,21 +19,21 @@ public struct RTMPTransport: Sendable, Equatable {
     /// `proxy=URL`. What they leave open is as in `standard`. `isSecure` is whether the address is `rtmps://`.
     public init(
         taking options: inout [String: String], standard: RTMPTransport = RTMPTransport(), isSecure: Bool
-    ) throws(PublisherURLError) {
+    ) throws(AddressError) {
         self = standard
         let (mode, file) = (options.removeValue(forKey: "tls"), options.removeValue(forKey: "tls-ca"))
         if !isSecure, mode != nil || file != nil {
-            throw PublisherURLError("tls= and tls-ca= need an address that begins with rtmps://.")
+            throw AddressError("tls= and tls-ca= need an address that begins with rtmps://.")
         }
-        if let mode, mode != "insecure" { throw PublisherURLError("tls= takes the one value insecure.") }
-        if mode != nil, file != nil { throw PublisherURLError("tls=insecure and tls-ca= exclude each other.") }
+        if let mode, mode != "insecure" { throw AddressError("tls= takes the one value insecure.") }
+        if mode != nil, file != nil { throw AddressError("tls=insecure and tls-ca= exclude each other.") }
         if let file { tls = .authority(file: file) }
         if mode != nil { tls = .insecure }
         if let text = options.removeValue(forKey: "proxy") {
-            do throws(PublisherURLError) {
+            do throws(AddressError) {
                 proxy = try ProxyURL(text)
             } catch {
-                throw PublisherURLError("proxy= is not usable: \(error)")
+                throw AddressError("proxy= is not usable: \(error)")
             }
         }
     }

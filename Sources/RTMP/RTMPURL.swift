@@ -22,18 +22,18 @@ public struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     let password: String?
 
     /// The address in `text`.
-    public init(_ text: String) throws(PublisherURLError) {
+    public init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
         guard ["rtmp", "rtmps"].contains(parts.scheme) else {
-            throw PublisherURLError("The address must begin with rtmp:// or rtmps://.")
+            throw AddressError("The address must begin with rtmp:// or rtmps://.")
         }
-        guard !parts.host.isEmpty else { throw PublisherURLError("The address has no host.") }
+        guard !parts.host.isEmpty else { throw AddressError("The address has no host.") }
         let components = parts.path.split(separator: "/", omittingEmptySubsequences: false)
         guard let first = components.first, !first.isEmpty else {
-            throw PublisherURLError("The address has no app; write rtmp://host/app/key.")
+            throw AddressError("The address has no app; write rtmp://host/app/key.")
         }
         guard components.last != "" else {
-            throw PublisherURLError("The address has no stream key; write rtmp://host/app/key.")
+            throw AddressError("The address has no stream key; write rtmp://host/app/key.")
         }
         host = parts.host
         isSecure = parts.scheme == "rtmps"

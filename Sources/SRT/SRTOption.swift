@@ -14,11 +14,11 @@ enum SRTOption: String, CaseIterable, Sendable {
     case enforcedEncryption = "enforced_encryption"
     case kmrefreshrate, kmpreannounce, ipv6only, lossmaxttl
 
-    /// Other spellings.
-    static let aliases: [String: SRTOption] = [
-        "conntimeo": .connectTimeout, "pkt_size": .payloadSize, "payloadsize": .payloadSize, "ttl": .ipttl,
-        "tos": .iptos, "enforcedencryption": .enforcedEncryption, "srt_streamid": .streamid, "ffs": .fc,
-        "send_buffer_size": .sndbuf, "recv_buffer_size": .rcvbuf,
+    /// Other spellings, and the options' own names for them.
+    static let aliases: [String: String] = [
+        "conntimeo": "connect_timeout", "pkt_size": "payload_size", "payloadsize": "payload_size", "ttl": "ipttl",
+        "tos": "iptos", "enforcedencryption": "enforced_encryption", "srt_streamid": "streamid", "ffs": "fc",
+        "send_buffer_size": "sndbuf", "recv_buffer_size": "rcvbuf", "adapter": "localaddr",
     ]
 
     /// What kind of value an option takes.
@@ -88,17 +88,6 @@ enum SRTOption: String, CaseIterable, Sendable {
         case .lossmaxttl: SRTO_LOSSMAXTTL
         }
     }
-
-    /// The option called `name`, the `number`-th of the address, or a sentence that names the closest one. It does not
-    /// repeat the name: where a passphrase is not escaped, that may be a piece of it.
-    static func named(_ name: String, number: Int) throws(PublisherURLError) -> SRTOption {
-        let lowered = name.lowercased()
-        if let option = SRTOption(rawValue: lowered) ?? aliases[lowered] { return option }
-        let known = allCases.map(\.rawValue) + aliases.keys + ["mode", "callers", "localaddr", "localport"]
-        let closest = known.min { ($0.distance(to: lowered), $0) < ($1.distance(to: lowered), $1) } ?? "latency"
-        throw PublisherURLError(
-            "Option number \(number) of the address is unknown to SRT; did you mean “\(closest)”?")
-    }
 }
 
 /// An option's value, checked.
@@ -110,7 +99,7 @@ enum SRTOptionValue: Equatable, Sendable {
     case linger(seconds: Int32)
 
     /// Reads `text` as a value of `option`. The error does not repeat the text, which may be a secret.
-    init(_ text: String, of option: SRTOption) throws(PublisherURLError) {
+    init(_ text: String, of option: SRTOption) throws(AddressError) {
         switch option.kind {
         case .integer(let range): self = .integer(Int32(try Self.number(text, option, range)))
         case .wide(let range): self = .wide(try Self.number(text, option, range))
@@ -118,11 +107,11 @@ enum SRTOptionValue: Equatable, Sendable {
             switch text.lowercased() {
             case "1", "true", "yes", "on": self = .flag(true)
             case "0", "false", "no", "off": self = .flag(false)
-            default: throw PublisherURLError("The SRT option \(option.rawValue) is 0 or 1.")
+            default: throw AddressError("The SRT option \(option.rawValue) is 0 or 1.")
             }
         case .text(let maximum):
             guard text.utf8.count <= maximum else {
-                throw PublisherURLError("The SRT option \(option.rawValue) is longer than \(maximum) bytes.")
+                throw AddressError("The SRT option \(option.rawValue) is longer than \(maximum) bytes.")
             }
             self = .text(text)
         case .version: self = .integer(try Self.version(text))
@@ -131,50 +120,32 @@ enum SRTOptionValue: Equatable, Sendable {
         try checkEncryption(of: option)
     }
 
-    private func checkEncryption(of option: SRTOption) throws(PublisherURLError) {
+    private func checkEncryption(of option: SRTOption) throws(AddressError) {
         if option == .passphrase, case .text(let phrase) = self, !(10...79).contains(phrase.utf8.count) {
-            throw PublisherURLError("The SRT passphrase must be 10 to 79 characters long.")
+            throw AddressError("The SRT passphrase must be 10 to 79 characters long.")
         }
         if option == .pbkeylen, case .integer(let length) = self, ![0, 16, 24, 32].contains(length) {
-            throw PublisherURLError("The SRT option pbkeylen is 0, 16, 24 or 32.")
+            throw AddressError("The SRT option pbkeylen is 0, 16, 24 or 32.")
         }
     }
 
     private static func number(
         _ text: String, _ option: SRTOption, _ range: ClosedRange<Int64>
-    ) throws(PublisherURLError) -> Int64 {
+    ) throws(AddressError) -> Int64 {
         guard let number = Int64(text), range.contains(number) else {
-            throw PublisherURLError(
+            throw AddressError(
                 "The SRT option \(option.rawValue) is a number from \(range.lowerBound) to \(range.upperBound).")
         }
         return number
     }
 
     /// `1.4.3` or `0x010403`.
-    private static func version(_ text: String) throws(PublisherURLError) -> Int32 {
+    private static func version(_ text: String) throws(AddressError) -> Int32 {
         if text.hasPrefix("0x"), let number = Int32(text.dropFirst(2), radix: 16), number >= 0 { return number }
         let parts = text.split(separator: ".").map { UInt8($0) }
         guard parts.count == 3, let major = parts[0], let minor = parts[1], let patch = parts[2], major < 128 else {
-            throw PublisherURLError("The SRT option minversion is a version such as 1.4.0.")
+            throw AddressError("The SRT option minversion is a version such as 1.4.0.")
         }
         return Int32(major) << 16 | Int32(minor) << 8 | Int32(patch)
-    }
-}
-
-extension String {
-    /// The Levenshtein distance to `other`: edits of one character.
-    fileprivate func distance(to other: String) -> Int {
-        let target = Array(other.prefix(40))
-        var row = Array(0...target.count)
-        for (index, character) in self.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for column in target.indices {
-                let substitution = diagonal + (target[column] == character ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = Swift.min(substitution, row[column] + 1, row[column + 1] + 1)
-            }
-        }
-        return row[target.count]
     }
 }

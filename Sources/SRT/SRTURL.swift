@@ -37,34 +37,29 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     package let local: HostAddress?
 
     /// The address in `text`.
-    public init(_ text: String) throws(PublisherURLError) {
+    public init(_ text: String) throws(AddressError) {
         let parts = try URLParts(text)
-        guard parts.scheme == "srt" else { throw PublisherURLError("The address must begin with srt://.") }
+        guard parts.scheme == "srt" else { throw AddressError("The address must begin with srt://.") }
         guard let port = parts.port else {
-            throw PublisherURLError("The address has no port; SRT has no usual one.")
+            throw AddressError("The address has no port; SRT has no usual one.")
         }
         guard parts.path.isEmpty else {
-            throw PublisherURLError("An SRT address has no path; name the stream by ?streamid=.")
+            throw AddressError("An SRT address has no path; name the stream by ?streamid=.")
         }
         guard parts.user == nil else {
-            throw PublisherURLError("An SRT address has no user; use ?passphrase= and ?streamid=.")
+            throw AddressError("An SRT address has no user; use ?passphrase= and ?streamid=.")
         }
-        var query = Query()
-        for (index, pair) in (parts.query ?? "").split(separator: "&").enumerated() {
-            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let value = sides.count > 1 ? URLParts.decode(sides[1]) : ""
-            try query.take(URLParts.decode(sides[0]), value, number: index + 1)
-        }
+        let query = try Query(OptionList(query: parts.query, of: "SRT", aliases: SRTOption.aliases))
         mode = query.mode ?? (parts.host.isEmpty ? .listener : .caller)
         guard mode == .listener || !parts.host.isEmpty else {
-            throw PublisherURLError("The address has no host to call.")
+            throw AddressError("The address has no host to call.")
         }
         host = parts.host.isEmpty ? "127.0.0.1" : parts.host
         self.port = port
         options = query.options
         local = try query.local(for: mode, port: port)
         guard query.callers == nil || mode == .listener else {
-            throw PublisherURLError("The SRT option callers is for mode=listener.")
+            throw AddressError("The SRT option callers is for mode=listener.")
         }
         maximumCallers = query.callers ?? Self.usualCallers
     }
@@ -134,36 +129,23 @@ extension SRTURL {
         var localAddress: String?
         var localPort: UInt16?
         var options: [SRTOption: SRTOptionValue] = [:]
-        /// The options so far, each by its first name.
-        private var seen: Set<String> = []
 
-        mutating func take(_ name: String, _ value: String, number: Int) throws(PublisherURLError) {
-            let name = name.lowercased()
-            let first = name == "adapter" ? "localaddr" : SRTOption.aliases[name]?.rawValue ?? name
-            defer { seen.insert(first) }
-            switch name {
-            case "mode":
-                guard let mode = Self.modes[value.lowercased()] else {
-                    throw PublisherURLError("The SRT mode is caller, listener or rendezvous.")
+        init(_ list: OptionList) throws(AddressError) {
+            var list = list
+            if let name = try list.take("mode") {
+                guard let mode = Self.modes[name.lowercased()] else {
+                    throw list.error(in: "mode", "is caller, listener or rendezvous")
                 }
                 self.mode = mode
-            case "callers":
-                guard let number = Int(value), (1...256).contains(number) else {
-                    throw PublisherURLError("The SRT option callers is a number from 1 to 256.")
-                }
-                callers = number
-            case "localaddr", "adapter": localAddress = value
-            case "localport":
-                guard let number = UInt16(value), number > 0 else {
-                    throw PublisherURLError("The SRT option localport is a number from 1 to 65535.")
-                }
-                localPort = number
-            case "transtype" where value == "live": break
-            default:
-                let option = try SRTOption.named(name, number: number)
-                options[option] = try SRTOptionValue(value, of: option)
             }
-            guard !seen.contains(first) else { throw PublisherURLError("The SRT option \(first) is given twice.") }
+            callers = try list.takeNumber("callers", in: 1...256).map(Int.init)
+            localAddress = try list.take("localaddr")
+            localPort = try list.takeNumber("localport", in: 1...65_535).map { UInt16($0) }
+            if let type = try list.take("transtype"), type != "live" { throw list.error(in: "transtype", "is live") }
+            for option in SRTOption.allCases {
+                if let text = try list.take(option.rawValue) { options[option] = try SRTOptionValue(text, of: option) }
+            }
+            try list.finish()
         }
 
         private static let modes: [String: Mode] = [
@@ -172,15 +154,15 @@ extension SRTURL {
         ]
 
         /// Our own address. In a rendezvous both sides have the same port, unless the address says otherwise.
-        func local(for mode: Mode, port: UInt16) throws(PublisherURLError) -> HostAddress? {
+        func local(for mode: Mode, port: UInt16) throws(AddressError) -> HostAddress? {
             guard localAddress != nil || localPort != nil else { return nil }
             guard mode != .listener else {
-                throw PublisherURLError(
+                throw AddressError(
                     "A listener's own address is the address itself: leave localaddr and localport out.")
             }
             let port = localPort ?? (mode == .rendezvous ? port : 0)
             guard let address = HostAddress(literal: localAddress ?? "0.0.0.0", port: port) else {
-                throw PublisherURLError("The SRT option localaddr is a numeric address of this machine.")
+                throw AddressError("The SRT option localaddr is a numeric address of this machine.")
             }
             return address
         }

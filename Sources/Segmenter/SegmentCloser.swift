@@ -185,8 +185,8 @@ final class SegmentCloser: Sendable {
     /// Counts as a gap what is in no file of these names any more: not even the name has reached the disk. A file that
     /// somebody else has completed meanwhile, such as `relay recordings repair`, has its final name and is taken up.
     private func resolveAll(but names: Set<String>) {
-        for (open, claim) in unconfirmed.withLock({ $0 }) where !names.contains(open) {
-            guard let (name, frames) = completed(open, claim) else {
+        for (open, written) in unconfirmed.withLock({ $0 }) where !names.contains(open) {
+            guard let (name, frames) = completed(open, written) else {
                 resolve(open, found: 0)
                 continue
             }
@@ -196,17 +196,17 @@ final class SegmentCloser: Sendable {
         }
     }
 
-    /// The finished file that became of the file called `open`, which the recorder claims to hold `claim`, and the frames
-    /// in it; nil if there is none.
-    private func completed(_ open: String, _ claim: SegmentClaim) -> (name: String, frames: Int)? {
+    /// The finished file that became of the file called `open`, to which the recorder wrote `written`, and the frames in
+    /// it; nil if there is none.
+    private func completed(_ open: String, _ written: SegmentRecord) -> (name: String, frames: Int)? {
         guard let name = SegmentName(fileName: open, channel: channel, template: directory.template) else { return nil }
         for attempt in 0..<10 {
             let closed = name.closed(attempt: attempt)
             guard access("\(directory.path)/\(closed)", F_OK) == 0 else { break }
             // A transport stream says nothing of itself, and is complete as it is.
-            if name.fileExtension == RecordFormat.ts.fileExtension { return (closed, claim.frames) }
+            if name.fileExtension == RecordFormat.ts.fileExtension { return (closed, written.frames) }
             guard let facts = try? SegmentReader.read("\(directory.path)/\(closed)"),
-                facts.position?.run == claim.run, facts.position?.programStart == claim.from
+                facts.position?.run == written.run, facts.position?.programStart == written.programStart
             else { continue }
             return (closed, facts.video.samples)
         }

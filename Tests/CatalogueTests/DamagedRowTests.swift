@@ -13,7 +13,8 @@ import Testing
     private static let numbers = ["-1", "9223372036854775807", "-9223372036854775808", "1e300", "x'00ff'", "'text'"]
     private static let texts = ["-1", "9223372036854775807", "0.5", "x'00ff'"]
     private static let required: Set<String> = [
-        "name", "channel", "start", "late_frames", "frame_duration", "duration", "frames in segments", "audio_samples", "bytes",
+        "name", "channel", "start", "late_frames", "frame_duration", "duration", "frames in segments", "audio_samples",
+        "bytes",
         "run in gaps", "from_pts", "cause", "told",
     ]
 

@@ -26,7 +26,7 @@ import Testing
             ("hls:a\u{0}b", "control"), ("hls:" + String(repeating: "x", count: 5000), "too long"),
         ])
     func refusesLocation(text: String, part: String) {
-        let error = #expect(throws: PublisherURLError.self) { try HLSLocation(text) }
+        let error = #expect(throws: AddressError.self) { try HLSLocation(text) }
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
@@ -49,13 +49,13 @@ import Testing
             ("endlist", ""), ("endlist", "Never"),
         ])
     func refusesOption(name: String, value: String) {
-        let error = #expect(throws: PublisherURLError.self) { try HLSOptions([name: value]) }
+        let error = #expect(throws: AddressError.self) { try HLSOptions([name: value]) }
         #expect(error?.description.contains(name) == true, "\(error?.description ?? "")")
     }
 
     @Test("An unknown option is refused, and not repeated")
     func refusesUnknown() {
-        let error = #expect(throws: PublisherURLError.self) { try HLSOptions(["secret": "4"]) }
+        let error = #expect(throws: AddressError.self) { try HLSOptions(["secret": "4"]) }
         #expect(error?.description.contains("secret") == false)
     }
 }

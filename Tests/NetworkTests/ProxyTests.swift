@@ -39,7 +39,7 @@ import Testing
             ("socks5://\(String(repeating: "u", count: 256)):p@h:1", "255"), ("http://a%3Ab:p@h:1", "colon"),
         ])
     func badAddress(text: String, part: String) {
-        let error = #expect(throws: PublisherURLError.self) { try ProxyURL(text) }
+        let error = #expect(throws: AddressError.self) { try ProxyURL(text) }
         #expect(error?.description.contains(part) == true)
     }
 

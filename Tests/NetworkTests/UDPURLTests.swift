@@ -42,14 +42,14 @@ import Testing
             ("udp://h:5000?buffer_size=99999999999", "1316 to"),
         ])
     func refuses(text: String, part: String) {
-        let error = #expect(throws: PublisherURLError.self) { try UDPURL(text) }
+        let error = #expect(throws: AddressError.self) { try UDPURL(text) }
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
     @Test("An unknown option of any length is refused in one short sentence that does not repeat it")
     func hostile() {
         let name = String(repeating: "x", count: 1 << 20)
-        let error = #expect(throws: PublisherURLError.self) { try UDPURL("udp://h:5000?\(name)=1") }
+        let error = #expect(throws: AddressError.self) { try UDPURL("udp://h:5000?\(name)=1") }
         #expect((error?.description.count ?? .max) < 200)
         #expect(error?.description.contains("xx") == false)
     }

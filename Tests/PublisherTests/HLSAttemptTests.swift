@@ -44,4 +44,35 @@ import Testing
         #expect(text.split(separator: "\n").count { $0.hasSuffix(".m4s") } == 2)
         #expect(text.contains("#EXT-X-ENDLIST") == isClosed)
     }
+
+    private func attempt(_ path: String, _ events: EventLog) throws -> any OutputAttempt {
+        let target = HLSTarget(
+            location: try HLSLocation("hls:\(path)"), options: try HLSOptions(["segment": "1s"]), name: "test")
+        let packets = PacketQueue(limits: .live, isFromStart: true)
+        return target.makeAttempt(queue: packets, description: Samples.description) { events.note($0) }
+    }
+
+    @Test("A directory whose parent does not exist is a failure that may pass, and says which directory")
+    func unreachable() throws {
+        let events = EventLog()
+        let attempt = try attempt(path + "/a/b", events)
+        attempt.start()
+        #expect(eventually { events.failure != nil })
+        #expect(events.failure?.kind == .unreachable && events.failure?.step == "open")
+        #expect(events.failure?.reason.contains(path) == true)
+    }
+
+    @Test("A directory that another attempt writes to is not taken from it")
+    func taken() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let (events, others) = (EventLog(), EventLog())
+        let (first, second) = (try attempt(path, events), try attempt(path, others))
+        first.start()
+        #expect(eventually { events.isAccepted })
+        second.start()
+        #expect(eventually { others.failure != nil })
+        #expect(others.failure?.kind == .rejected)
+        first.abandon()
+        #expect(events.failure == nil && !events.isDrained)
+    }
 }

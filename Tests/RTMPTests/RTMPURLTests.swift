@@ -61,7 +61,7 @@ import Testing
             ("rtmp://[::1/live/key", "bracket"),
         ])
     func refuses(text: String, part: String) {
-        let error = #expect(throws: PublisherURLError.self) { try RTMPURL(text) }
+        let error = #expect(throws: AddressError.self) { try RTMPURL(text) }
         #expect(error?.description.contains(part) == true)
         #expect(error?.description.contains("secret") == false)
     }

@@ -34,7 +34,7 @@ struct SRTTests {
             "localport=0", "passphrase=short", "pbkeylen=20", "latncy=200", "mode=listener&callers=1000",
         ])
     func refusals(query: String) {
-        #expect(throws: PublisherURLError.self) { try SRTURL("srt://host:9000?\(query)") }
+        #expect(throws: AddressError.self) { try SRTURL("srt://host:9000?\(query)") }
     }
 
     @Test("The age at which libsrt drops follows the latency, and is never below a second")

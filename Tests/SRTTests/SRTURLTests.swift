@@ -53,7 +53,7 @@ import Testing
             ("rtmp://h:9000", "srt://"),
         ])
     func refuses(text: String, part: String) {
-        let error = #expect(throws: PublisherURLError.self) { try SRTURL(text) }
+        let error = #expect(throws: AddressError.self) { try SRTURL(text) }
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
         #expect(error?.description.contains("secret") == false)
     }
@@ -65,7 +65,7 @@ import Testing
             "mode=caller&mode=listener", "localaddr=10.0.0.1&adapter=10.0.0.2", "LATENCY=1&latency=1",
         ])
     func twice(query: String) {
-        let error = #expect(throws: PublisherURLError.self) { try SRTURL("srt://h:9000?\(query)") }
+        let error = #expect(throws: AddressError.self) { try SRTURL("srt://h:9000?\(query)") }
         #expect(error?.description.contains("given twice") == true)
     }
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Media
+
+/// How an input is opened.
+public struct IngestOptions: Sendable, Hashable {
+    /// Whether a file starts again at its end, for ever.
+    public var loop: Bool
+    /// The size asked of the test pattern and of devices, width and height in pixels; nil for their own.
+    public var size: FrameSize?
+    /// The frame rate asked of the test pattern and of devices; nil for their own.
+    public var frameRate: FrameRate?
+
+    /// Options of these values.
+    public init(loop: Bool = false, size: FrameSize? = nil, frameRate: FrameRate? = nil) {
+        self.loop = loop
+        self.size = size
+        self.frameRate = frameRate
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a source is doing: a snapshot.
+public struct SourceStatus: Sendable, Codable, Hashable {
+    /// The stages of a source's life.
+    public enum State: String, Sendable, Codable {
+        /// Opened, not started; or a live source or a loop that is being opened again.
+        case opening
+        /// Reading and decoding.
+        case running
+        /// A live source, or a loop that failed, that waits before it tries to open its input again.
+        case waiting
+        /// Everything was delivered, or the source was stopped.
+        case ended
+        /// Reading failed for good.
+        case failed
+    }
+
+    /// The stage.
+    public var state: State = .opening
+    /// Frames delivered since the start.
+    public var framesDecoded: Int64 = 0
+    /// Packets or frames that the decoders refused or repaired, and packets that the transport says are damaged.
+    public var decodeErrors: Int64 = 0
+    /// Compressed packets read since the start.
+    public var packetsRead: Int64 = 0
+    /// How many times a live source, or a loop that failed, was opened again.
+    public var reopens: Int64 = 0
+    /// The last failure, in one sentence without secrets.
+    public var lastError: String?
+
+    /// A source that has not begun.
+    public init() {}
+}

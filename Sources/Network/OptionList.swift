@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// The options of an address or of an output: pairs of a name and a value, of which each may be given once.
+///
+/// A reader takes what it knows, by name, and then calls ``finish()``: what nobody took is unknown. No error repeats a
+/// name or a value that is not known, because it may be a piece of a secret that is not escaped.
+package struct OptionList {
+    private struct Pair {
+        let name: String
+        let value: String
+        /// Its place in the address, from 1 on.
+        let number: Int?
+    }
+
+    /// The protocol's name in errors, such as `UDP`.
+    private let kind: String
+    private var pairs: [Pair]
+    private var known: [String] = []
+
+    /// The options in the `query` of an address of the protocol `kind`: `name=value` pairs with `&` between them, whose
+    /// escapes are decoded. Names are taken in lower case; `aliases` are other names of options.
+    package init(query: String?, of kind: String, aliases: [String: String] = [:]) {
+        self.kind = kind
+        pairs = (query ?? "").split(separator: "&").enumerated().map { index, pair in
+            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = URLParts.decode(sides[0]).lowercased()
+            let value = sides.count > 1 ? URLParts.decode(sides[1]) : ""
+            return Pair(name: aliases[name] ?? name, value: value, number: index + 1)
+        }
+    }
+
+    /// The options `values` of an output of the protocol `kind`.
+    package init(_ values: [String: String], of kind: String) {
+        self.kind = kind
+        pairs = values.map { Pair(name: $0.key, value: $0.value, number: nil) }
+    }
+
+    /// Takes the value of the option `name`; nil if it is not given. Throws if it is given twice.
+    package mutating func take(_ name: String) throws(AddressError) -> String? {
+        known.append(name)
+        let values = pairs.filter { $0.name == name }.map(\.value)
+        pairs.removeAll { $0.name == name }
+        guard values.count <= 1 else { throw AddressError("The \(kind) option \(name) is given twice.") }
+        return values.first
+    }
+
+    /// Takes the value of the option `name`, a whole number within `range`.
+    package mutating func takeNumber(
+        _ name: String, in range: ClosedRange<Int64>
+    ) throws(AddressError) -> Int64? {
+        guard let text = try take(name) else { return nil }
+        guard let number = Int64(text), range.contains(number) else {
+            throw error(in: name, "is a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// Takes the value of the option `name`, one of the raw values of `Choice`.
+    package mutating func takeChoice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ name: String, of _: Choice.Type = Choice.self
+    ) throws(AddressError) -> Choice? {
+        guard let text = try take(name) else { return nil }
+        guard let choice = Choice(rawValue: text.lowercased()) else {
+            throw error(in: name, "is \(Self.list(Choice.allCases.map(\.rawValue), "or"))")
+        }
+        return choice
+    }
+
+    /// Takes the value of the option `name`, a whole number of seconds or milliseconds such as `4`, `4s` or `2500ms`,
+    /// within `range`, whole seconds.
+    package mutating func takeDuration(
+        _ name: String, in range: ClosedRange<Int64>
+    ) throws(AddressError) -> Duration? {
+        guard let text = try take(name) else { return nil }
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let factors: [Substring: Int64] = ["ms": 1, "s": 1000, "": 1000]
+        let longest = range.upperBound * 1000
+        guard let count = Int64(digits), let factor = factors[text[digits.endIndex...]], count <= longest,
+            (range.lowerBound * 1000...longest).contains(count * factor)
+        else {
+            throw error(
+                in: name, "is a length from \(range.lowerBound)s to \(range.upperBound)s, such as 4s or 2500ms")
+        }
+        return .milliseconds(count * factor)
+    }
+
+    /// Throws if there are options that nobody took.
+    package func finish() throws(AddressError) {
+        guard let first = pairs.first else { return }
+        let known = known.sorted()
+        let closest = known.min { ($0.distance(to: first.name), $0) < ($1.distance(to: first.name), $1) } ?? ""
+        let help = known.count > 8 ? "did you mean “\(closest)”?" : "there are \(Self.list(known, "and"))."
+        let subject = first.number.map { "Option number \($0) of the address" } ?? "An option"
+        throw AddressError("\(subject) is unknown to \(kind); \(help)")
+    }
+
+    /// A sentence about the option `name`, which ends with `rule`.
+    package func error(in name: String, _ rule: String) -> AddressError {
+        AddressError("The \(kind) option \(name) \(rule).")
+    }
+
+    private static func list(_ words: [String], _ conjunction: String) -> String {
+        guard let last = words.last, words.count > 1 else { return words.first ?? "" }
+        return "\(words.dropLast().joined(separator: ", ")) \(conjunction) \(last)"
+    }
+}
+
+extension String {
+    /// The Levenshtein distance to `other`: edits of one character.
+    fileprivate func distance(to other: String) -> Int {
+        let target = Array(other.prefix(40))
+        var row = Array(0...target.count)
+        for (index, character) in self.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in target.indices {
+                let substitution = diagonal + (target[column] == character ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = Swift.min(substitution, row[column] + 1, row[column + 1] + 1)
+            }
+        }
+        return row[target.count]
+    }
+}
