@@ -5,6 +5,7 @@ internal import FanOut
 internal import Ingest
 internal import Media
 internal import Program
+internal import Segmenter
 internal import Upload
 
 /// The status block of a terminal and the status line of a log, drawn from two snapshots.
