@@ -12,7 +12,7 @@ public struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The path below the record directory, without an extension.
     let path: String
     /// The extension of the closed file, with its point.
-    let fileExtension: String
+    package let fileExtension: String
 
     /// What is behind the extension of a file that is being written.
     package static let openMark = ".part"
@@ -52,7 +52,7 @@ public struct SegmentName: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads the name of a file of `channel` that is open or closed, if it is of the usual form or as `template` makes
     /// it; nil if it is not.
-    init?(fileName: String, channel: String, template: NameTemplate) {
+    package init?(fileName: String, channel: String, template: NameTemplate) {
         guard let (path, fileExtension) = Self.takeApart(fileName) else { return nil }
         self.init(path, fileExtension, channel, template)
     }
@@ -116,7 +116,7 @@ public struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     public var closed: String { path + fileExtension }
 
     /// The path of the file when it is closed and `attempt` files already have the names it would have had.
-    func closed(attempt: Int) -> String { numbered(attempt).closed }
+    package func closed(attempt: Int) -> String { numbered(attempt).closed }
 
     /// The same name with a number behind it, unless that is 0.
     package func numbered(_ attempt: Int) -> SegmentName {

@@ -4,6 +4,7 @@ internal import Archive
 internal import Dispatch
 internal import Glibc
 internal import Logging
+internal import MP4
 internal import Synchronization
 
 /// Closes files on a queue of its own, so that waiting for the disk's cache does not hold up the next file.
