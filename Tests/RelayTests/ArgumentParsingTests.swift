@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Media
+import Segmenter
 import Testing
 
 @testable import Relay

@@ -4,6 +4,7 @@ import ArgumentParser
 import Encoder
 import Ingest
 import Media
+import Segmenter
 import Testing
 
 @testable import Relay

@@ -2,6 +2,7 @@
 
 import Archive
 import ArgumentParser
+import Segmenter
 import Testing
 
 @testable import Relay
