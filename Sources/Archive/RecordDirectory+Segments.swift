@@ -41,12 +41,13 @@ extension RecordDirectory {
         }
     }
 
-    /// Whether each part of a path consists of the channel, digits and separators.
+    /// Whether each part of a path consists of the channel, digits and separators, and the last one has the six digits or
+    /// more of a time of day or a number, without which no template makes names that differ.
     private static func isMadeOfFields(_ fileName: String, _ channel: String) -> Bool {
         let path = fileName.dropLast(RecordFormat.hybrid.fileExtension.count)
-        return path.split(separator: "/").allSatisfy { part in
-            part.replacing(channel, with: "").allSatisfy { "0123456789-_.TZ".contains($0) }
-        }
+        let parts = path.split(separator: "/").map { $0.replacing(channel, with: "") }
+        return parts.allSatisfy { $0.allSatisfy { "0123456789-_.TZ".contains($0) } }
+            && parts.last?.count(where: \.isNumber) ?? 0 >= 6
     }
 
     /// Whether one of the directories between this one and the file is a record directory itself; `known` are those

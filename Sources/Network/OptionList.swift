@@ -62,7 +62,7 @@ package struct OptionList {
         _ name: String, of _: Choice.Type = Choice.self
     ) throws(AddressError) -> Choice? {
         guard let text = try take(name) else { return nil }
-        guard let choice = Choice(rawValue: text.lowercased()) else {
+        guard let choice = Choice(rawValue: text) else {
             throw error(in: name, "is \(Self.list(Choice.allCases.map(\.rawValue), "or"))")
         }
         return choice

@@ -80,7 +80,9 @@ struct Recording {
             EncodedPacket(
                 track: .video, pts: frame, dts: frame - 2, duration: 1, timeBase: rate.timeBase,
                 isKeyframe: frame % 25 == 0,
-                payload: SharedBytes([UInt8](repeating: UInt8(truncatingIfNeeded: frame), count: 100)))
+                // One NAL unit with its length.
+                payload: SharedBytes(
+                    [0, 0, 0, 96] + [UInt8](repeating: max(1, UInt8(truncatingIfNeeded: frame)), count: 96)))
         }
         packets += (-1..<(frames * 1920 / 1024)).map { number in
             EncodedPacket(

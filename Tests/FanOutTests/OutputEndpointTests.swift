@@ -208,7 +208,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: 3)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("Failback was lost when a redirection from the backup was met late: the primary is looked at from there, too")
+    @Test("Failback was lost when a redirection from the backup was met late: the primary is probed from there, too")
     func unmetRedirectionFromBackup() {
         var machine = machineAtBackup()
         _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
@@ -218,11 +218,11 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .redirected)])
         let actions = machine.handle(.accepted(attempt: 6, at: 14 * second))
         #expect(actions.first == .goLive(attempt: 6))
-        guard case .look(_, let look)? = actions.last else {
-            Issue.record("nobody looks whether the primary is back: \(actions)")
+        guard case .probe(_, let probe)? = actions.last else {
+            Issue.record("nobody probes the primary: \(actions)")
             return
         }
-        #expect(machine.handle(.primaryDue(look: look)) == [.begin(attempt: 7, at: .primary)])
+        #expect(machine.handle(.primaryDue(probe: probe)) == [.begin(attempt: 7, at: .primary)])
     }
 
     @Test("A new address that does not take two publishers is tried when the old connection ends")

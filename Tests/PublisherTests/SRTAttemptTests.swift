@@ -4,7 +4,6 @@ import FanOut
 import Glibc
 import Media
 import Network
-import PacketSamples
 import SRT
 import Testing
 
@@ -35,7 +34,8 @@ import Testing
 
         init(_ address: String) throws {
             attempt = SRTListenAttempt(
-                url: try SRTURL(address), name: "listener", packets: packets, description: Samples.description,
+                url: try SRTURL(address), name: "listener", packets: packets,
+                description: TransportStreamTests.description(FrameRate(30)),
                 report: { [events] in events.note($0) })
         }
     }
@@ -47,7 +47,8 @@ import Testing
 
         init(_ address: String) throws {
             attempt = SRTCallAttempt(
-                url: try SRTURL(address), name: "caller", packets: packets, description: Samples.description,
+                url: try SRTURL(address), name: "caller", packets: packets,
+                description: TransportStreamTests.description(FrameRate(30)),
                 report: { [events] in events.note($0) })
         }
 
@@ -59,7 +60,7 @@ import Testing
 
     private func push(_ frames: Range<Int64>, to packets: PacketQueue) {
         for index in frames {
-            _ = packets.push(Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0, bytes: 3000))
+            _ = packets.push(TransportStreamTests.frame(index, FrameRate(30), bytes: 3000, isKeyframe: index % 30 == 0))
         }
     }
 
@@ -78,16 +79,16 @@ import Testing
         #expect(eventually { listener.events.isAccepted && caller.events.isAccepted })
         _ = listener.packets.connected()
         listener.attempt.goLive()
-        push(0..<40, to: listener.packets)
+        push(0..<15, to: listener.packets)
         listener.attempt.wake()
-        #expect(eventually { listener.attempt.progress.frames == 40 })
+        #expect(eventually { listener.attempt.progress.frames == 15 })
         let details = listener.attempt.progress.details
         #expect(details["callers"] == 1 && details["callers_total"] == 1)
         #expect(eventually { (listener.attempt.progress.details["packets_sent_total"] ?? 0) > 0 })
         caller.attempt.abandon()
         #expect(eventually { listener.attempt.progress.details["callers"] == 0 })
         // What the caller that left had got stays counted.
-        #expect(listener.attempt.progress.frames == 40)
+        #expect(listener.attempt.progress.frames == 15)
         listener.attempt.drain(until: .max, reason: .programOver)
         #expect(eventually { listener.events.isDrained })
     }

@@ -13,7 +13,7 @@ struct TransportStreamTests {
     private static let configuration: [UInt8] =
         [1, 0x64, 0, 0x1F, 0xFF, 0xE1, 0, 4, 0x67, 0x64, 0, 0x1F, 1, 0, 4, 0x68, 0xEE, 0x3C, 0x80]
 
-    private static func description(_ rate: FrameRate) -> StreamDescription {
+    static func description(_ rate: FrameRate) -> StreamDescription {
         StreamDescription(
             video: .init(
                 format: VideoFormat(width: 1280, height: 720, frameRate: rate),
@@ -23,7 +23,7 @@ struct TransportStreamTests {
     }
 
     /// A slice of this many bytes, with its length in front.
-    private static func frame(_ index: Int64, _ rate: FrameRate, bytes: Int, isKeyframe: Bool) -> EncodedPacket {
+    static func frame(_ index: Int64, _ rate: FrameRate, bytes: Int, isKeyframe: Bool) -> EncodedPacket {
         let slice = [isKeyframe ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: bytes - 1)
         let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: slice.count >> $0) }
         return EncodedPacket(

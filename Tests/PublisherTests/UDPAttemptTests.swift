@@ -5,7 +5,6 @@ import FanOut
 import Glibc
 import Media
 import Network
-import PacketSamples
 import Testing
 
 @testable import Publisher
@@ -32,12 +31,13 @@ import Testing
     private func attempt(port: UInt16) throws -> UDPAttempt {
         UDPAttempt(
             url: try UDPURL("udp://127.0.0.1:\(port)"), name: "test", packets: packets,
-            description: Samples.description, clock: SystemClock(), report: { [events] in events.note($0) })
+            description: TransportStreamTests.description(FrameRate(30)), clock: SystemClock(),
+            report: { [events] in events.note($0) })
     }
 
     private func push(_ frames: Range<Int64>) {
         for index in frames {
-            _ = packets.push(Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0, bytes: 5000))
+            _ = packets.push(TransportStreamTests.frame(index, FrameRate(30), bytes: 5000, isKeyframe: index % 30 == 0))
         }
     }
 

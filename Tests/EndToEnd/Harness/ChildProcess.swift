@@ -96,15 +96,12 @@ final class ChildProcess: Sendable {
     }
 }
 
-/// Runs a program to its end, which must be a good one, and returns what it wrote. FFmpeg gets a low priority: it takes
-/// all the cores there are, and in another lane something is played in real time meanwhile.
+/// Runs a program to its end, which must be a good one, and returns what it wrote.
 @discardableResult
 func run(
     _ program: String, _ arguments: [String], output: String? = nil, within limit: Duration = .seconds(60)
 ) async throws -> String {
-    let prefix = ["ffmpeg", "ffprobe"].contains(program) ? ["nice", "-n", "10"] : []
-    let words = prefix + [program] + arguments
-    let process = try ChildProcess(words[0], Array(words.dropFirst()), output: output)
+    let process = try ChildProcess(program, arguments, output: output)
     let ending = try await process.ending(within: limit)
     guard ending == .exited(0) else {
         throw HarnessFailure("\(program) \(arguments) ended as \(ending): \(process.errors)")

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// The pages that people read, against what they speak of.
+@Suite("Documentation")
+struct DocumentationTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    private static let folders = ["", "docs", "Config", "scripts", "Tests"]
+
+    /// The pages, by their paths in the repository.
+    private static var pages: [String] {
+        folders.flatMap { folder in
+            ((try? FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)) ?? [])
+                .filter { $0.hasSuffix(".md") }.map { folder.isEmpty ? $0 : "\(folder)/\($0)" }
+        }.sorted()
+    }
+
+    private static func text(_ path: String) throws -> String {
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    /// The page without code, where brackets are no links and `#` begins no heading.
+    private static func prose(_ text: String) -> [Substring] {
+        var isCode = false
+        return text.split(separator: "\n", omittingEmptySubsequences: false).filter { line in
+            if line.hasPrefix("```") { isCode.toggle() }
+            return !isCode && !line.hasPrefix("    ")
+        }
+    }
+
+    /// The anchors of a page's headings, as GitHub makes them.
+    private static func anchors(_ text: String) -> Set<String> {
+        var anchors: Set<String> = []
+        for line in prose(text) where line.hasPrefix("#") {
+            let title = line.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces).lowercased()
+            let anchor = String(
+                title.filter { $0.isLetter || $0.isNumber || $0 == " " || $0 == "-" || $0 == "_" }
+                    .map { $0 == " " ? "-" : $0 })
+            var unique = anchor
+            var count = 1
+            while !anchors.insert(unique).inserted {
+                unique = "\(anchor)-\(count)"
+                count += 1
+            }
+        }
+        return anchors
+    }
+
+    /// The targets of the links in a page.
+    private static func links(_ text: String) -> [String] {
+        prose(text).flatMap { line in line.matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) } }
+    }
+
+    /// What is wrong with a link of the page `page`; nil if nothing is.
+    private static func fault(of link: String, in page: String) throws -> String? {
+        if link.contains("://") || link.hasPrefix("mailto:") { return nil }
+        let sides = link.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+        let folder = URL(fileURLWithPath: page, relativeTo: root).deletingLastPathComponent()
+        let target = sides[0].isEmpty ? root.appending(path: page) : folder.appending(path: String(sides[0]))
+        guard FileManager.default.fileExists(atPath: target.path) else { return "\(page): \(link) is not there" }
+        guard sides.count == 2 else { return nil }
+        let has = anchors(try String(contentsOf: target, encoding: .utf8)).contains(String(sides[1]))
+        return has ? nil : "\(page): \(link) names no heading"
+    }
+
+    @Test("Every relative link has its file, and every anchor its heading")
+    func links() throws {
+        let pages = Self.pages
+        #expect(pages.contains("README.md") && pages.contains("docs/architecture.md"))
+        var count = 0
+        for page in pages {
+            let links = Self.links(try Self.text(page))
+            count += links.count
+            for link in links { #expect(try Self.fault(of: link, in: page) == nil) }
+        }
+        #expect(count > 20)
+    }
+
+    @Test("A link that leads nowhere is found")
+    func findsBrokenLinks() throws {
+        #expect(try Self.fault(of: "docs/nothing.md", in: "README.md") != nil)
+        #expect(try Self.fault(of: "docs/operation.md#nothing", in: "README.md") != nil)
+        #expect(try Self.fault(of: "../README.md", in: "docs/operation.md") == nil)
+        #expect(Self.anchors("# A `b`, c\n## A b c\n    # code") == ["a-b-c", "a-b-c-1"])
+        #expect(Self.links("[a](b.md#c) and [d](e)\n    [f](g)") == ["b.md#c", "e"])
+    }
+
+    /// All Swift files of the sources.
+    private static func sources() throws -> [String] {
+        let files = FileManager.default.enumerator(at: root.appending(path: "Sources"), includingPropertiesForKeys: nil)
+        return try (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
+            .map { try String(contentsOf: $0, encoding: .utf8) }
+    }
+
+    @Test("Every key of the log is listed for those who read it")
+    func logKeys() throws {
+        let page = try Self.text("docs/operation.md")
+        var keys: Set<String> = []
+        for text in try Self.sources() {
+            keys.formUnion(text.matches(of: /"([a-z_]+)": "\\\(/).map { String($0.1) })
+            keys.formUnion(text.matches(of: /metadataKey: "([a-z_]+)"/).map { String($0.1) })
+        }
+        #expect(keys.contains("output") && keys.contains("segment"))
+        for key in keys.sorted() { #expect(page.contains("`\(key)`"), "\(key)") }
+    }
+
+    @Test("Every number that an output shows is listed for those who read it")
+    func details() throws {
+        let page = try Self.text("docs/operation.md")
+        var keys: Set<String> = []
+        for text in try Self.sources() {
+            keys.formUnion(text.matches(of: /details\["([a-z_]+)"/).map { String($0.1) })
+            keys.formUnion(text.matches(of: /"([a-z_]+)": Double\(/).map { String($0.1) })
+        }
+        #expect(keys.contains("rtt_ms"))
+        for key in keys.sorted() { #expect(page.contains("`\(key)`"), "\(key)") }
+    }
+
+    /// The targets of the package with those of the package that each imports.
+    private static func targets() throws -> [String: Set<String>] {
+        let manifest = try text("Package.swift").replacing(/\.product\([^)]*\)/, with: "")
+        let declared = manifest.matches(
+            of: /\.(?:target|executableTarget)\(\s*name: "(\w+)"(?:,\s*dependencies: \[([^\]]*)\])?/)
+        let imports = declared.map { match in
+            (String(match.1), Set((match.2 ?? "").matches(of: /"(\w+)"/).map { String($0.1) }))
+        }
+        let all = Dictionary(imports) { $1 }
+        return all.mapValues { $0.intersection(all.keys) }
+    }
+
+    @Test("The table of rooms has every target, and every arrow of the package")
+    func rooms() throws {
+        var rows: [String: Set<String>] = [:]
+        for line in try Self.text("docs/architecture.md").split(separator: "\n") {
+            guard let match = line.wholeMatch(of: /\| `(\w+)` \| .* \| ([\w, –]+) \|/) else { continue }
+            rows[String(match.1)] = Set(match.2.split(separator: ", ").map(String.init))
+        }
+        let targets = try Self.targets()
+        #expect(targets["LibAV"] == ["Media"] && targets.count > 15)
+        for (name, imports) in targets where !name.hasSuffix("Bench") {
+            // What tests share is in no room.
+            let folder = Self.root.appending(path: "Sources/\(name)").path
+            guard FileManager.default.fileExists(atPath: folder) else { continue }
+            let row = rows[name] ?? []
+            #expect(row == (imports.isEmpty ? ["–"] : imports) || row == ["all"], "\(name): \(imports.sorted())")
+        }
+    }
+
+    @Test("The first page is short")
+    func firstPage() throws {
+        #expect(try Self.text("README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 150)
+    }
+}
