@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import GRDB
-internal import Segmenter
 
 /// A segment as GRDB writes it, so that the public type needs no database. Rows are read by
 /// ``CatalogueSegment/init(validating:)``.
