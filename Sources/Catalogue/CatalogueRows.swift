@@ -2,7 +2,6 @@
 
 internal import Archive
 internal import GRDB
-internal import Segmenter
 
 /// A segment as GRDB writes it, so that the public type needs no database. Rows are read by
 /// ``CatalogueSegment/init(validating:)``.

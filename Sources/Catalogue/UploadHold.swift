@@ -2,7 +2,6 @@
 
 internal import Archive
 internal import Glibc
-internal import Segmenter
 internal import Synchronization
 
 /// What is known of the uploads of one channel, for whoever must decide whether a file may be deleted.

@@ -5,6 +5,7 @@ import Foundation
 import GRDB
 import Testing
 
+@testable import Archive
 @testable import Catalogue
 @testable import Segmenter
 

@@ -7,6 +7,7 @@ import GRDB
 import Synchronization
 import Testing
 
+@testable import Archive
 @testable import Catalogue
 @testable import Segmenter
 
