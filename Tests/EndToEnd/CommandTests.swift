@@ -51,7 +51,7 @@ extension Serial {
         @Test("A malformed address is refused in one sentence that does not show the key")
         func wrongAddresses() async throws {
             let addresses = [
-                ("--rtmp", "rtmp://"), ("--rtmp", "rtmp://host"), ("--rtmp", "rtmp://host/live"),
+                ("--rtmp", "rtmp://"), ("--rtmp", "rtmp://host"), ("--rtmp", "rtmp://host/"),
                 ("--rtmp", "rtmp://host/live/"), ("--rtmp", "http://host/live/topsecretkey"),
                 ("--rtmp", "rtmp://host:99999/live/topsecretkey"), ("--rtmp", "rtmp://host:x/live/topsecretkey"),
                 ("--rtmp", "rtmp://[::1/live/topsecretkey"), ("--rtmp", "rtmp://host/live/topsecretkey with space"),

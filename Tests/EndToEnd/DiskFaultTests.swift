@@ -158,7 +158,9 @@ extension SerialRecordings {
             let openings = trial.openings
             try FileManager.default.removeItem(atPath: ballast)
             try await trial.resumes(after: openings)
-            try await trial.check(gaps: 1...1)
+            // The system may have taken a fragment that the disk then did not: what it keeps of it in memory is no
+            // recording, and a gap of its own.
+            try await trial.check(gaps: 1...2)
         }
 
         @Test(

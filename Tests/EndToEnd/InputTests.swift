@@ -124,7 +124,11 @@ extension SerialPeers {
         func loadedLibraries() async throws {
             let relay = try RelayProcess(Shape.small + ["--record", set.directory])
             try await eventually("the recording has begun", within: .seconds(30)) { !set.open.isEmpty }
-            let maps = try String(contentsOfFile: "/proc/\(relay.process.pid)/maps", encoding: .utf8)
+            // Each read gives a page at most, and `String(contentsOfFile:)` is content with the first.
+            let file = try #require(FileHandle(forReadingAtPath: "/proc/\(relay.process.pid)/maps"))
+            var data = Data()
+            while let page = try file.read(upToCount: 1 << 16), !page.isEmpty { data += page }
+            let maps = String(decoding: data, as: UTF8.self)
             #expect(maps.contains("libavcodec"))
             #expect(!maps.contains("libavfilter") && !maps.contains("libavdevice"))
             let result = try await relay.end(by: SIGINT, within: .seconds(30))
