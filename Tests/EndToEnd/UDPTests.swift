@@ -80,8 +80,9 @@ extension Serial {
 
         @Test("An address that cannot be sent to is named, and tried again")
         func unreachable() async throws {
+            // Failures of one sort are warned of once; with --verbose each is told.
             let result = try await RelayProcess.run(
-                Shape.small + ["--duration", "3s", "--output", "udp://127.0.0.1:9?localaddr=203.0.113.7"])
+                Shape.small + ["--duration", "3s", "--verbose", "--output", "udp://127.0.0.1:9?localaddr=203.0.113.7"])
             #expect(result.log.contains("localaddr: Cannot assign requested address"), "\(result.log)")
             #expect(result.log.contains("attempt=2"), "\(result.log)")
         }
