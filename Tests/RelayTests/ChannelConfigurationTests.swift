@@ -61,6 +61,8 @@ struct ChannelConfigurationTests {
         #expect(try configuration("--record", "d").recording?.expected == .seconds(3600))
         #expect(try configuration("--record", "d", "--expect", "2h").recording?.expected == .seconds(7200))
         #expect(try configuration("--record", "d", "--duration", "10s").recording?.expected == .seconds(10))
+        let both = try configuration("--record", "d", "--duration", "10s", "--expect", "2h")
+        #expect(both.recording?.expected == .seconds(7200))
     }
 
     @Test("A recording's flags reach it")

@@ -111,7 +111,7 @@ struct RecordOptions: ParsableArguments {
         }
         guard !record.isEmpty else { throw ValidationError("--record is empty: name a directory.") }
         var recording = ChannelConfiguration.Recording(
-            directory: record, length: segment, expected: duration ?? expect ?? .seconds(3600),
+            directory: record, length: segment, expected: expect ?? duration ?? .seconds(3600),
             warning: diskWarn ?? .seconds(1800), reserve: diskReserve)
         recording.format = recordFormat
         recording.template = recordName

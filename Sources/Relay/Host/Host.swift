@@ -36,7 +36,12 @@ final class Host: Sendable {
         do throws(RelayFailure) {
             let channel = try Channel(configuration, resources: resources, logger: logger)
             state.withLock { $0.channels.append(channel) }
-            defer { state.withLock { state in state.channels.removeAll { $0 === channel } } }
+            defer {
+                // First, because a signal to a process without channels is taken for one during its start.
+                signals.cancel()
+                queue.sync {}
+                state.withLock { state in state.channels.removeAll { $0 === channel } }
+            }
             let timer = showStatus()
             defer { timer.cancel() }
             let status = channel.run()
@@ -54,8 +59,8 @@ final class Host: Sendable {
 // MARK: Signals
 
 extension Host {
-    /// SIGUSR1 begins a new file of each recording, SIGUSR2 tries the outputs again that nothing else would. The signals that ask for the end do so cleanly, or at once: see
-    /// ``EndRequests``.
+    /// SIGUSR1 begins a new file of each recording, SIGUSR2 tries the outputs again that nothing else would. The signals
+    /// that ask for the end do so cleanly, or at once: see ``EndRequests``.
     private func watchSignals() -> ProcessSignals {
         var signals = ProcessSignals(queue: queue)
         signals.watch(SIGUSR1) { for channel in self.channels { channel.cutRecording() } }

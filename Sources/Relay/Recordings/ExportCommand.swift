@@ -5,6 +5,7 @@ internal import ArgumentParser
 internal import Catalogue
 internal import Dispatch
 internal import Glibc
+internal import Media
 internal import Network
 internal import Publisher
 internal import Stitcher
@@ -86,7 +87,7 @@ struct RecordingsExportCommand: BlockingCommand {
         let signals = HeldSignals()
         do {
             var report = try exporter.run(
-                progress: { bar.show("exporting", done: $0, of: $1) }, isCancelled: { signals.hasCome })
+                progress: { bar.show("exporting", done: $0, of: $1) }, isCancelled: { signals.first != nil })
             report.beingWritten = selection.beingWritten
             bar.clear()
             let text = options.json ? try RecordingsListing.json(report) : report.text(output)
@@ -99,28 +100,42 @@ struct RecordingsExportCommand: BlockingCommand {
         } catch let failure as ClipFailure where failure == .cancelled {
             bar.clear()
             Terminal.put("\(failure)\n")
-            throw ExitCode(128 + SIGINT)
+            throw ExitCode(128 + (signals.first ?? SIGINT))
         }
     }
 }
 
-/// Holds back the signals that ask for the end, so that what is at work can look for them and end cleanly.
+/// Holds back the first signal that asks for the end, so that what is at work can look for it and end cleanly. A later
+/// one ends the process at once, as ``EndRequests`` says: a disk that does not answer keeps nobody waiting.
 private final class HeldSignals: Sendable {
-    private let isAsked = Atomic(false)
+    private struct State {
+        var requests = EndRequests()
+        var first: CInt?
+    }
+
+    private let state = Mutex(State())
     private let signals = Mutex<ProcessSignals?>(nil)
 
     init() {
         signals.withLock { held in
             var signals = ProcessSignals(queue: DispatchQueue(label: "relay.export.signals"))
             for number in ProcessSignals.endRequests {
-                signals.watch(number) { [weak self] in self?.isAsked.store(true, ordering: .relaxed) }
+                signals.watch(number) { [weak self] in self?.received(number) }
             }
             held = signals
         }
     }
 
-    /// Whether one of them came.
-    var hasCome: Bool { isAsked.load(ordering: .relaxed) }
+    /// The first of them; nil if none came.
+    var first: CInt? { state.withLock { $0.first } }
+
+    private func received(_ number: CInt) {
+        let answer = state.withLock { state in
+            state.first = state.first ?? number
+            return state.requests.received(at: SystemClock().now)
+        }
+        if answer == .endAtOnce { _exit(128 + number) }
+    }
 }
 
 extension ClipReport {
