@@ -46,18 +46,23 @@ started_pids=()
 made_directories=()
 holds_services=no
 
+# Whether the process is still a child of this script. One that has ended and was waited for is not, and its number may be
+# another process's by now.
+is_child() { grep -qsxE "PPid:[[:space:]]+$$" "/proc/$1/status"; }
+
 clean_up() {
     local pid directory
     for pid in "${started_pids[@]}"; do
+        is_child "$pid" || continue
         kill -CONT "$pid" 2>/dev/null || true
         kill "$pid" 2>/dev/null || true
     done
     for pid in "${started_pids[@]}"; do
         for _ in {1..30}; do
-            kill -0 "$pid" 2>/dev/null || break
+            is_child "$pid" || break
             sleep 0.1
         done
-        kill -KILL "$pid" 2>/dev/null || true
+        if is_child "$pid"; then kill -KILL "$pid" 2>/dev/null || true; fi
         wait "$pid" 2>/dev/null || true
     done
     started_pids=()
