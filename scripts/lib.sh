@@ -45,19 +45,26 @@ print_phases() {
 started_pids=()
 made_directories=()
 holds_services=no
+# Seconds that what was started has for its own end, before it is killed. A script that runs others sets more.
+seconds_to_end=3
+
+# Whether the process is still a child of this script. One that has ended and was waited for is not, and its number may be
+# another process's by now.
+is_child() { grep -qsxE "PPid:[[:space:]]+$$" "/proc/$1/status"; }
 
 clean_up() {
-    local pid directory
+    local pid directory tries
     for pid in "${started_pids[@]}"; do
+        is_child "$pid" || continue
         kill -CONT "$pid" 2>/dev/null || true
         kill "$pid" 2>/dev/null || true
     done
     for pid in "${started_pids[@]}"; do
-        for _ in {1..30}; do
-            kill -0 "$pid" 2>/dev/null || break
+        for ((tries = seconds_to_end * 10; tries > 0; tries--)); do
+            is_child "$pid" || break
             sleep 0.1
         done
-        kill -KILL "$pid" 2>/dev/null || true
+        if is_child "$pid"; then kill -KILL "$pid" 2>/dev/null || true; fi
         wait "$pid" 2>/dev/null || true
     done
     started_pids=()
@@ -74,6 +81,16 @@ trap 'exit 143' TERM HUP
 
 # `started PID`: stop this process at the end.
 started() { started_pids+=("$1"); }
+
+# `interruptible COMMAND…`: runs a program to its end, in the background, so that a signal is not kept waiting by it. What
+# is in the background ignores SIGINT, unless told otherwise.
+interruptible() {
+    local status=0
+    env --default-signal=INT,QUIT "$@" </dev/null &
+    started $!
+    wait $! || status=$?
+    return "$status"
+}
 
 # Sets `directory` to a new directory that is removed at the end.
 make_directory() {

@@ -189,8 +189,10 @@ extension Serial {
                     "STREAM_KEY": "topsecretkey", "BACKUP": "rtmp://127.0.0.1:\(try Ports.free())/live/topsecretbackup",
                 ])
             try await server.hasReceived(within: .seconds(10))
-            let arguments = FileManager.default.contents(atPath: "/proc/\(relay.process.pid)/cmdline") ?? Data()
-            #expect(!String(decoding: arguments, as: UTF8.self).contains("topsecret"))
+            let contents = FileManager.default.contents(atPath: "/proc/\(relay.process.pid)/cmdline") ?? Data()
+            let arguments = String(decoding: contents, as: UTF8.self)
+            #expect(arguments.contains("--rtmp"), "relay's arguments were not read")
+            #expect(!arguments.contains("topsecret"))
             let result = try await relay.finished(within: .seconds(30))
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(!result.log.contains("topsecret"), "\(result.log)")

@@ -3,6 +3,7 @@
 import Foundation
 
 /// Random loss of the UDP packets to and from one port, by the kernel, as long as this object lives.
+/// `scripts/test` removes the rules of tests that were killed: it finds them by their comment.
 final class PacketLoss: Sendable {
     /// Whether this user may lose packets here.
     static let isPossible: Bool = {
@@ -15,7 +16,7 @@ final class PacketLoss: Sendable {
     init(port: Int, probability: Double) throws {
         rules = ["--dport", "--sport"].map { side in
             ["INPUT", "-p", "udp", side, "\(port)", "-m", "statistic", "--mode", "random"]
-                + ["--probability", "\(probability)", "-j", "DROP"]
+                + ["--probability", "\(probability)", "-m", "comment", "--comment", "relay-test", "-j", "DROP"]
         }
         for rule in rules { try Self.iptables(["-I"] + rule) }
     }
