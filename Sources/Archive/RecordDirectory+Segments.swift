@@ -73,10 +73,17 @@ extension RecordDirectory {
         var info = stat()
         // A symbolic link is not followed: what it leads to is not ours.
         guard lstat("\(path)/\(fileName)", &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
-        let time = info.st_mtim
         return StoredSegment(
-            fileName: fileName, sequence: sequence, bytes: Int64(info.st_size),
-            ended: UTCTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000),
-            isFinished: !fileName.hasSuffix(SegmentName.openMark))
+            fileName: fileName, sequence: sequence, bytes: min(Int64(info.st_size), Self.largest),
+            ended: Self.time(info.st_mtim), isFinished: !fileName.hasSuffix(SegmentName.openMark))
+    }
+
+    /// A sparse file may claim any size; thousands of this one still have a sum.
+    static let largest: Int64 = 1 << 50
+
+    /// What a file system says of a time, which may be nonsense, between the years 1 and 9999.
+    static func time(_ time: timespec) -> UTCTime {
+        let seconds = min(max(Int64(time.tv_sec), -62_135_596_800), 253_402_300_799)
+        return UTCTime(milliseconds: seconds * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 }

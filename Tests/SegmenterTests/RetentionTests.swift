@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import Media
 import Synchronization
 import Testing
@@ -202,6 +203,24 @@ private final class Upload: RetentionVeto, RecordingObserver {
         }
         let target = try RecordDirectory.prepare(directory.path, template: template)
         #expect(try target.segments(of: "test").map(\.fileName) == names)
+    }
+
+    // The times and sizes that a damaged file system, or another program, gives a file ended the process at each start.
+    @Test func `A file of an absurd time or size is a file like others`() throws {
+        for seconds in [Int.min, -1, 0, Int.max] {
+            let time = RecordDirectory.time(timespec(tv_sec: seconds, tv_nsec: 999_999_999))
+            #expect("\(time)".count >= 10)
+        }
+        #expect(RecordDirectory.time(timespec(tv_sec: 5, tv_nsec: 6_000_000)).milliseconds == 5006)
+        // Many file systems have a limit of their own, for the size above all.
+        let path = temporary.path(files[0])
+        for size in [1 << 62, 1 << 52, 1 << 44] where truncate(path, size) == 0 { break }
+        let times = [timespec(tv_sec: .max, tv_nsec: 0), timespec(tv_sec: .max, tv_nsec: 0)]
+        _ = utimensat(AT_FDCWD, path, times, 0)
+        let segment = try #require(RecordDirectory.prepare(temporary.path).segments(of: "test").first)
+        #expect(segment.bytes >= 1 << 44 && segment.bytes <= RecordDirectory.largest)
+        let retention = try make(.init(maximumBytes: 1 << 60, minimumFree: .percent(100)))
+        retention.check()
     }
 
     /// Two files of `channel`, which `template` names.
