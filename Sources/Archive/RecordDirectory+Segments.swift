@@ -24,8 +24,8 @@ extension RecordDirectory {
     /// The finished files of `channel` that its template does not make, as when it was another and deeper one before.
     ///
     /// Their paths must be such that a template of fields and separators alone could have made them, and they must say
-    /// themselves that they are recordings of the channel: what somebody renamed, or put into a directory of his own, is
-    /// left alone, and so is another record directory below this one. Opens each file of such a name.
+    /// themselves that they are recordings of the channel: an exported clip, and what somebody renamed or put into a
+    /// directory of his own, is left alone, and so is another record directory below this one. Opens each file of such a name.
     package func otherSegments(of channel: String) throws(FileFailure) -> [String] {
         let channel = SegmentName.safe(channel)
         let known = Set(try segments(of: channel).map(\.fileName))
@@ -35,7 +35,7 @@ extension RecordDirectory {
                 Self.isMadeOfFields(SegmentSalvage.originalName(fileName), channel),
                 !isInOtherArchive(fileName, &archives), segment(fileName, sequence: 0) != nil,
                 let file = try? FileDescriptor.open(readOnly: "\(path)/\(fileName)"),
-                (try? SegmentOrigin(of: file, isStream: false)) == .ours, let owner = file.channel
+                (try? SegmentOrigin(of: file, isStream: false)) == .ours, let owner = file.recordingChannel
             else { return false }
             return SegmentName.safe(owner) == channel
         }

@@ -270,6 +270,22 @@ private final class Upload: RetentionVeto, RecordingObserver {
         #expect(left.count == kept.count + 2 && elsewhere.files.count == 1)
     }
 
+    // A clip carries the tags of its channel, too, and its usual name could be one of an earlier template.
+    @Test func `An exported clip that was moved into the archive is not deleted`() throws {
+        let clip = temporary.path("test_2026-11-21.mp4")
+        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: temporary.path(files[0]))))
+        // A clip has its movie at the end alone.
+        try #require(Array(bytes[52..<56]) == Array("moov".utf8))
+        bytes.replaceSubrange(52..<56, with: Array("free".utf8))
+        try Data(bytes).write(to: URL(fileURLWithPath: clip))
+        try age(clip, hours: 100)
+        #expect(try FileDescriptor.open(readOnly: clip).channel == "test")
+        let retention = try make(.init(maximumAge: .seconds(1), minimumAge: .zero))
+        retention.check()
+        #expect(retention.status.deletedFiles == 5)
+        #expect(temporary.files == ["test_2026-11-21.mp4"])
+    }
+
     @Test func `A symbolic link in the place of a directory leads neither a recording nor a deletion outside`() throws {
         let elsewhere = try TemporaryDirectory()
         let name = files[0]
