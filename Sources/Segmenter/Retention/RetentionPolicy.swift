@@ -174,7 +174,8 @@ struct RetentionPolicy {
         let old = expired.reduce(0) { $0 + $1.bytes }
         guard let limit = rules.maximumBytes else { return old }
         let total = Self.sum(look.segments.reduce(0) { $0 + $1.bytes }, budget.requiredBytes)
-        return max(old, min(all, total - limit))
+        // The limit asks for it only as the recording grows, and until its end the reserve stays free.
+        return max(old, min(all, total - Self.sum(limit, budget.reserveBytes)))
     }
 
     /// Without figures that change: it is logged when it changes.
