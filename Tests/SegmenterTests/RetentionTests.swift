@@ -178,6 +178,24 @@ private final class Upload: RetentionVeto, RecordingObserver {
         #expect(files.count == 4)
     }
 
+    // One such file of a step's size was all that each look at the directory wanted to delete.
+    @Test func `A large file that cannot be deleted does not keep the next oldest from going`() throws {
+        let all = files
+        try Data("something else entirely".utf8).write(to: URL(fileURLWithPath: temporary.path(all[0])))
+        try #require(truncate(temporary.path(all[0]), 300 << 20) == 0)
+        try age(temporary.path(all[0]), hours: 6)
+        let lines = LogLines()
+        let retention = try make(.init(minimumFree: .percent(20)), logger: lines)
+        disk.free.withLock { $0 = 199_999 }
+        retention.check()
+        #expect(files == all)
+        clock.advance(by: .seconds(1))
+        retention.check()
+        #expect(files == [all[0]] + all[2...])
+        #expect(retention.status.heldFiles == 0 && retention.balance.reclaimableBytes < 300 << 20)
+        #expect(lines.all.filter { $0.contains("none of this program") }.count == 1, "\(lines.all)")
+    }
+
     @Test func `A directory that is not the one any more is not looked into`() throws {
         let lines = LogLines()
         let retention = try make(.init(maximumAge: .seconds(3600), minimumAge: .zero), logger: lines)
