@@ -110,8 +110,8 @@ package final class FileDescriptor: Sendable, ByteSource {
     /// Takes the advisory lock that says that somebody is at the file; false if another descriptor or process has it,
     /// and for nothing else. A descriptor for reading only takes a shared lock, which is all that NFS gives it.
     ///
-    /// Where the file system has no locks (NFS without its lock daemon) nobody elsewhere can have one, so only this
-    /// process's own are looked at.
+    /// Where the file system has no locks (NFS without its lock daemon) only this process's own are looked at: see
+    /// ``mayBeWrittenElsewhere``.
     package func lock() -> Bool {
         switch lockCall(number, (isWritable ? LOCK_EX : LOCK_SH) | LOCK_NB) {
         case 0: return true
@@ -127,6 +127,17 @@ package final class FileDescriptor: Sendable, ByteSource {
             return true
         }
     }
+
+    /// Whether another process may be writing the file without this one being able to see a lock: it was locked where
+    /// the file system has no locks, and written less than a minute ago. A time in the future counts, too.
+    var mayBeWrittenElsewhere: Bool {
+        guard Self.withoutLocks.withLock({ $0[ObjectIdentifier(self)] != nil }) else { return false }
+        var info = stat()
+        return fstat(number, &info) != 0 || info.st_mtim.tv_sec > Glibc.time(nil) - Self.quietTime
+    }
+
+    /// A recording is written each second or two; a minute also covers a disk that stands still for a while.
+    private static let quietTime = 60
 
     /// Locks a file that was just created; false if somebody else has locked or renamed it in between.
     package func lockCreated() -> Bool {

@@ -45,9 +45,13 @@ extension RecordDirectory {
         return Set(open.compactMap { SegmentReader.run(ofOpen: "\(path)/\($0.name)") })
     }
 
-    /// Whether a living process writes the file `name`.
-    package func isInUse(_ name: String) -> Bool {
-        guard let descriptor = try? FileDescriptor.open(readOnly: "\(path)/\(name)") else { return false }
-        return !descriptor.lock()
+    /// Whether a living process writes the file `name`, or may do so where the file system has no locks.
+    package func isInUse(
+        _ name: String, lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
+    ) -> Bool {
+        guard let descriptor = try? FileDescriptor.open(readOnly: "\(path)/\(name)", lockCall: lockCall) else {
+            return false
+        }
+        return !descriptor.lock() || (name.hasSuffix(SegmentName.openMark) && descriptor.mayBeWrittenElsewhere)
     }
 }

@@ -24,8 +24,8 @@ extension RecordDirectory {
     /// The finished files of `channel` that its template does not make, as when it was another and deeper one before.
     ///
     /// Their paths must be such that a template of fields and separators alone could have made them, and they must say
-    /// themselves that they are recordings of the channel: what somebody renamed, or put into a directory of his own, is
-    /// left alone, and so is another record directory below this one. Opens each file of such a name.
+    /// themselves that they are recordings of the channel: an exported clip, and what somebody renamed or put into a
+    /// directory of his own, is left alone, and so is another record directory below this one. Opens each file of such a name.
     package func otherSegments(of channel: String) throws(FileFailure) -> [String] {
         let channel = SegmentName.safe(channel)
         let known = Set(try segments(of: channel).map(\.fileName))
@@ -35,7 +35,7 @@ extension RecordDirectory {
                 Self.isMadeOfFields(SegmentSalvage.originalName(fileName), channel),
                 !isInOtherArchive(fileName, &archives), segment(fileName, sequence: 0) != nil,
                 let file = try? FileDescriptor.open(readOnly: "\(path)/\(fileName)"),
-                (try? SegmentOrigin(of: file, isStream: false)) == .ours, let owner = file.channel
+                (try? SegmentOrigin(of: file, isStream: false)) == .ours, let owner = file.recordingChannel
             else { return false }
             return SegmentName.safe(owner) == channel
         }
@@ -73,10 +73,17 @@ extension RecordDirectory {
         var info = stat()
         // A symbolic link is not followed: what it leads to is not ours.
         guard lstat("\(path)/\(fileName)", &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
-        let time = info.st_mtim
         return StoredSegment(
-            fileName: fileName, sequence: sequence, bytes: Int64(info.st_size),
-            ended: UTCTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000),
-            isFinished: !fileName.hasSuffix(SegmentName.openMark))
+            fileName: fileName, sequence: sequence, bytes: min(Int64(info.st_size), Self.largest),
+            ended: Self.time(info.st_mtim), isFinished: !fileName.hasSuffix(SegmentName.openMark))
+    }
+
+    /// A sparse file may claim any size; thousands of this one still have a sum.
+    static let largest: Int64 = 1 << 50
+
+    /// What a file system says of a time, which may be nonsense, between the years 1 and 9999.
+    static func time(_ time: timespec) -> UTCTime {
+        let seconds = min(max(Int64(time.tv_sec), -62_135_596_800), 253_402_300_799)
+        return UTCTime(milliseconds: seconds * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 }

@@ -28,8 +28,13 @@ extension FileDescriptor {
     /// Whose recording the file is by its tags, which stand at its beginning or, in an exported clip, at its end; nil if
     /// they are not this program's.
     var channel: String? {
-        let head = try? FragmentedFileReader(self).readHead()?.layout
-        guard let layout = head ?? (try? MovieFile.read(self).layout) else { return nil }
+        guard let layout = headLayout ?? (try? MovieFile.read(self).layout) else { return nil }
         return (try? MovieTagsReader.tags(layout.userData))?.channel
     }
+
+    /// Whose recording the file is by the tags at its beginning, which each recording and each salvaged copy has, and an
+    /// exported clip has not; nil if there are none.
+    var recordingChannel: String? { (try? headLayout.flatMap { try MovieTagsReader.tags($0.userData) })?.channel }
+
+    private var headLayout: MovieLayout? { try? FragmentedFileReader(self).readHead()?.layout }
 }

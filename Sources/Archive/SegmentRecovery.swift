@@ -15,7 +15,7 @@ public enum SegmentRecovery {
         case renamed(fileName: String)
         /// Nothing in it can be played: it was put aside as `fileName`.
         case setAside(fileName: String, reason: String)
-        /// A living process writes it.
+        /// A living process writes it, or may do so where the file system has no locks.
         case inUse
         /// It could not be read or written.
         case failed(FileFailure)
@@ -39,9 +39,11 @@ public enum SegmentRecovery {
         try run(in: directory, channel: channel, checkedTail: volatileTail)
     }
 
-    /// Like ``run(in:channel:)``, and reads the last `checkedTail` bytes of each file for media that is missing.
+    /// Like ``run(in:channel:)``, and reads the last `checkedTail` bytes of each file for media that is missing. The
+    /// files `own` are known not to be written any more, however young they are.
     package static func run(
-        in directory: RecordDirectory, channel: String, checkedTail: Int64
+        in directory: RecordDirectory, channel: String, checkedTail: Int64, own: Set<String> = [],
+        lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) throws(FileFailure) -> [Entry] {
         let channel = SegmentName.safe(channel)
         var entries: [Entry] = []
@@ -49,7 +51,8 @@ public enum SegmentRecovery {
             guard let name = SegmentName(fileName: fileName, channel: channel, template: directory.template) else {
                 continue
             }
-            if let outcome = recover(name, in: directory.path, isOursByName: true, checkedTail) {
+            let isOwn = own.contains(fileName)
+            if let outcome = recover(name, in: directory.path, isOursByName: true, isOwn, checkedTail, lockCall) {
                 entries.append(Entry(fileName: fileName, outcome: outcome))
             }
         }
@@ -58,21 +61,25 @@ public enum SegmentRecovery {
 
     /// Completes the open files `names` of `directory`, but for those whose content is another program's. One that is
     /// empty must have a name of the usual form.
-    package static func run(in directory: RecordDirectory, open names: [String]) -> [Entry] {
+    package static func run(
+        in directory: RecordDirectory, open names: [String],
+        lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
+    ) -> [Entry] {
         names.compactMap { fileName in
             guard let name = SegmentName(anyName: fileName) else { return nil }
             let isUsual = SegmentName(fileName: fileName) != nil
-            return recover(name, in: directory.path, isOursByName: isUsual, volatileTail)
+            return recover(name, in: directory.path, isOursByName: isUsual, false, volatileTail, lockCall)
                 .map { Entry(fileName: fileName, outcome: $0) }
         }
     }
 
     /// What became of the file `name`; nil if it is another program's, and so left alone.
     private static func recover(
-        _ name: SegmentName, in directory: String, isOursByName: Bool, _ checkedTail: Int64
+        _ name: SegmentName, in directory: String, isOursByName: Bool, _ isOwn: Bool, _ checkedTail: Int64,
+        _ lockCall: @escaping FileDescriptor.LockCall
     ) -> Outcome? {
         do {
-            let descriptor = try FileDescriptor.open(existing: "\(directory)/\(name.open)")
+            let descriptor = try FileDescriptor.open(existing: "\(directory)/\(name.open)", lockCall: lockCall)
             guard try descriptor.attributes().isRegular else {
                 throw FileFailure("open", descriptor.path, text: "it is not a regular file")
             }
@@ -82,7 +89,7 @@ public enum SegmentRecovery {
             case .nothing: if !isOursByName { return nil }
             case .foreign: return nil
             }
-            guard descriptor.lock() else { return .inUse }
+            guard descriptor.lock(), isOwn || !descriptor.mayBeWrittenElsewhere else { return .inUse }
             if isStream { return try completeStream(descriptor, name, in: directory) }
             return try complete(descriptor, name, in: directory, checkedTail)
         } catch let failure as FileFailure {

@@ -7,12 +7,16 @@ internal import MP4
 /// A file as it lies on the disk. When the disk refuses what was written, Linux keeps it in memory and answers the next
 /// `fsync` with success, so that whoever reads the usual way finds what nobody else ever will.
 ///
-/// It reads past the system's memory (`O_DIRECT`, open(2)). Where the file system cannot, it asks the system to forget
-/// the file first, and reads the usual way.
+/// It asks the system to forget the file, and reads past the system's memory (`O_DIRECT`, open(2)). Where the file
+/// system cannot, which some say only when they are asked to read, it reads the usual way.
 final class UncachedFile: ByteSource {
+    /// `pread(2)`: sets `errno` and returns -1 if it fails.
+    typealias ReadCall = (_ file: CInt, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) -> Int
+
     private let number: CInt
     private let path: String
-    private let isDirect: Bool
+    private var isDirect: Bool
+    private let readCall: ReadCall
     /// Read last, from ``windowStart`` on. Whoever reads a file's boxes reads many times in one place.
     private let window: UnsafeMutableRawBufferPointer
     private var windowStart: Int64 = 0
@@ -23,14 +27,14 @@ final class UncachedFile: ByteSource {
     private static let windowSize = 1 << 18
 
     /// Opens `path`, which must not be a symbolic link.
-    init(_ path: String) throws(FileFailure) {
-        self.path = path
+    init(_ path: String, read: @escaping ReadCall = { pread($0, $1.baseAddress, $1.count, $2) }) throws(FileFailure) {
+        (self.path, readCall) = (path, read)
         let flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let direct = Glibc.open(path, flags | relay_o_direct)
         isDirect = direct >= 0
         number = isDirect ? direct : Glibc.open(path, flags)
         guard number >= 0 else { throw FileFailure("open", path, code: errno) }
-        if !isDirect { posix_fadvise(number, 0, 0, POSIX_FADV_DONTNEED) }
+        posix_fadvise(number, 0, 0, POSIX_FADV_DONTNEED)
         window = .allocate(byteCount: Self.windowSize, alignment: Self.alignment)
     }
 
@@ -64,9 +68,21 @@ final class UncachedFile: ByteSource {
         windowCount = 0
         var got: Int
         repeat {
-            got = pread(number, window.baseAddress, window.count, Int(windowStart))
-        } while got < 0 && errno == EINTR
+            got = readCall(number, window, Int(windowStart))
+        } while got < 0 && (errno == EINTR || (errno == EINVAL && readsUsually()))
         guard got >= 0 else { throw FileFailure("read", path, code: errno) }
         windowCount = got
+    }
+
+    /// Gives up reading past the system's memory; false if that was done before, or cannot be.
+    private func readsUsually() -> Bool {
+        let flags = fcntl(number, F_GETFL)
+        guard isDirect, flags >= 0, fcntl(number, F_SETFL, flags & ~relay_o_direct) == 0 else {
+            errno = EINVAL
+            return false
+        }
+        isDirect = false
+        posix_fadvise(number, 0, 0, POSIX_FADV_DONTNEED)
+        return true
     }
 }

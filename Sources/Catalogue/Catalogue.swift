@@ -105,7 +105,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     public func needsUpload(_ name: String) -> Bool { (hold.state(of: name) ?? .waiting) ?? .waiting == .waiting }
 
     /// What a run that uploaded left waiting stays in a run that does not. While the catalogue cannot be read, that may
-    /// be any file. May block on the disk, but not on what the catalogue is busy with.
+    /// be any file, if the channel was ever uploaded. May block on the disk, but not on what the catalogue is busy with.
     public func mayDelete(_ fileName: String) -> Bool {
         guard let upload = hold.state(of: fileName) else { return false }
         return upload != .waiting

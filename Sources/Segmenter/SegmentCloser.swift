@@ -155,7 +155,8 @@ final class SegmentCloser: Sendable {
         let entries: [SegmentRecovery.Entry]
         do {
             // A disk that refused something may have refused any of it.
-            entries = try SegmentRecovery.run(in: directory, channel: channel, checkedTail: .max)
+            let own = Set(unconfirmed.withLock { $0.keys })
+            entries = try SegmentRecovery.run(in: directory, channel: channel, checkedTail: .max, own: own)
         } catch {
             logger.warning("unfinished segments are not looked for: \(error)")
             return

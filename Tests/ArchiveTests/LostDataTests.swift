@@ -90,4 +90,24 @@ import Testing
         }
         #expect(throws: FileFailure.self) { try UncachedFile(temporary.path("none")) }
     }
+
+    // Some file systems open a file with O_DIRECT and refuse only the reading: recovery put such files aside.
+    @Test func `Where reading past the system's memory is refused only then, a file is read the usual way`() throws {
+        let temporary = try TemporaryDirectory()
+        let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        try temporary.write(bytes, "file")
+        let file = try UncachedFile(temporary.path("file")) { file, buffer, offset in
+            if fcntl(file, F_GETFL) & 0o240000 != 0 {
+                errno = EINVAL
+                return -1
+            }
+            return pread(file, buffer.baseAddress, buffer.count, offset)
+        }
+        #expect(try file.read(at: 0, count: bytes.count) == bytes)
+        let broken = try UncachedFile(temporary.path("file")) { _, _, _ in
+            errno = EINVAL
+            return -1
+        }
+        #expect(throws: FileFailure("read", temporary.path("file"), code: EINVAL)) { try broken.read(at: 0, count: 1) }
+    }
 }

@@ -25,6 +25,7 @@ import Testing
         try DatabaseQueue(path: directory.path(".relay.sqlite")).write {
             try $0.execute(sql: "UPDATE segments SET upload = 'waiting' WHERE name = ?", arguments: [waiting])
         }
+        try directory.write([], to: Catalogue.uploadLockName(of: "test"))
     }
 
     private func catalogue() throws -> Catalogue {
@@ -46,6 +47,23 @@ import Testing
         #expect(!names.contains(where: catalogue.mayDelete))
         catalogue.noteUpload(.done, of: names[0])
         #expect(catalogue.mayDelete(names[0]) && !catalogue.needsUpload(names[0]), "this run uploaded it")
+    }
+
+    // One file that nobody can read any more, of whatever cause, kept retention from deleting for ever.
+    @Test(arguments: [true, false])
+    func `Where nothing was ever uploaded a catalogue that cannot be read keeps no file`(isDirectory: Bool) throws {
+        try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
+        if isDirectory {
+            try FileManager.default.removeItem(atPath: database)
+            try FileManager.default.createDirectory(atPath: database, withIntermediateDirectories: false)
+        } else {
+            try DatabaseQueue(path: database).write {
+                try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: something from the future')")
+            }
+        }
+        let catalogue = try catalogue()
+        #expect(names.allSatisfy(catalogue.mayDelete))
+        #expect(names.allSatisfy(catalogue.needsUpload), "what this run uploads still waits")
     }
 
     @Test func `Nobody who asks waits for what the catalogue is busy with, such as its first look at a large archive`()
@@ -85,7 +103,9 @@ import Testing
     func `Of a catalogue that nobody can read any more all files wait, if this channel was ever uploaded`(
         wasUploaded: Bool
     ) throws {
-        if wasUploaded { try directory.write([], to: Catalogue.uploadLockName(of: "test")) }
+        if !wasUploaded {
+            try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
+        }
         try directory.write([UInt8]("this is no database, and never was one".utf8), to: ".relay.sqlite")
         let catalogue = try catalogue()
         catalogue.start()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import Media
 import SeededRandom
 import Testing
@@ -73,6 +74,33 @@ import Testing
         #expect(dropped == Int64(closed.count - open.count))
         #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: directory.path(directory.files[0])))) == closed)
         #expect(try recover(closed).0 == .renamed(fileName: String(Self.partName.dropLast(5))))
+    }
+
+    // Where flock fails, repair cut and renamed the file that another process was writing.
+    @Test func `Without locks of the file system a young open file is in use, and completed a minute later`() throws {
+        let directory = try TemporaryDirectory()
+        let record = try RecordDirectory.prepare(directory.path)
+        let path = directory.path(Self.partName)
+        try Data(Self.sample().open).write(to: URL(fileURLWithPath: path))
+        let none: FileDescriptor.LockCall = { _, _ in ENOLCK }
+        #expect(record.isInUse(Self.partName, lockCall: none) && !record.isInUse(Self.partName))
+        let open = SegmentRecovery.run(in: record, open: [Self.partName], lockCall: none)
+        #expect(open.map(\.outcome) == [.inUse])
+        func run(own: Set<String> = []) throws -> SegmentRecovery.Outcome? {
+            try SegmentRecovery.run(in: record, channel: "test", checkedTail: .max, own: own, lockCall: none)
+                .first?.outcome
+        }
+        #expect(try run() == .inUse)
+        #expect(directory.files == [Self.partName])
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -61)], ofItemAtPath: path)
+        #expect(!record.isInUse(Self.partName, lockCall: none))
+        let name = String(Self.partName.dropLast(5))
+        #expect(try run() == .completed(fileName: name, frames: 100, droppedBytes: 0))
+        // One that could not be closed here is written by nobody, and not waited for.
+        try Data(Self.sample().open).write(to: URL(fileURLWithPath: directory.path(Self.partName)))
+        #expect(
+            try run(own: [Self.partName])
+                == .completed(fileName: "\(name.dropLast(4))-1.mp4", frames: 100, droppedBytes: 0))
     }
 
     /// Where each fragment of `open` begins.

@@ -121,6 +121,21 @@ import Testing
         #expect(deletable(.init(maximumAge: .seconds(Int64.max))) == 0)
     }
 
+    // A recording was admitted that met its reserve before --keep-size had anything deleted for it.
+    @Test func `What --keep-size will delete in the course of a recording leaves the reserve alone`() {
+        let budget = StorageBudget(
+            videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3 * 3600),
+            reserve: ByteSize(bytes: 3_000_000_000))
+        func deletable(limit: Int64) -> Int64 {
+            var policy = RetentionPolicy(rules: .init(maximumBytes: limit), leastFree: 5_000_000_000)
+            let look = RetentionPolicy.Look(segments: files(31), wallClock: Self.now, now: 0)
+            return policy.deletable(look, during: budget) { _ in true }
+        }
+        // 31 GB and 22.032 GB for the recording, less the limit and the reserve.
+        #expect(deletable(limit: 40_000_000_000) == 10_032_000_000)
+        #expect(deletable(limit: .max) == 0)
+    }
+
     @Test func `Small files go many at a time`() {
         let small = files(300).map { file in
             var file = file

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import Media
 import Synchronization
 import Testing
@@ -177,6 +178,24 @@ private final class Upload: RetentionVeto, RecordingObserver {
         #expect(files.count == 4)
     }
 
+    // One such file of a step's size was all that each look at the directory wanted to delete.
+    @Test func `A large file that cannot be deleted does not keep the next oldest from going`() throws {
+        let all = files
+        try Data("something else entirely".utf8).write(to: URL(fileURLWithPath: temporary.path(all[0])))
+        try #require(truncate(temporary.path(all[0]), 300 << 20) == 0)
+        try age(temporary.path(all[0]), hours: 6)
+        let lines = LogLines()
+        let retention = try make(.init(minimumFree: .percent(20)), logger: lines)
+        disk.free.withLock { $0 = 199_999 }
+        retention.check()
+        #expect(files == all)
+        clock.advance(by: .seconds(1))
+        retention.check()
+        #expect(files == [all[0]] + all[2...])
+        #expect(retention.status.heldFiles == 0 && retention.balance.reclaimableBytes < 300 << 20)
+        #expect(lines.all.filter { $0.contains("none of this program") }.count == 1, "\(lines.all)")
+    }
+
     @Test func `A directory that is not the one any more is not looked into`() throws {
         let lines = LogLines()
         let retention = try make(.init(maximumAge: .seconds(3600), minimumAge: .zero), logger: lines)
@@ -202,6 +221,24 @@ private final class Upload: RetentionVeto, RecordingObserver {
         }
         let target = try RecordDirectory.prepare(directory.path, template: template)
         #expect(try target.segments(of: "test").map(\.fileName) == names)
+    }
+
+    // The times and sizes that a damaged file system, or another program, gives a file ended the process at each start.
+    @Test func `A file of an absurd time or size is a file like others`() throws {
+        for seconds in [Int.min, -1, 0, Int.max] {
+            let time = RecordDirectory.time(timespec(tv_sec: seconds, tv_nsec: 999_999_999))
+            #expect("\(time)".count >= 10)
+        }
+        #expect(RecordDirectory.time(timespec(tv_sec: 5, tv_nsec: 6_000_000)).milliseconds == 5006)
+        // Many file systems have a limit of their own, for the size above all.
+        let path = temporary.path(files[0])
+        for size in [1 << 62, 1 << 52, 1 << 44] where truncate(path, size) == 0 { break }
+        let times = [timespec(tv_sec: .max, tv_nsec: 0), timespec(tv_sec: .max, tv_nsec: 0)]
+        _ = utimensat(AT_FDCWD, path, times, 0)
+        let segment = try #require(RecordDirectory.prepare(temporary.path).segments(of: "test").first)
+        #expect(segment.bytes >= 1 << 44 && segment.bytes <= RecordDirectory.largest)
+        let retention = try make(.init(maximumBytes: 1 << 60, minimumFree: .percent(100)))
+        retention.check()
     }
 
     /// Two files of `channel`, which `template` names.
@@ -249,6 +286,22 @@ private final class Upload: RetentionVeto, RecordingObserver {
         let left = try target.recordings().map(\.name)
         #expect(left.filter { !$0.contains("other_") } == kept, "\(left)")
         #expect(left.count == kept.count + 2 && elsewhere.files.count == 1)
+    }
+
+    // A clip carries the tags of its channel, too, and its usual name could be one of an earlier template.
+    @Test func `An exported clip that was moved into the archive is not deleted`() throws {
+        let clip = temporary.path("test_2026-11-21.mp4")
+        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: temporary.path(files[0]))))
+        // A clip has its movie at the end alone.
+        try #require(Array(bytes[52..<56]) == Array("moov".utf8))
+        bytes.replaceSubrange(52..<56, with: Array("free".utf8))
+        try Data(bytes).write(to: URL(fileURLWithPath: clip))
+        try age(clip, hours: 100)
+        #expect(try FileDescriptor.open(readOnly: clip).channel == "test")
+        let retention = try make(.init(maximumAge: .seconds(1), minimumAge: .zero))
+        retention.check()
+        #expect(retention.status.deletedFiles == 5)
+        #expect(temporary.files == ["test_2026-11-21.mp4"])
     }
 
     @Test func `A symbolic link in the place of a directory leads neither a recording nor a deletion outside`() throws {

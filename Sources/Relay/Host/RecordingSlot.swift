@@ -99,7 +99,7 @@ final class RecordingSlot: Sendable {
         let recording = try state.withLock { (state) throws(RecordingSlotError) in
             guard case .recording(let recording) = state.phase else { throw .notRecording }
             state.phase = .idle
-            state.ending.append(recording)
+            end(recording, &state)
             return recording
         }
         finish(recording)
@@ -110,14 +110,19 @@ final class RecordingSlot: Sendable {
         let recording = state.withLock { state -> Recording? in
             defer { state.phase = .over }
             guard case .recording(let recording) = state.phase else { return nil }
-            state.ending.append(recording)
+            end(recording, &state)
             return recording
         }
         if let recording { finish(recording) }
     }
 
-    private func finish(_ recording: Recording) {
+    /// Under the lock: whoever finds the recording gone from its phase must find the group entered.
+    private func end(_ recording: Recording, _ state: inout State) {
+        state.ending.append(recording)
         group.enter()
+    }
+
+    private func finish(_ recording: Recording) {
         recording.finish(from: hub) { [self] in
             state.withLock { state in
                 state.ending.removeAll { $0 === recording }

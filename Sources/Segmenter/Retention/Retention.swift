@@ -23,6 +23,8 @@ public final class Retention: RecordingObserver {
         /// Finished files of the channel that have names of another kind, and when they are looked for again.
         var others: [String] = []
         var nextDeepLook = Int64.min
+        /// Files that could not be deleted. Until the next deep look they are passed over, so that the next oldest go.
+        var undeletable: Set<String> = []
         /// Why the directory cannot be looked at.
         var failure: String?
         /// Why files could not be deleted: each is logged once.
@@ -86,19 +88,26 @@ public final class Retention: RecordingObserver {
             let end = clock.now + Self.longestStart
             var before: Int
             repeat {
-                before = status.deletedFiles
+                before = triedFiles
                 state.withLock { $0.nextSweep = .min }
                 check()
-            } while status.deletedFiles > before && clock.now < end
+            } while triedFiles > before && clock.now < end
             return deletable(budget)
         }
     }
 
+    /// Files that were deleted, or could not be.
+    private var triedFiles: Int { state.withLock { $0.status.deletedFiles + $0.undeletable.count } }
+
+    private func look(_ space: DiskSpace? = nil) throws(FileFailure) -> RetentionPolicy.Look {
+        let segments = try segments()
+        return RetentionPolicy.Look(
+            segments: segments, undeletable: state.withLock { $0.undeletable }, wallClock: wallClock(), now: clock.now,
+            space: space)
+    }
+
     private func deletable(_ budget: StorageBudget) -> Int64 {
-        guard (try? directory.checkMount()) != nil, let segments = try? segments() else {
-            return 0
-        }
-        let look = RetentionPolicy.Look(segments: segments, wallClock: wallClock(), now: clock.now)
+        guard (try? directory.checkMount()) != nil, let look = try? look() else { return 0 }
         var policy = state.withLock { $0.policy }
         let bytes = policy.deletable(look, during: budget) { segment in
             vetoes.allSatisfy { $0.mayDelete(segment.fileName) }
@@ -115,6 +124,7 @@ public final class Retention: RecordingObserver {
             others = try directory.otherSegments(of: channel)
             state.withLock { [others] state in
                 state.others = others ?? []
+                state.undeletable = []
                 state.nextDeepLook = now + Self.deepLookInterval
             }
         }
@@ -157,8 +167,7 @@ public final class Retention: RecordingObserver {
     }
 
     private func sweep(_ space: DiskSpace?, _ now: Int64) throws(FileFailure) {
-        let look = RetentionPolicy.Look(
-            segments: try segments(), wallClock: wallClock(), now: now, space: space)
+        let look = try look(space)
         // Whoever has a veto may take its time, so it is asked without the lock; nobody else changes the policy between.
         var policy = state.withLock { $0.policy }
         let plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }
@@ -168,7 +177,7 @@ public final class Retention: RecordingObserver {
         }
         let names = Set(gone.map(\.segment.fileName))
         let left = look.segments.filter { !names.contains($0.fileName) }
-        publish(plan, policy, left, isVain: plan.wantsRoom && gone.isEmpty)
+        publish(plan, policy, left, isVain: plan.wantsRoom && plan.deletions.isEmpty)
     }
 
     private func publish(
@@ -196,8 +205,12 @@ public final class Retention: RecordingObserver {
     private func delete(_ deletion: RetentionPolicy.Deletion) -> Bool {
         let segment = deletion.segment
         do throws(FileFailure) {
-            guard try directory.delete(segment, of: channel) else { return false }
+            guard try directory.delete(segment, of: channel) else {
+                state.withLock { _ = $0.undeletable.insert(segment.fileName) }
+                return false
+            }
         } catch {
+            state.withLock { _ = $0.undeletable.insert(segment.fileName) }
             // A disk that lets nothing be deleted says so once, not once for each file.
             let kind = error.code == 0 ? error.description : error.text
             let isNews = state.withLock { $0.reported.count < Self.mostReported && $0.reported.insert(kind).inserted }

@@ -9,6 +9,8 @@ struct RetentionPolicy {
     struct Look {
         /// All files of the channel, the oldest first.
         var segments: [StoredSegment]
+        /// The names of those that could not be deleted: others go in their place.
+        var undeletable: Set<String> = []
         /// The wall clock, which dates files.
         var wallClock: UTCTime
         /// Nanoseconds of a clock that never steps.
@@ -95,7 +97,7 @@ struct RetentionPolicy {
             plan.problem = "the wall clock was set: no file is deleted for \(DurationText(rules.minimumAge))"
             return plan
         }
-        let old = look.segments.filter { $0.isFinished && age($0, look) >= max(.zero, rules.minimumAge) }
+        let old = finished(look, age: max(.zero, rules.minimumAge))
         var candidates = old.filter(mayDelete)[...]
         plan.heldFiles = old.count - candidates.count
 
@@ -165,7 +167,7 @@ struct RetentionPolicy {
     ) -> Int64 {
         guard !distrustsClock(look), failedAttempts < Self.mostFailedAttempts else { return 0 }
         let least = max(.zero, rules.minimumAge - budget.duration)
-        let candidates = look.segments.filter { $0.isFinished && age($0, look) >= least }.filter(mayDelete)
+        let candidates = finished(look, age: least).filter(mayDelete)
         let all = candidates.reduce(0) { $0 + $1.bytes }
         guard rules.minimumFree == nil else { return all }
         let expired = candidates.filter { file in
@@ -174,7 +176,8 @@ struct RetentionPolicy {
         let old = expired.reduce(0) { $0 + $1.bytes }
         guard let limit = rules.maximumBytes else { return old }
         let total = Self.sum(look.segments.reduce(0) { $0 + $1.bytes }, budget.requiredBytes)
-        return max(old, min(all, total - limit))
+        // The limit asks for it only as the recording grows, and until its end the reserve stays free.
+        return max(old, min(all, total - Self.sum(limit, budget.reserveBytes)))
     }
 
     /// Without figures that change: it is logged when it changes.
@@ -204,6 +207,13 @@ struct RetentionPolicy {
             attempt = nil
             failedAttempts += 1
             retryAt = now + Self.retryInterval
+        }
+    }
+
+    /// The finished files of at least `age` that can be deleted.
+    private func finished(_ look: Look, age least: Duration) -> [StoredSegment] {
+        look.segments.filter {
+            $0.isFinished && age($0, look) >= least && !look.undeletable.contains($0.fileName)
         }
     }
 
