@@ -64,7 +64,7 @@ extension OutputSupervisor {
 
     private func goLive() {
         guard let (lane, missed) = state.withLock({ $0.goLive(at: clock.now) }) else { return }
-        if let missed, missed.packets > 0 { logger.notice("frames were missed off air", metadata: missed.metadata) }
+        log(missed: missed)
         lane.attempt.goLive()
     }
 
@@ -184,6 +184,11 @@ extension OutputSupervisor {
                 "the target takes less than the program makes: frames are dropped", metadata: drops.metadata)
         case .over(let drops): logger.notice("no frame is dropped any more", metadata: drops.metadata)
         }
+    }
+
+    func log(missed: DropCounts?) {
+        guard let missed, missed.packets > 0 else { return }
+        logger.notice("frames were missed off air", metadata: missed.metadata)
     }
 
     private func logFailure(_ failure: OutputFailure, of attempt: Int, at now: Int64) {

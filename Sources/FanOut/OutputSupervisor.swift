@@ -71,6 +71,7 @@ public final class OutputSupervisor: PacketConsumer {
 
     public func accept(_ packets: [EncodedPacket]) {
         var (change, episode) = (OutputLanes.Change?.none, DropEpisode.Event?.none)
+        var missed: DropCounts?
         state.withLock { lanes in
             var needsLook = false
             for packet in packets {
@@ -80,11 +81,14 @@ public final class OutputSupervisor: PacketConsumer {
                     if case .live(_, .ready) = lanes.phase { change = lanes.change(at: clock.now) }
                 }
                 guard lanes.isFed else { continue }
-                if lanes.packets.push(packet) != .queued || isKeyframe { needsLook = true }
+                let isQueued = lanes.packets.push(packet) == .queued
+                if isQueued, isKeyframe { missed = lanes.tookKeyframe() ?? missed }
+                if !isQueued || isKeyframe { needsLook = true }
             }
-            if needsLook, case .live = lanes.phase { episode = lanes.episode.note(lanes.queueDrops, at: clock.now) }
+            if needsLook { episode = lanes.noteDrops(at: clock.now) }
         }
         if let change { complete(change) }
+        log(missed: missed)
         log(episode)
     }
 

@@ -207,6 +207,31 @@ struct OutputSetTests {
         #expect(lines.first?.contains("dropped_frames=110") == true, "\(lines)")
     }
 
+    @Test("A reconnect was logged as a slow target: what is refused until the first keyframe was missed off air")
+    func missedUntilKeyframe() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        publish(0..<70)
+        target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        #expect(await eventually { target.attempts[0].isAbandoned })
+        #expect(await eventually { state("a") == "backing_off" })
+        publish(70..<90)
+        try outputs.retryNow("a")
+        #expect(await eventually { target.attempts.count == 2 })
+        target.attempts[1].report(.accepted)
+        #expect(await eventually { target.attempts[1].isLive })
+        publish(90..<120)
+        #expect(log.lines(containing: "missed off air").isEmpty)
+        publish(120..<600)
+        #expect(target.attempts[1].sent == Array(120..<600))
+        let lines = log.lines(containing: "missed off air")
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("dropped_frames=50") == true, "\(lines)")
+        #expect(log.lines(containing: "dropped any more").isEmpty)
+        #expect(log.lines(containing: "frames are dropped").isEmpty)
+    }
+
     @Test("What an attempt dropped on the way to one of its receivers stands in the output's status, and stays there")
     func receiversDrops() async throws {
         let target = ScriptedTarget()
