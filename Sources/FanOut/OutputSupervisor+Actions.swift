@@ -183,6 +183,7 @@ extension OutputSupervisor {
             logger.warning(
                 "the target takes less than the program makes: frames are dropped", metadata: drops.metadata)
         case .over(let drops): logger.notice("no frame is dropped any more", metadata: drops.metadata)
+        case .cut(let drops): logger.notice("went off air while frames were dropped", metadata: drops.metadata)
         }
     }
 

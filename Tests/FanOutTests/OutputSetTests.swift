@@ -207,6 +207,23 @@ struct OutputSetTests {
         #expect(lines.first?.contains("dropped_frames=110") == true, "\(lines)")
     }
 
+    @Test("A target that was lost while it was too slow was logged as recovered")
+    func lostWhileDropping() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        var limits = QueueLimits.live
+        limits.maximumBytes = 1000
+        try outputs.add(OutputDefinition(name: "a", target: target, limits: limits))
+        #expect(await eventually { target.attempts.count == 1 })
+        target.attempts[0].report(.accepted)
+        #expect(await eventually { target.attempts[0].isLive })
+        target.attempts[0].stall(true)
+        publish(0..<50)
+        target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        #expect(await eventually { log.lines(containing: "went off air while frames were dropped").count == 1 })
+        #expect(log.lines(containing: "no frame is dropped any more").isEmpty)
+    }
+
     @Test("A reconnect was logged as a slow target: what is refused until the first keyframe was missed off air")
     func missedUntilKeyframe() async throws {
         let target = ScriptedTarget()

@@ -256,6 +256,9 @@ extension SRTListenAttempt {
         case .over(let drops):
             report.tell(
                 .notice("receiver \(number): no frame is dropped any more; \(drops.frames) were (\(drops.summary))"))
+        case .cut(let drops):
+            report.tell(
+                .notice("receiver \(number) left while frames were dropped; \(drops.frames) were (\(drops.summary))"))
         case nil: break
         }
     }
