@@ -20,7 +20,10 @@ extension OutputSupervisor {
 
     private func handle(_ event: OutputStateMachine.Event) {
         let jitter = Double.random(in: 0..<1)
-        let actions = state.withLock { $0.machine.handle(event, jitter: jitter) }
+        let actions = state.withLock { lanes in
+            if event == .retryNow || event == .resume { lanes.failures.forgetSorts() }
+            return lanes.machine.handle(event, jitter: jitter)
+        }
         log(event, caused: actions)
         for action in actions { perform(action) }
     }

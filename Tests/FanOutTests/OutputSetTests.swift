@@ -274,6 +274,21 @@ struct OutputSetTests {
         #expect(await eventually { target.attempts.count == 2 })
     }
 
+    @Test("What came of a retry that an operator asked for was not logged if it failed as before")
+    func retryFails() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try outputs.add(OutputDefinition(name: "a", target: target))
+        let refusal = OutputFailure(.refused, step: "publish", reason: "bad key")
+        for count in 1...3 {
+            #expect(await eventually { target.attempts.count == count })
+            target.attempts[count - 1].report(.failed(refusal))
+            #expect(await eventually { log.lines(containing: "bad key").count == count })
+            try outputs.retryNow("a")
+        }
+        #expect(log.lines(containing: "bad key").allSatisfy { $0.hasPrefix("warning") })
+    }
+
     @Test("Names are unique, and unknown ones are refused by name")
     func names() throws {
         try outputs.add(OutputDefinition(name: "a", target: ScriptedTarget()))
