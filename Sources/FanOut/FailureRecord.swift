@@ -44,7 +44,7 @@ struct FailureRecord: Sendable {
 
     /// The output was on air for `liveFor`, up to `now`. A moment says that the address is right, but not that the peer is
     /// about to be back: a server that accepts and crashes would be tried at the first wait for ever.
-    private mutating func wasLive(for liveFor: Duration, at now: Int64) {
+    mutating func wasLive(for liveFor: Duration, at now: Int64) {
         if liveFor >= policy.backoff.stableAfter || liveFor > .zero && lastLive == nil { lastLive = now }
     }
 

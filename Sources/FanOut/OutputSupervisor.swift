@@ -64,7 +64,7 @@ public final class OutputSupervisor: PacketConsumer {
     public func retryNow() { post(.retryNow) }
 
     /// Goes off air by the protocol's rules and stays off until ``resume()``.
-    public func pause() { post(.pause) }
+    public func pause() { post(.pause(at: clock.now)) }
 
     /// Goes on air again after ``pause()``.
     public func resume() { post(.resume) }
