@@ -12,6 +12,8 @@ public enum AttemptEvent: Sendable {
     case notice(String)
     /// Somebody receives what this attempt sends and can begin, or go on, at a keyframe only. One that comes soon will do.
     case wantsKeyframe
+    /// Whoever wanted a keyframe is gone, and nobody else wants one.
+    case wantsNoKeyframe
     /// What this attempt writes must be cut at a keyframe, and none came in time: one is asked for at once.
     case keyframeIsDue
     /// The server asks to publish anew, at `address` if it names one, and takes what is sent until then.

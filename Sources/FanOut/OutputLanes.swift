@@ -175,6 +175,14 @@ extension OutputLanes {
         return event
     }
 
+    /// No receiver of the lane `number` waits for a keyframe any more.
+    mutating func stopWaiting(_ number: Int) {
+        // A candidate that is to take over waits for one, whatever the lane on air needs.
+        guard case .live(let lane, let candidate) = phase, lane.number == number else { return }
+        if case .ready = candidate { return }
+        keyframes.stopWaiting()
+    }
+
     /// The candidate's peer accepted, at `now`: it takes over at the next keyframe.
     mutating func arrangeChange(at now: Int64) {
         guard case .live(let lane, .connecting(let next)) = phase else { return }
@@ -253,6 +261,8 @@ extension OutputLanes {
             leave()
             return lane
         case .live(let lane, let candidate?) where candidate.lane.number == number:
+            // The keyframe was for the candidate to take over at. Whoever else needs one says so again.
+            if case .ready = candidate { keyframes.stopWaiting() }
             phase = .live(lane, nil)
             return candidate.lane
         default:

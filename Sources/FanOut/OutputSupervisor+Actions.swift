@@ -121,6 +121,7 @@ extension OutputSupervisor {
             state.withLock { $0.note(step: step, of: number) }
         case .notice(let text): logger.info("\(text)")
         case .wantsKeyframe: state.withLock { $0.keyframes.wait(from: clock.now) }
+        case .wantsNoKeyframe: state.withLock { $0.stopWaiting(number) }
         case .keyframeIsDue:
             let number = state.withLock { lanes in
                 lanes.keyframes.countRequest()

@@ -70,6 +70,18 @@ struct OutputLanesTests {
         #expect(lanes.goLive(at: 0)?.lane.number == 2)
     }
 
+    @Test("A keyframe was asked for on behalf of a candidate that was gone")
+    func candidateGone() {
+        var lanes = liveLanes()
+        _ = lanes.begin(lane(2, PacketQueue(limits: .live, isFromStart: false)))
+        lanes.arrangeChange(at: 0)
+        // The candidate still waits, whatever receivers of the one on air do.
+        lanes.stopWaiting(1)
+        #expect(lanes.keyframes.isWaiting)
+        _ = lanes.remove(2)
+        #expect(!lanes.keyframes.isWaiting)
+    }
+
     @Test("A pause takes nothing, lets what was on air send its rest, and ends with the next attempt")
     func pause() {
         var lanes = liveLanes()

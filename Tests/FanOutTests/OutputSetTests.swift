@@ -153,6 +153,19 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].keyframesRequested == 4)
     }
 
+    @Test("A keyframe was asked for on behalf of a receiver that had left")
+    func receiverLeft() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        publish(0..<1)
+        target.attempts[0].report(.wantsKeyframe)
+        publish(1..<60, gop: 10_000)
+        target.attempts[0].report(.wantsNoKeyframe)
+        publish(60..<200, gop: 10_000)
+        #expect(keyframes.count == 0)
+    }
+
     @Test("A request that cannot wait is passed on at once, and counted")
     func keyframeIsDue() async throws {
         let target = ScriptedTarget()

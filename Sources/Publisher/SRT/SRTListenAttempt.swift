@@ -197,6 +197,9 @@ extension SRTListenAttempt {
         guard var caller = callers.removeValue(forKey: number) else { return }
         report(caller.episode.end(caller.session.packets.drops), of: number)
         updateCallers(leaving: caller.session)
+        if caller.hasAskedForKeyframe, !callers.values.contains(where: \.hasAskedForKeyframe) {
+            report.tell(.wantsNoKeyframe)
+        }
         if case .failed(let failure) = ending {
             report.tell(.notice("receiver \(number) left (\(failure)); \(callers.count) on air"))
         }
