@@ -30,7 +30,8 @@ public enum AttemptEvent: Sendable {
 public protocol OutputAttempt: AnyObject, Sendable {
     /// Begins to connect.
     func start()
-    /// The queue may be read from now on.
+    /// The queue may be read from now on. May be called while the output's lock is held: nothing may be reported from
+    /// within.
     func goLive()
     /// Who is to be woken by the publishing thread when the queue has something new. Asked while the output's lock is
     /// held: nothing may be reported from within.

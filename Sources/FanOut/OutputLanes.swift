@@ -201,6 +201,8 @@ extension OutputLanes {
         phase = .live(next, nil)
         feed(next.packets)
         _ = packets.connected()
+        // At once, because the output's own thread may tell the lane to drain as soon as the lock is free.
+        next.attempt.goLive()
         return Change(retired: old, next: next, actions: actions)
     }
 

@@ -78,7 +78,6 @@ extension OutputSupervisor {
 
     /// Called by the publishing thread, at the keyframe from which the new lane is fed.
     func complete(_ change: OutputLanes.Change) {
-        change.next.attempt.goLive()
         retire(change.retired)
         queue.async { for action in change.actions { self.perform(action) } }
         logOnAir(change.next.number, at: change.next.target, clock.now, level: .notice)
