@@ -169,7 +169,10 @@ extension SRTListenAttempt {
     /// A new caller gets a queue of its own, which begins at a keyframe. It is on air once that queue was fed, see
     /// ``serve()``.
     private func join(_ socket: SRTSocket) {
-        guard callers.count < url.maximumCallers else { return socket.close {} }
+        guard callers.count < url.maximumCallers else {
+            admission.countOverload()
+            return socket.close {}
+        }
         let number = shared.withLock { shared in
             shared.callersSoFar += 1
             return shared.callersSoFar
