@@ -13,6 +13,8 @@ public struct DropEpisode: Sendable {
         case began(DropCounts)
         /// It is over; these are all of its drops.
         case over(DropCounts)
+        /// The queue went off air while it dropped; these are all of the episode's drops.
+        case cut(DropCounts)
     }
 
     private enum State {
@@ -45,15 +47,16 @@ public struct DropEpisode: Sendable {
                 return nil
             }
             guard now - time > Self.recovery.inNanoseconds else { return nil }
-            return end(counts)
+            state = .quiet(counts)
+            return .over(counts.since(before))
         }
     }
 
-    /// The queue is off air, for a while or for good: an episode under way is over.
+    /// The queue is off air, for a while or for good, and so an episode under way is cut short.
     public mutating func end(_ counts: DropCounts) -> Event? {
         defer { state = .quiet(counts) }
         guard case .dropping(let before, _, _) = state else { return nil }
-        return .over(counts.since(before))
+        return .cut(counts.since(before))
     }
 }
 

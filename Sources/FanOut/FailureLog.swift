@@ -37,6 +37,9 @@ struct FailureLog: Sendable {
         return failures
     }
 
+    /// An operator asked for another try: whatever comes of it is named.
+    mutating func forgetSorts() { sorts = [] }
+
     /// The attempt failed.
     mutating func note(_ failure: OutputFailure, of attempt: Int, at now: Int64) -> Line {
         if let onAir, onAir.attempt == attempt {

@@ -17,7 +17,7 @@ struct FailureRecord: Sendable {
     private var answered = 0
     /// Failures in a row of peers that did not answer, but for those soon after the output was on air.
     private var unanswered = 0
-    /// When the output was last on air, if it ever was.
+    /// When the output was last on air for a while, or else when it was on air at all, if it ever was.
     private var lastLive: Int64?
     /// Failures in a row of any kind.
     private var total = 0
@@ -42,6 +42,12 @@ struct FailureRecord: Sendable {
     /// Somebody asked for another try: what was before does not count.
     mutating func reset() { (answered, unanswered, total, atPrimary, refusedUntil) = (0, 0, 0, 0, [:]) }
 
+    /// The output was on air for `liveFor`, up to `now`. A moment says that the address is right, but not that the peer is
+    /// about to be back: a server that accepts and crashes would be tried at the first wait for ever.
+    mutating func wasLive(for liveFor: Duration, at now: Int64) {
+        if liveFor >= policy.backoff.stableAfter || liveFor > .zero && lastLive == nil { lastLive = now }
+    }
+
     /// Takes a failure at `endpoint` in at `now`, after `liveFor` on air, and says what follows. `jitter` is in 0..<1.
     mutating func note(
         _ failure: OutputFailure, at endpoint: OutputEndpoint, now: Int64, liveFor: Duration, jitter: Double
@@ -50,7 +56,7 @@ struct FailureRecord: Sendable {
         let wasSteady = liveFor >= policy.backoff.resetAfter
         if failure.kind == .unreachable || wasStable || wasSteady { answered = 0 }
         if failure.kind != .unreachable { (answered, unanswered) = (answered + 1, 0) }
-        if liveFor > .zero { lastLive = now }
+        wasLive(for: liveFor, at: now)
         let past = past(at: now)
         if failure.kind == .unreachable, past != .justLost { unanswered += 1 }
         total = wasStable || wasSteady ? 1 : total + 1

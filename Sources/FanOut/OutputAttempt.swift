@@ -12,6 +12,8 @@ public enum AttemptEvent: Sendable {
     case notice(String)
     /// Somebody receives what this attempt sends and can begin, or go on, at a keyframe only. One that comes soon will do.
     case wantsKeyframe
+    /// Whoever wanted a keyframe is gone, and nobody else wants one.
+    case wantsNoKeyframe
     /// What this attempt writes must be cut at a keyframe, and none came in time: one is asked for at once.
     case keyframeIsDue
     /// The server asks to publish anew, at `address` if it names one, and takes what is sent until then.
@@ -28,7 +30,8 @@ public enum AttemptEvent: Sendable {
 public protocol OutputAttempt: AnyObject, Sendable {
     /// Begins to connect.
     func start()
-    /// The queue may be read from now on.
+    /// The queue may be read from now on. May be called while the output's lock is held: nothing may be reported from
+    /// within.
     func goLive()
     /// Who is to be woken by the publishing thread when the queue has something new. Asked while the output's lock is
     /// held: nothing may be reported from within.

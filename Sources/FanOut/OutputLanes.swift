@@ -58,6 +58,12 @@ struct OutputLanes {
         let actions: [OutputStateMachine.Action]
     }
 
+    /// What is refused until the queue takes a keyframe belongs to the time off air, and is no sign of a slow target.
+    private struct Joining {
+        /// As in ``Phase``.
+        let missedSince: DropCounts?
+    }
+
     // What each frame needs comes first: with hundreds of outputs the time goes into fetching memory.
     /// The queue that is fed.
     private(set) var packets: PacketQueue
@@ -76,6 +82,8 @@ struct OutputLanes {
     /// Why the output ends, once it was told to.
     var endReason = EndReason.interrupted
 
+    /// On air, but the queue still waits for the keyframe to begin with.
+    private var joining: Joining?
     private var past = AttemptProgress()
     private var pastQueues = DropCounts()
 
@@ -131,14 +139,32 @@ extension OutputLanes {
         phase = .connecting(lane, step: step, missedSince: missedSince)
     }
 
-    /// The peer accepted, at `now`. Returns the lane that is on air, and what the output missed while it was not.
+    /// The peer accepted, at `now`. Returns the lane that is on air, and what the output missed while it was not, unless it
+    /// goes on missing frames until ``tookKeyframe()``.
     mutating func goLive(at now: Int64) -> (lane: Lane, missed: DropCounts?)? {
         guard case .connecting(let lane, _, let missedSince) = phase else { return nil }
         phase = .live(lane, nil)
-        if !packets.connected() { keyframes.wait(from: now) }
+        joining = Joining(missedSince: missedSince)
+        guard packets.connected() else {
+            keyframes.wait(from: now)
+            return (lane, nil)
+        }
+        return (lane, tookKeyframe())
+    }
+
+    /// The queue took a keyframe. If it was the one that the output on air waited for, returns what was missed until then.
+    mutating func tookKeyframe() -> DropCounts? {
+        guard let joining else { return nil }
+        self.joining = nil
         let drops = queueDrops
         episode.begin(from: drops)
-        return (lane, missedSince.map { drops.since($0) })
+        return joining.missedSince.map { drops.since($0) }
+    }
+
+    /// Looks at what the queue on air dropped, after a drop and at each keyframe.
+    mutating func noteDrops(at now: Int64) -> DropEpisode.Event? {
+        guard case .live = phase, joining == nil else { return nil }
+        return episode.note(queueDrops, at: now)
     }
 
     /// The output is off air: what it holds is cut to the newest keyframe.
@@ -147,6 +173,14 @@ extension OutputLanes {
         let event = episode.end(queueDrops)
         packets.disconnected()
         return event
+    }
+
+    /// No receiver of the lane `number` waits for a keyframe any more.
+    mutating func stopWaiting(_ number: Int) {
+        // A candidate that is to take over waits for one, whatever the lane on air needs.
+        guard case .live(let lane, let candidate) = phase, lane.number == number else { return }
+        if case .ready = candidate { return }
+        keyframes.stopWaiting()
     }
 
     /// The candidate's peer accepted, at `now`: it takes over at the next keyframe.
@@ -167,6 +201,8 @@ extension OutputLanes {
         phase = .live(next, nil)
         feed(next.packets)
         _ = packets.connected()
+        // At once, because the output's own thread may tell the lane to drain as soon as the lock is free.
+        next.attempt.goLive()
         return Change(retired: old, next: next, actions: actions)
     }
 
@@ -214,6 +250,7 @@ extension OutputLanes {
     /// The machine's work is over.
     mutating func end() -> DropEpisode.Event? {
         phase = .ended
+        joining = nil
         return episode.end(queueDrops)
     }
 
@@ -226,6 +263,8 @@ extension OutputLanes {
             leave()
             return lane
         case .live(let lane, let candidate?) where candidate.lane.number == number:
+            // The keyframe was for the candidate to take over at. Whoever else needs one says so again.
+            if case .ready = candidate { keyframes.stopWaiting() }
             phase = .live(lane, nil)
             return candidate.lane
         default:
@@ -237,7 +276,8 @@ extension OutputLanes {
     /// The lane on air is on air no more.
     private mutating func leave() {
         guard case .live(_, let candidate) = phase else { return }
-        let drops = queueDrops
+        let drops = joining.map(\.missedSince) ?? queueDrops
+        joining = nil
         phase = candidate.map { .connecting($0.lane, step: nil, missedSince: drops) } ?? .idle(missedSince: drops)
     }
 

@@ -39,6 +39,7 @@ extension OutputStateMachine {
         guard var next = candidate, next.attempt == attempt, next.liveSince != nil, case .live = state else {
             return []
         }
+        noteLive(until: now)
         next.liveSince = now
         take(next)
         state = .live(since: now)

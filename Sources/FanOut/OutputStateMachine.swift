@@ -32,7 +32,7 @@ public struct OutputStateMachine: Sendable {
         /// An operator does not want to wait for the next attempt.
         case retryNow
         /// An operator takes the output off air.
-        case pause
+        case pause(at: Int64)
         /// An operator puts the output on air again.
         case resume
         /// The program is over: end cleanly, by `deadline`.
@@ -123,7 +123,7 @@ public struct OutputStateMachine: Sendable {
         case .primaryDue(let probe): probe == probes ? probePrimary() : []
         case .handedOver(let attempt, let at): handedOver(attempt, at: at)
         case .retryNow: retryNow()
-        case .pause: pause()
+        case .pause(let at): pause(at: at)
         case .resume: resume()
         case .finish(let deadline): finish(deadline)
         case .drained(let attempt): drained(attempt)
@@ -201,6 +201,12 @@ public struct OutputStateMachine: Sendable {
         return stop()
     }
 
+    /// What was on air leaves it without having failed.
+    mutating func noteLive(until now: Int64) {
+        guard let since = current?.liveSince else { return }
+        record.wasLive(for: .nanoseconds(now - since), at: now)
+    }
+
     mutating func stop() -> [Action] {
         guard state != .stopped else { return [] }
         let abandoned = [candidate, current].compactMap(\.self).map { Action.abandon(attempt: $0.attempt) }
@@ -222,11 +228,12 @@ extension OutputStateMachine {
         }
     }
 
-    private mutating func pause() -> [Action] {
+    private mutating func pause(at now: Int64) -> [Action] {
         switch state {
         case .paused, .draining, .stopped: return []
         default: break
         }
+        noteLive(until: now)
         let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
         let ended = current.map { connection -> [Action] in
             let attempt = connection.attempt

@@ -20,7 +20,10 @@ extension OutputSupervisor {
 
     private func handle(_ event: OutputStateMachine.Event) {
         let jitter = Double.random(in: 0..<1)
-        let actions = state.withLock { $0.machine.handle(event, jitter: jitter) }
+        let actions = state.withLock { lanes in
+            if event == .retryNow || event == .resume { lanes.failures.forgetSorts() }
+            return lanes.machine.handle(event, jitter: jitter)
+        }
         log(event, caused: actions)
         for action in actions { perform(action) }
     }
@@ -64,7 +67,7 @@ extension OutputSupervisor {
 
     private func goLive() {
         guard let (lane, missed) = state.withLock({ $0.goLive(at: clock.now) }) else { return }
-        if let missed, missed.packets > 0 { logger.notice("frames were missed off air", metadata: missed.metadata) }
+        log(missed: missed)
         lane.attempt.goLive()
     }
 
@@ -75,7 +78,6 @@ extension OutputSupervisor {
 
     /// Called by the publishing thread, at the keyframe from which the new lane is fed.
     func complete(_ change: OutputLanes.Change) {
-        change.next.attempt.goLive()
         retire(change.retired)
         queue.async { for action in change.actions { self.perform(action) } }
         logOnAir(change.next.number, at: change.next.target, clock.now, level: .notice)
@@ -118,6 +120,7 @@ extension OutputSupervisor {
             state.withLock { $0.note(step: step, of: number) }
         case .notice(let text): logger.info("\(text)")
         case .wantsKeyframe: state.withLock { $0.keyframes.wait(from: clock.now) }
+        case .wantsNoKeyframe: state.withLock { $0.stopWaiting(number) }
         case .keyframeIsDue:
             let number = state.withLock { lanes in
                 lanes.keyframes.countRequest()
@@ -183,7 +186,13 @@ extension OutputSupervisor {
             logger.warning(
                 "the target takes less than the program makes: frames are dropped", metadata: drops.metadata)
         case .over(let drops): logger.notice("no frame is dropped any more", metadata: drops.metadata)
+        case .cut(let drops): logger.notice("went off air while frames were dropped", metadata: drops.metadata)
         }
+    }
+
+    func log(missed: DropCounts?) {
+        guard let missed, missed.packets > 0 else { return }
+        logger.notice("frames were missed off air", metadata: missed.metadata)
     }
 
     private func logFailure(_ failure: OutputFailure, of attempt: Int, at now: Int64) {

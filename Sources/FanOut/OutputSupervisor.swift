@@ -64,13 +64,14 @@ public final class OutputSupervisor: PacketConsumer {
     public func retryNow() { post(.retryNow) }
 
     /// Goes off air by the protocol's rules and stays off until ``resume()``.
-    public func pause() { post(.pause) }
+    public func pause() { post(.pause(at: clock.now)) }
 
     /// Goes on air again after ``pause()``.
     public func resume() { post(.resume) }
 
     public func accept(_ packets: [EncodedPacket]) {
         var (change, episode) = (OutputLanes.Change?.none, DropEpisode.Event?.none)
+        var missed: DropCounts?
         state.withLock { lanes in
             var needsLook = false
             for packet in packets {
@@ -80,11 +81,14 @@ public final class OutputSupervisor: PacketConsumer {
                     if case .live(_, .ready) = lanes.phase { change = lanes.change(at: clock.now) }
                 }
                 guard lanes.isFed else { continue }
-                if lanes.packets.push(packet) != .queued || isKeyframe { needsLook = true }
+                let isQueued = lanes.packets.push(packet) == .queued
+                if isQueued, isKeyframe { missed = lanes.tookKeyframe() ?? missed }
+                if !isQueued || isKeyframe { needsLook = true }
             }
-            if needsLook, case .live = lanes.phase { episode = lanes.episode.note(lanes.queueDrops, at: clock.now) }
+            if needsLook { episode = lanes.noteDrops(at: clock.now) }
         }
         if let change { complete(change) }
+        log(missed: missed)
         log(episode)
     }
 

@@ -23,6 +23,11 @@ package final class SRTAdmission: Sendable {
         var callers = 0
         var rejections: UInt64 = 0
         var last: Rejection?
+
+        mutating func count(_ rejection: Rejection) {
+            rejections += 1
+            last = rejection
+        }
     }
 
     private let wanted: SRTStreamID?
@@ -45,13 +50,13 @@ package final class SRTAdmission: Sendable {
     func judge(_ text: String) -> Rejection? {
         state.withLock { state in
             let rejection = refusal(of: SRTStreamID(text), beside: state.callers)
-            if let rejection {
-                state.rejections += 1
-                state.last = rejection
-            }
+            if let rejection { state.count(rejection) }
             return rejection
         }
     }
+
+    /// Counts a receiver that was let in beside others at once, and had to be sent away after all.
+    package func countOverload() { state.withLock { $0.count(.overload) } }
 
     private func refusal(of asked: SRTStreamID, beside callers: Int) -> Rejection? {
         if asked.mode == .publish { return .badMode }

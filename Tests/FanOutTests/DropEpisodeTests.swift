@@ -29,7 +29,7 @@ struct DropEpisodeTests {
         }
     }
 
-    @Test("What was dropped off air is no episode, and going off air ends one")
+    @Test("What was dropped off air is no episode; going off air was told as recovery, and cuts an episode short")
     func offAir() {
         var episode = DropEpisode()
         #expect(episode.note(counts([.notConnected: 9]), at: 0) == nil)
@@ -37,7 +37,7 @@ struct DropEpisodeTests {
         #expect(episode.note(counts([.notConnected: 9, .awaitingKeyframe: 4]), at: second) == nil)
         let more = counts([.notConnected: 9, .awaitingKeyframe: 4, .overflow: 3])
         #expect(episode.note(more, at: 2 * second) == .began(counts([.overflow: 3])))
-        #expect(episode.end(more) == .over(counts([.overflow: 3])))
+        #expect(episode.end(more) == .cut(counts([.overflow: 3])))
         #expect(episode.end(more) == nil)
     }
 

@@ -147,20 +147,41 @@ struct OutputEndpointTests {
     @Test("A pause ends the stream cleanly and lasts until somebody ends it")
     func pause() {
         var machine = liveMachine()
-        #expect(machine.handle(.pause) == [.retire(attempt: 1), .close])
+        #expect(machine.handle(.pause(at: 0)) == [.retire(attempt: 1), .close])
         #expect(machine.state.label == "paused")
-        #expect(machine.handle(.pause).isEmpty)
+        #expect(machine.handle(.pause(at: 0)).isEmpty)
         #expect(machine.handle(.retryNow).isEmpty)
         #expect(machine.handle(.resume) == [.open, .begin(attempt: 2, at: .primary)])
-        #expect(machine.handle(.pause) == [.abandon(attempt: 2), .close])
+        #expect(machine.handle(.pause(at: 0)) == [.abandon(attempt: 2), .close])
         #expect(machine.handle(.finish(deadline: 5)) == [.ended])
+    }
+
+    @Test("An output that was on air for long and never failed counted as never on air, after a pause and a hand-over")
+    func wasLive() {
+        func waits(of machine: inout OutputStateMachine, from first: Int, at now: Int64) -> [Int64] {
+            (first..<first + 3).map { attempt in
+                let actions = machine.handle(.failed(attempt: attempt, away, at: now))
+                _ = machine.handle(.retryDue(attempt: attempt + 1))
+                guard case .wait(let until, _)? = actions.last else { return 0 }
+                return (until - now) / 1_000_000
+            }
+        }
+        var paused = liveMachine()
+        _ = paused.handle(.pause(at: 100 * second))
+        _ = paused.handle(.resume)
+        #expect(waits(of: &paused, from: 2, at: 101 * second) == [1000, 1000, 1000])
+        var moved = liveMachine()
+        _ = moved.handle(.reconnectRequested(attempt: 1, at: 99 * second))
+        _ = moved.handle(.accepted(attempt: 2, at: 100 * second))
+        _ = moved.handle(.handedOver(attempt: 2, at: 100 * second))
+        #expect(waits(of: &moved, from: 2, at: 100 * second) == [1000, 1000, 1000])
     }
 
     @Test("A pause while waiting makes the timer mean nothing")
     func pauseWhileWaiting() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
-        #expect(machine.handle(.pause) == [.close])
+        #expect(machine.handle(.pause(at: 0)) == [.close])
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
     }
 

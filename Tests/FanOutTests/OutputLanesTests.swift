@@ -70,6 +70,35 @@ struct OutputLanesTests {
         #expect(lanes.goLive(at: 0)?.lane.number == 2)
     }
 
+    @Test("A keyframe was asked for on behalf of a candidate that was gone")
+    func candidateGone() {
+        var lanes = liveLanes()
+        _ = lanes.begin(lane(2, PacketQueue(limits: .live, isFromStart: false)))
+        lanes.arrangeChange(at: 0)
+        // The candidate still waits, whatever receivers of the one on air do.
+        lanes.stopWaiting(1)
+        #expect(lanes.keyframes.isWaiting)
+        _ = lanes.remove(2)
+        #expect(!lanes.keyframes.isWaiting)
+    }
+
+    @Test("A drain could overtake the word that a candidate is on air: it is told in one step with the change")
+    func changeGoesLive() {
+        var lanes = lanes()
+        let next = lane(2, PacketQueue(limits: .live, isFromStart: false))
+        _ = lanes.machine.handle(.start)
+        _ = lanes.begin(lane(1, lanes.packets))
+        _ = lanes.machine.handle(.accepted(attempt: 1, at: 0))
+        _ = lanes.goLive(at: 0)
+        _ = lanes.machine.handle(.reconnectRequested(attempt: 1, at: 0))
+        _ = lanes.begin(next)
+        _ = lanes.machine.handle(.accepted(attempt: 2, at: 0))
+        lanes.arrangeChange(at: 0)
+        let change = lanes.change(at: 0)
+        #expect(change?.next.number == 2)
+        #expect((next.attempt as? ScriptedAttempt)?.isLive == true)
+    }
+
     @Test("A pause takes nothing, lets what was on air send its rest, and ends with the next attempt")
     func pause() {
         var lanes = liveLanes()

@@ -153,6 +153,19 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].keyframesRequested == 4)
     }
 
+    @Test("A keyframe was asked for on behalf of a receiver that had left")
+    func receiverLeft() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        publish(0..<1)
+        target.attempts[0].report(.wantsKeyframe)
+        publish(1..<60, gop: 10_000)
+        target.attempts[0].report(.wantsNoKeyframe)
+        publish(60..<200, gop: 10_000)
+        #expect(keyframes.count == 0)
+    }
+
     @Test("A request that cannot wait is passed on at once, and counted")
     func keyframeIsDue() async throws {
         let target = ScriptedTarget()
@@ -207,6 +220,48 @@ struct OutputSetTests {
         #expect(lines.first?.contains("dropped_frames=110") == true, "\(lines)")
     }
 
+    @Test("A target that was lost while it was too slow was logged as recovered")
+    func lostWhileDropping() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        var limits = QueueLimits.live
+        limits.maximumBytes = 1000
+        try outputs.add(OutputDefinition(name: "a", target: target, limits: limits))
+        #expect(await eventually { target.attempts.count == 1 })
+        target.attempts[0].report(.accepted)
+        #expect(await eventually { target.attempts[0].isLive })
+        target.attempts[0].stall(true)
+        publish(0..<50)
+        target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        #expect(await eventually { log.lines(containing: "went off air while frames were dropped").count == 1 })
+        #expect(log.lines(containing: "no frame is dropped any more").isEmpty)
+    }
+
+    @Test("A reconnect was logged as a slow target: what is refused until the first keyframe was missed off air")
+    func missedUntilKeyframe() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try await liveOutput("a", at: target)
+        publish(0..<70)
+        target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        #expect(await eventually { target.attempts[0].isAbandoned })
+        #expect(await eventually { state("a") == "backing_off" })
+        publish(70..<90)
+        try outputs.retryNow("a")
+        #expect(await eventually { target.attempts.count == 2 })
+        target.attempts[1].report(.accepted)
+        #expect(await eventually { target.attempts[1].isLive })
+        publish(90..<120)
+        #expect(log.lines(containing: "missed off air").isEmpty)
+        publish(120..<600)
+        #expect(target.attempts[1].sent == Array(120..<600))
+        let lines = log.lines(containing: "missed off air")
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("dropped_frames=50") == true, "\(lines)")
+        #expect(log.lines(containing: "dropped any more").isEmpty)
+        #expect(log.lines(containing: "frames are dropped").isEmpty)
+    }
+
     @Test("What an attempt dropped on the way to one of its receivers stands in the output's status, and stays there")
     func receiversDrops() async throws {
         let target = ScriptedTarget()
@@ -230,6 +285,21 @@ struct OutputSetTests {
         #expect(await eventually { state("a") == "refused" })
         try outputs.retryNow("a")
         #expect(await eventually { target.attempts.count == 2 })
+    }
+
+    @Test("What came of a retry that an operator asked for was not logged if it failed as before")
+    func retryFails() async throws {
+        let target = ScriptedTarget()
+        outputs.start()
+        try outputs.add(OutputDefinition(name: "a", target: target))
+        let refusal = OutputFailure(.refused, step: "publish", reason: "bad key")
+        for count in 1...3 {
+            #expect(await eventually { target.attempts.count == count })
+            target.attempts[count - 1].report(.failed(refusal))
+            #expect(await eventually { log.lines(containing: "bad key").count == count })
+            try outputs.retryNow("a")
+        }
+        #expect(log.lines(containing: "bad key").allSatisfy { $0.hasPrefix("warning") })
     }
 
     @Test("Names are unique, and unknown ones are refused by name")

@@ -177,6 +177,31 @@ struct OutputStateMachineTests {
         #expect(waits.suffix(20).allSatisfy { $0 == 5000 })
     }
 
+    @Test("A server that accepted for a moment and crashed was tried each second for ever: the wait grows")
+    func crashLoop() {
+        var machine = OutputStateMachine()
+        _ = machine.handle(.start)
+        let away = OutputFailure(.unreachable, step: "connect", reason: "refused")
+        var (now, attempt, waits): (Int64, Int, [Int64]) = (0, 1, [])
+        func fail(_ failure: OutputFailure) {
+            guard case .wait(let until, _)? = machine.handle(.failed(attempt: attempt, failure, at: now)).last else {
+                return
+            }
+            waits.append((until - now) / 1_000_000)
+            now = until
+            attempt += 1
+            _ = machine.handle(.retryDue(attempt: attempt))
+        }
+        for _ in 1...10 {
+            waits = []
+            _ = machine.handle(.accepted(attempt: attempt, at: now))
+            now += second / 10
+            fail(lost)
+            for _ in 1...6 { fail(away) }
+        }
+        #expect(waits == [1000, 1000, 1500, 2250, 3375, 5000, 5000])
+    }
+
     @Test("With a backup that does not answer either, attempts become as rare")
     func nobodyAnywhere() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))

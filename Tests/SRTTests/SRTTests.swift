@@ -126,6 +126,14 @@ struct SRTTests {
         #expect(plain.judge("one") == nil && plain.judge("#!::r=one") == nil)
     }
 
+    @Test("A receiver that was let in beside others at once and closed for want of a place was not counted")
+    func lateOverload() {
+        let admission = SRTAdmission(wanted: nil, maximum: 1)
+        #expect(admission.judge("one") == nil && admission.judge("two") == nil)
+        admission.countOverload()
+        #expect(admission.rejections.count == 1 && admission.rejections.last == .overload)
+    }
+
     // MARK: Rates
 
     @Test("The nominal rate is the media's and what the container adds")

@@ -169,7 +169,10 @@ extension SRTListenAttempt {
     /// A new caller gets a queue of its own, which begins at a keyframe. It is on air once that queue was fed, see
     /// ``serve()``.
     private func join(_ socket: SRTSocket) {
-        guard callers.count < url.maximumCallers else { return socket.close {} }
+        guard callers.count < url.maximumCallers else {
+            admission.countOverload()
+            return socket.close {}
+        }
         let number = shared.withLock { shared in
             shared.callersSoFar += 1
             return shared.callersSoFar
@@ -197,6 +200,9 @@ extension SRTListenAttempt {
         guard var caller = callers.removeValue(forKey: number) else { return }
         report(caller.episode.end(caller.session.packets.drops), of: number)
         updateCallers(leaving: caller.session)
+        if caller.hasAskedForKeyframe, !callers.values.contains(where: \.hasAskedForKeyframe) {
+            report.tell(.wantsNoKeyframe)
+        }
         if case .failed(let failure) = ending {
             report.tell(.notice("receiver \(number) left (\(failure)); \(callers.count) on air"))
         }
@@ -256,6 +262,9 @@ extension SRTListenAttempt {
         case .over(let drops):
             report.tell(
                 .notice("receiver \(number): no frame is dropped any more; \(drops.frames) were (\(drops.summary))"))
+        case .cut(let drops):
+            report.tell(
+                .notice("receiver \(number) left while frames were dropped; \(drops.frames) were (\(drops.summary))"))
         case nil: break
         }
     }

@@ -198,7 +198,7 @@ extension UDPAttempt {
             case .lost(let reason): noteLoss(reason)
             case .wouldBlock: return false
             case .failed(let reason):
-                fail(OutputFailure(.unreachable, step: "send", reason: "\(url): \(reason)"))
+                fail(OutputFailure(.lost, step: "send", reason: "\(url): \(reason)"))
                 return false
             }
             stream.removeFirst()
