@@ -12,7 +12,7 @@ final class SourceReader {
         case needsPacket(TrackKind)
         case blocked
         case ended
-        /// A decoder is broken. Opening the input again makes a new one.
+        /// A decoder is broken, and opening the input again makes a new one; or a library is missing.
         case failed(AVFailure)
     }
 
@@ -80,7 +80,9 @@ final class SourceReader {
             case .blocked: monitor.waitForRoom(in: sink)
             case .needsPacket(let track): fetch(for: track)
             case .failed(let failure):
-                throw IngestError.cannotBeDecoded(input: input.name, reason: failure.message)
+                throw failure.isMissingLibrary
+                    ? IngestError.missingLibrary(input: input.name, reason: failure.message)
+                    : IngestError.cannotBeDecoded(input: input.name, reason: failure.message)
             case .ended:
                 if let failure { throw IngestError.unreadable(input: input.name, reason: failure.message) }
                 guard loops else { return }

@@ -25,7 +25,7 @@ final class TrackDecoder {
         case needsPacket
         /// The round's last frame was delivered.
         case ended
-        /// The decoder is broken.
+        /// The decoder is broken, or its frames can never be converted.
         case failed(AVFailure)
     }
 
