@@ -55,10 +55,7 @@ final class AudioTrack {
         } catch {
             placing.reset()
             resampler.start(at: resampler.position)
-            monitor.update {
-                $0.decodeErrors += 1
-                $0.lastError = error.description
-            }
+            monitor.noteConversionFailure(error)
         }
         return isFinished ? .ended : .advanced
     }

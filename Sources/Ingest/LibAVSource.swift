@@ -21,7 +21,7 @@ final class LibAVSource: MediaSource {
 
     /// Opens `location`. Blocks.
     init(_ location: InputLocation, options: IngestOptions, logger: Logger) throws(IngestError) {
-        let monitor = SourceMonitor()
+        let monitor = SourceMonitor(logger: logger)
         let input = try OpenedInput(location, options: options, monitor: monitor)
         self.location = location
         self.options = options

@@ -77,10 +77,7 @@ final class VideoTrack {
         } catch {
             if error.isMissingLibrary { return error }
             converter.reset()
-            monitor.update {
-                $0.decodeErrors += 1
-                $0.lastError = error.description
-            }
+            monitor.noteConversionFailure(error)
         }
         return nil
     }
