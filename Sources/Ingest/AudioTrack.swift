@@ -14,7 +14,9 @@ final class AudioTrack {
     private let leads: Bool
     private var placing: AudioTimeline
 
-    /// Whether the round's last sample was delivered.
+    /// Whether the decoder is broken, and there is no audio any more until the input is opened again.
+    private var isGivenUp = false
+    /// Whether the round's last sample was delivered, or there is no audio any more.
     private(set) var isFinished = false
     /// The position behind everything that was delivered.
     private(set) var deliveredEnd: Int64 = 0
@@ -55,10 +57,7 @@ final class AudioTrack {
         } catch {
             placing.reset()
             resampler.start(at: resampler.position)
-            monitor.update {
-                $0.decodeErrors += 1
-                $0.lastError = error.description
-            }
+            monitor.noteConversionFailure(error)
         }
         return isFinished ? .ended : .advanced
     }
@@ -77,8 +76,14 @@ final class AudioTrack {
     /// Forgets everything that was read and not delivered.
     func flush() {
         decoder.flush()
-        isFinished = false
+        isFinished = isGivenUp
         forgetPlace()
+    }
+
+    /// Ends the track, in all rounds that follow as well.
+    func giveUp() {
+        isGivenUp = true
+        flush()
     }
 
     /// Places the next audio by its timestamp, on a timeline that began anew.

@@ -53,7 +53,8 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         case "file":
             let path = rest.hasPrefix("//") ? String(rest.dropFirst(2)) : rest
             return (.file(path: path), path)
-        case _ where devices.contains(scheme): return (.device(format: scheme, name: rest), text)
+        case _ where devices.contains(scheme):
+            return (.device(format: scheme, name: rest), namesAddress(rest) ? scheme + ":…" : text)
         case _ where bareSchemes.contains(scheme): return (.url(scheme: scheme, text: text), scheme + ":…")
         case _ where rest.hasPrefix("//"):
             return (.url(scheme: scheme, text: text), masked(scheme, rest.dropFirst(2)))
@@ -62,6 +63,12 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
             return (.url(scheme: scheme, text: text), scheme + ":" + read(rest).shown)
         default: return (.file(path: text), text)
         }
+    }
+
+    /// Whether there is an address in a device's name, such as the filter `movie=rtmp\://…`. Filters want colons escaped,
+    /// and allow it of slashes.
+    private static func namesAddress(_ name: String) -> Bool {
+        name.filter { $0 != "\\" }.contains("://")
     }
 
     /// Reads what begins with no scheme: a path, or a protocol with options, such as `subfile,,start,0,end,9,,:https://…`.

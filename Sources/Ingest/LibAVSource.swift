@@ -8,7 +8,7 @@ internal import Synchronization
 /// A file, URL or device that libav reads.
 ///
 /// A file ends at its end, or begins again. A live input that ends or fails is opened again for ever, after 1 to 5 s;
-/// so is a loop that once delivered something and then fails.
+/// so is a loop that once delivered something and then fails. A failure that opening again cannot mend ends them all.
 final class LibAVSource: MediaSource {
     let description: SourceDescription
     private let location: InputLocation
@@ -21,7 +21,7 @@ final class LibAVSource: MediaSource {
 
     /// Opens `location`. Blocks.
     init(_ location: InputLocation, options: IngestOptions, logger: Logger) throws(IngestError) {
-        let monitor = SourceMonitor()
+        let monitor = SourceMonitor(logger: logger)
         let input = try OpenedInput(location, options: options, monitor: monitor)
         self.location = location
         self.options = options
@@ -50,7 +50,8 @@ final class LibAVSource: MediaSource {
             self.play(open, into: sink, video: video, audio: audio, loopEnd: &loopEnd)
         }
         var failure = play(takeOpened)
-        while description.isLive || (failure != nil && loopEnd != nil), !monitor.isStopped {
+        while description.isLive || (failure != nil && loopEnd != nil), failure?.isPermanent != true, !monitor.isStopped
+        {
             let delay = schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0))
             noteInterruption(failure, schedule, delay)
             markStarved(sink)

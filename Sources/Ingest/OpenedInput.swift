@@ -13,9 +13,15 @@ final class OpenedInput {
     let isLive: Bool
     private var discontinuity = DiscontinuityFilter()
 
+    /// Makes the decoder of a stream, for an input that errors name so.
+    typealias DecoderMaker = (StreamInfo, Decoder.Threading, _ subject: String) throws(AVFailure) -> any PacketDecoder
+
     /// Opens `location`. Blocks; the monitor's interrupter ends it.
     init(
-        _ location: InputLocation, options: IngestOptions, monitor: SourceMonitor
+        _ location: InputLocation, options: IngestOptions, monitor: SourceMonitor,
+        makeDecoder: @escaping DecoderMaker = { (stream, threading, subject) throws(AVFailure) in
+            try Decoder(stream, threading: threading, subject: subject)
+        }
     ) throws(IngestError) {
         name = location.description
         let (url, settings) = Self.settings(location, options)
@@ -28,8 +34,13 @@ final class OpenedInput {
         isLive = location.isLiveByNature ?? (demuxer.duration == nil)
         let threading: Decoder.Threading = isLive ? .slices : .frames
         do throws(AVFailure) {
-            video = try Self.decoder(demuxer.bestVideo, threading, monitor, location)
-            audio = try Self.decoder(demuxer.bestAudio, threading, monitor, location)
+            let track = { (stream: StreamInfo?) throws(AVFailure) -> TrackDecoder? in
+                guard let stream else { return nil }
+                let decoder = try makeDecoder(stream, threading, location.description)
+                return TrackDecoder(stream, decoder: decoder, monitor: monitor)
+            }
+            video = try track(demuxer.bestVideo)
+            audio = try track(demuxer.bestAudio)
         } catch {
             throw IngestError.cannotBeDecoded(input: location.description, reason: error.message)
         }
@@ -71,14 +82,6 @@ final class OpenedInput {
         return VideoFormat(
             width: min(8192, max(16, width & ~1)), height: min(8192, max(16, height & ~1)), frameRate: frameRate,
             sampleAspectRatio: aspect, color: stream.color)
-    }
-
-    private static func decoder(
-        _ stream: StreamInfo?, _ threading: Decoder.Threading, _ monitor: SourceMonitor, _ location: InputLocation
-    ) throws(AVFailure) -> TrackDecoder? {
-        guard let stream else { return nil }
-        let decoder = try Decoder(stream, threading: threading, subject: location.description)
-        return TrackDecoder(stream, decoder: decoder, monitor: monitor)
     }
 
     /// What libav is told: the URL, the device, its options and deadlines.

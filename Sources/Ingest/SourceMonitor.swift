@@ -2,15 +2,24 @@
 
 internal import Dispatch
 internal import LibAV
+internal import Logging
 internal import Media
 internal import Synchronization
 
-/// What a source's thread shares with the others: its status, and the order to stop.
+/// What a source's thread shares with the others: its status and its log, and the order to stop.
 final class SourceMonitor: Sendable {
     /// Ends blocking reads.
     let interrupter = Interrupter()
+    /// Where what an operator must know at once is said.
+    let logger: Logger
     private let state = Mutex(SourceStatus())
+    private let hasFailedToConvert = Atomic(false)
     private let stopSignal = DispatchSemaphore(value: 0)
+
+    /// A monitor of a source that has not begun; it logs nothing unless a logger is given.
+    init(logger: Logger = Logger(label: "relay.ingest", factory: { _ in SwiftLogNoOpLogHandler() })) {
+        self.logger = logger
+    }
 
     var status: SourceStatus { state.withLock { $0 } }
     var isStopped: Bool { interrupter.isInterrupted }
@@ -22,6 +31,17 @@ final class SourceMonitor: Sendable {
     }
 
     func update(_ change: (inout SourceStatus) -> Void) { state.withLock { change(&$0) } }
+
+    /// Counts a frame or a run of audio that could not be converted. Only the source's first is logged: what follows
+    /// mostly fails in the same way.
+    func noteConversionFailure(_ failure: AVFailure) {
+        update {
+            $0.decodeErrors += 1
+            $0.lastError = failure.description
+        }
+        if hasFailedToConvert.exchange(true, ordering: .relaxed) { return }
+        logger.warning("what was decoded cannot be converted", metadata: ["reason": "\(failure)"])
+    }
 
     /// Waits for `time`, or until the source is stopped.
     func pause(_ time: Duration) {

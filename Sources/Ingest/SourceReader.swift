@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LibAV
+internal import Logging
 internal import Media
 
 /// Reads an opened input from its start to its end, or round after round, and delivers it into a sink. Lives on the
@@ -12,7 +13,8 @@ final class SourceReader {
         case needsPacket(TrackKind)
         case blocked
         case ended
-        /// A decoder is broken. Opening the input again makes a new one.
+        /// The decoder of video, or of the only audio, is broken, and opening the input again makes a new one; or a
+        /// library is missing.
         case failed(AVFailure)
     }
 
@@ -80,7 +82,9 @@ final class SourceReader {
             case .blocked: monitor.waitForRoom(in: sink)
             case .needsPacket(let track): fetch(for: track)
             case .failed(let failure):
-                throw IngestError.cannotBeDecoded(input: input.name, reason: failure.message)
+                throw failure.isMissingLibrary
+                    ? IngestError.missingLibrary(input: input.name, reason: failure.message)
+                    : IngestError.cannotBeDecoded(input: input.name, reason: failure.message)
             case .ended:
                 if let failure { throw IngestError.unreadable(input: input.name, reason: failure.message) }
                 guard loops else { return }
@@ -96,7 +100,11 @@ final class SourceReader {
         }
         if let audio, !audio.isFinished, mayPlaceAudio {
             let limit = loops && video?.isFinished == true ? timeline.end(in: rate) : nil
-            let progress = audio.step(inputEnded: inputEnded, limit: limit, timeline: &timeline)
+            var progress = audio.step(inputEnded: inputEnded, limit: limit, timeline: &timeline)
+            if case .failed(let failure) = progress, video != nil {
+                giveUp(audio, failure)
+                progress = .ended
+            }
             if case .ended = progress, !loops, !input.isLive { sink.end(.audio) }
             note(progress, of: .audio, in: &result)
         }
@@ -117,6 +125,15 @@ final class SourceReader {
         }
         if case .ended = progress, !loops, !input.isLive { sink.end(.video) }
         return progress
+    }
+
+    /// Goes on with video alone. What reads a live source never waits for its audio, and in a loop ``step()`` says that
+    /// none comes.
+    private func giveUp(_ audio: AudioTrack, _ failure: AVFailure) {
+        audio.giveUp()
+        monitor.update { $0.lastError = failure.description }
+        monitor.logger.warning(
+            "the audio decoder is broken; the input goes on without audio", metadata: ["reason": "\(failure)"])
     }
 
     /// Whether audio can be placed and is wanted. At the end of a round it need not be wanted: what is missing is

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LibAV
+internal import Logging
 internal import Media
 
 /// The compressed packets of one track and their decoder. Used by one thread.
@@ -25,14 +26,15 @@ final class TrackDecoder {
         case needsPacket
         /// The round's last frame was delivered.
         case ended
-        /// The decoder is broken.
+        /// The decoder is broken, or its frames can never be converted.
         case failed(AVFailure)
     }
 
     /// Errors in a row, with neither a frame nor a packet taken in between, after which a decoder is taken to be broken.
     /// A healthy one reports as many as it has threads, and at the end of a file as many as it holds frames.
     static let stuckLimit = 64
-    /// Packets in a row that yield no frame, only errors, after which the status says so. A stream that is joined in
+    /// Packets in a row that yield no frame, only errors, after which the status says so, and the log as often as their
+    /// number doubles. A stream that is joined in
     /// the middle yields none before its next keyframe.
     static let refusedLimit = 100
 
@@ -99,6 +101,10 @@ final class TrackDecoder {
             $0.decodeErrors += 1
             if isReported { $0.lastError = "\(error) (\(errorsInARow) errors in a row)" }
         }
+        let times = errorsInARow / Self.refusedLimit
+        guard isReported, times & (times - 1) == 0 else { return }
+        monitor.logger.warning(
+            "nothing can be decoded", metadata: ["reason": "\(error)", "errors_in_a_row": "\(errorsInARow)"])
     }
 
     /// When `frame` is to be shown or heard, in ticks of the stream; nil if that is not known, or not believed.

@@ -38,8 +38,8 @@ final class VideoTrack {
             return .failed(failure)
         case .ended:
             isFinished = true
-            guardingConversion { () throws(AVFailure) in try converter.finish(deliver: deliver) }
-            return .ended
+            let failure = guardingConversion { () throws(AVFailure) in try converter.finish(deliver: deliver) }
+            return failure.map { .failed($0) } ?? .ended
         case .frame(let decoded):
             let pts = decoder.time(of: decoded)
             if isLive, timeline.isBroken(by: pts) {
@@ -49,10 +49,10 @@ final class VideoTrack {
             }
             let position = timeline.place(pts)
             frameDuration = timeline.frameDuration
-            guardingConversion { () throws(AVFailure) in
+            let failure = guardingConversion { () throws(AVFailure) in
                 try converter.convert(decoded, pts: position, deliver: deliver)
             }
-            return .advanced
+            return failure.map { .failed($0) } ?? .advanced
         }
     }
 
@@ -70,15 +70,15 @@ final class VideoTrack {
         monitor.update { $0.framesDecoded += 1 }
     }
 
-    private func guardingConversion(_ body: () throws(AVFailure) -> Void) {
+    /// Counts what cannot be converted and goes on behind it. Returns the failure if no frame can ever be converted.
+    private func guardingConversion(_ body: () throws(AVFailure) -> Void) -> AVFailure? {
         do throws(AVFailure) {
             try body()
         } catch {
+            if error.isMissingLibrary { return error }
             converter.reset()
-            monitor.update {
-                $0.decodeErrors += 1
-                $0.lastError = error.description
-            }
+            monitor.noteConversionFailure(error)
         }
+        return nil
     }
 }

@@ -21,6 +21,16 @@ public struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
         message = Self.text(of: code)
     }
 
+    /// The failure of `operation` on `subject`, because the shared library of the file name `library` cannot be loaded.
+    init(operation: String, subject: String, missingLibrary library: String) {
+        self.operation = operation
+        self.subject = subject
+        code = relay_averror(ELIBACC)
+        message = "\(library) is not installed, or cannot be loaded"
+    }
+
+    /// Whether a shared library could not be loaded: the next call fails as well.
+    public var isMissingLibrary: Bool { code == relay_averror(ELIBACC) }
     /// Whether ``Interrupter/interrupt()`` ended the call.
     public var isInterrupted: Bool { code == relay_averror_exit }
     /// Whether the data, and not the way to it, is at fault; the next packet may be good again.

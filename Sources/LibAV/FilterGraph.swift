@@ -66,7 +66,11 @@ final class FilterGraph {
         let table = UnsafeMutablePointer<relay_avfilter>.allocate(capacity: 1)
         defer { table.deallocate() }
         // All of it is written, or it fails.
-        try AVFailure.check(relay_load_avfilter(table), "load libavfilter to convert the frames of", subject)
+        guard relay_load_avfilter(table) >= 0 else {
+            throw AVFailure(
+                operation: "convert frames of", subject: subject,
+                missingLibrary: "libavfilter.so.\(LIBAVFILTER_VERSION_MAJOR)")
+        }
         return table.pointee
     }
 }

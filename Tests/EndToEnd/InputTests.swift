@@ -135,6 +135,45 @@ extension SerialPeers {
             #expect(result.ending == .exited(0), "\(result.log)")
         }
 
+        /// Empty files of libavfilter's names, which the loader finds before the good one and cannot load.
+        private func withoutFilters() throws -> [String: String] {
+            let libraries = directory.file("libraries")
+            try FileManager.default.createDirectory(atPath: libraries, withIntermediateDirectories: true)
+            for major in 5...20 {
+                try Data().write(to: URL(fileURLWithPath: "\(libraries)/libavfilter.so.\(major)"))
+            }
+            let before = ProcessInfo.processInfo.environment["LD_LIBRARY_PATH"]
+            return ["LD_LIBRARY_PATH": [libraries, before].compactMap(\.self).joined(separator: ":")]
+        }
+
+        @Test("Frames that need a libavfilter that is not installed were dropped for ever in silence: the run ends")
+        func noFilters() async throws {
+            let result = try await RelayProcess.run(
+                ["--input", try await signal(seconds: 2), "--size", "640x480", "--record", set.directory],
+                environment: try withoutFilters())
+            #expect(result.ending == .exited(66), "\(result.log)")
+            #expect(result.log.contains(/cannot be decoded: libavfilter.so.[0-9]+ is not installed/), "\(result.log)")
+        }
+
+        @Test("A live input that needs a libavfilter that is not installed ends the run as well, and is not reopened")
+        func noFiltersLive() async throws {
+            let input = try await signal(seconds: 4)
+            let port = try Ports.free()
+            let relay = try RelayProcess(
+                ["--input", "udp://127.0.0.1:\(port)", "--size", "640x480", "--record", set.directory],
+                environment: try withoutFilters())
+            try await eventually("relay listens", within: .seconds(10)) { Ports.isUsed(port, by: "udp") }
+            let sender = try ChildProcess(
+                "ffmpeg",
+                ["-v", "error", "-nostdin", "-re", "-stream_loop", "5", "-i", input, "-c", "copy", "-f", "mpegts"]
+                    + ["udp://127.0.0.1:\(port)?pkt_size=1316"])
+            let result = try await relay.finished(within: .seconds(40))
+            sender.signal(SIGTERM)
+            #expect(result.ending == .exited(66), "\(result.log)")
+            #expect(result.log.contains(/cannot be decoded: libavfilter.so.[0-9]+ is not installed/), "\(result.log)")
+            #expect(!result.log.contains("will be opened again"))
+        }
+
         @Test("A variable frame rate becomes a constant one of the same length")
         func variableRate() async throws {
             let input = directory.file("variable.mkv")

@@ -74,6 +74,21 @@ struct InputLocationTests {
     }
 
     @Test(
+        "An address inside of a device's name was printed with its key: it is masked, escaped or not",
+        arguments: [
+            "lavfi:movie=rtmp://host/app/secret", #"lavfi:movie=rtmp\://host/app/secret"#,
+            #"lavfi:movie=https\:\/\/u\:secret@h/x,scale=2:2"#, #"LAVFI:amovie=https\\\://u:secret@h/x"#,
+            "x11grab:https://u:secret@h",
+        ])
+    func addressInDevice(text: String) {
+        let location = InputLocation(text)
+        let scheme = text.prefix { $0 != ":" }.lowercased()
+        #expect(location.description == scheme + ":…")
+        #expect(location.isLiveByNature == (scheme != "lavfi"))
+        #expect(InputLocation("lavfi:movie=/a/b.mp4:s=1").description == "lavfi:movie=/a/b.mp4:s=1")
+    }
+
+    @Test(
         "An address without its two slashes has a fault, which is named without the key",
         arguments: ["rtmp:/host/live/secret", "https:host/secret", "SRT:secret", "cache:rtmp:/host/live/secret"])
     func fault(text: String) throws {

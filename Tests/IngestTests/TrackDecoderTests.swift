@@ -75,6 +75,28 @@ struct TrackDecoderTests {
         #expect(monitor.status.lastError == "\(Self.failure) (200 errors in a row)")
     }
 
+    @Test("Packets that a decoder refuses were logged nowhere: each time their number doubles, a warning tells it")
+    func logged() throws {
+        let decoder = ScriptedDecoder()
+        decoder.onSend = { () throws(AVFailure) in throw Self.failure }
+        let log = CollectedLog()
+        let track = try track(decoder, packets: 850, monitor: SourceMonitor(logger: log.logger))
+        _ = track.next(inputEnded: false)
+        #expect(
+            log.lines
+                == [100, 200, 400, 800].map { "nothing can be decoded errors_in_a_row=\($0) reason=\(Self.failure)" })
+    }
+
+    @Test("Conversions that fail were logged nowhere: a source's first is, and all are counted")
+    func conversions() {
+        let log = CollectedLog()
+        let monitor = SourceMonitor(logger: log.logger)
+        for _ in 0..<3 { monitor.noteConversionFailure(Self.failure) }
+        #expect(log.lines == ["what was decoded cannot be converted reason=\(Self.failure)"])
+        #expect(monitor.status.decodeErrors == 3)
+        #expect(monitor.status.lastError == Self.failure.description)
+    }
+
     @Test("A frame between errors shows that the decoder is not stuck")
     func recovers() throws {
         let decoder = ScriptedDecoder()

@@ -29,6 +29,19 @@ struct ArgumentMaskTests {
         #expect(masked(address) == shown)
     }
 
+    @Test(
+        "The key of an address inside of a filter is hidden, however it is escaped",
+        arguments: [
+            ("lavfi:movie=rtmp://host/live/key", "lavfi:movie=rtmp://host/xxxxxxxx"),
+            (#"lavfi:movie=rtmp\://host/live/key"#, #"lavfi:movie=rtmp\://host/xxxxxxxx"#),
+            (#"lavfi:movie=rtmp\:\/\/host/live/key"#, #"lavfi:movie=rtmp\:\/\/host/xxxxxxxx"#),
+            (#"lavfi:movie=https\://u\:p@h"#, #"lavfi:movie=https\://xxxxxx"#),
+            ("lavfi:testsrc2=s=2x2:r=1", "lavfi:testsrc2=s=2x2:r=1"),
+        ])
+    func filters(address: String, shown: String) {
+        #expect(masked(address) == shown)
+    }
+
     @Test("A message that repeats what was typed does not repeat a key")
     func messages() {
         let arguments = ["relay", "--rtmp", "rtmp://a/live/key", "rtmp://b/live/topsecret", "://"]

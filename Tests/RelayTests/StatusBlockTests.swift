@@ -61,6 +61,17 @@ struct StatusBlockTests {
         #expect(lines(after) == lines(before))
     }
 
+    @Test("Decode errors were seen nowhere while on air: the program's line counts those of all sources, if any")
+    func decodeErrors() {
+        var now = status(frames: 30)
+        now.sources = [SourceStatus(), SourceStatus()]
+        #expect(!lines(now)[0].contains("decode errors"))
+        now.sources[0].decodeErrors = 7
+        now.sources[1].decodeErrors = 5
+        now.program.lagSeconds = 2.26
+        #expect(lines(now)[0].hasSuffix("dropped 0  decode errors 12  2.3 s BEHIND"))
+    }
+
     @Test("A program that lags says so")
     func lag() {
         var now = status(frames: 30)

@@ -40,8 +40,7 @@ enum ArgumentMask {
     /// The bytes of an address that may be secret: user info, and all behind the authority.
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
         guard
-            let scheme = address.indices.dropLast(2).first(where: { Array(address[$0...($0 + 2)]) == Array("://".utf8) }
-            )
+            let authority = address.indices.lazy.compactMap({ authorityStart(in: address, after: $0) }).first
         else {
             // An address that lacks its two slashes: what is a host and what a key nobody knows.
             guard InputLocation(String(decoding: address, as: UTF8.self)).fault != nil,
@@ -49,12 +48,27 @@ enum ArgumentMask {
             else { return nil }
             return colon + 1..<address.count
         }
-        let authority = scheme + 3
         // Up to the options, not up to the slash: a password may have one that was not escaped.
         let hasUser = address[authority...].prefix { $0 != UInt8(ascii: "#") }.contains(UInt8(ascii: "@"))
         if hasUser { return authority..<address.count }
         let separators = [UInt8(ascii: "/"), UInt8(ascii: "?")]
         guard let path = address[authority...].firstIndex(where: separators.contains) else { return nil }
         return path + 1..<address.count
+    }
+
+    /// Where an authority begins, if the `://` before it begins at `colon`. Within a filter, as in
+    /// `lavfi:movie=rtmp\://…`, backslashes may stand between the three.
+    private static func authorityStart(in address: [UInt8], after colon: Int) -> Int? {
+        guard address[colon] == UInt8(ascii: ":") else { return nil }
+        var slashes = 0
+        for index in address.indices[(colon + 1)...] {
+            switch address[index] {
+            case UInt8(ascii: "/"): slashes += 1
+            case UInt8(ascii: "\\"): continue
+            default: return nil
+            }
+            if slashes == 2 { return index + 1 }
+        }
+        return nil
     }
 }

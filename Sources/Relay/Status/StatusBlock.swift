@@ -63,8 +63,10 @@ struct StatusBlock {
         ]
         let silence = (now.audioFeed?.silentSamples ?? 0) / 48
         let holes = silence > 0 ? ["audio missing \(silence) ms"] : []
+        let errors = now.sources.reduce(0) { $0 + $1.decodeErrors }
+        let damage = errors > 0 ? ["decode errors \(errors)"] : []
         let lag = now.program.lagSeconds > 1 ? ["\(Self.decimal(now.program.lagSeconds)) s BEHIND"] : []
-        return (parts + holes + lag).joined(separator: "  ")
+        return (parts + holes + damage + lag).joined(separator: "  ")
     }
 
     private func output(_ output: OutputStatus) -> String {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CFFmpeg
+import Foundation
+import Media
+import Testing
+
+@testable import Ingest
+@testable import LibAV
+
+@Suite("Decoders that break", .timeLimit(.minutes(10)))
+struct BrokenDecoderTests {
+    /// A decoder that fails whatever it is asked.
+    private final class BrokenDecoder: PacketDecoder {
+        static let failure = AVFailure(operation: "decode", subject: "test", code: relay_averror_invalid_data)
+
+        func send(_ packet: PacketBox?) throws(AVFailure) { throw Self.failure }
+        func receive() throws(AVFailure) -> Decoder.Output { throw Self.failure }
+        func flush() {}
+    }
+
+    /// Reads a film of 50 frames with audio into `sink`, where the decoder of `broken` is broken.
+    private func read(
+        breaking broken: TrackKind, into sink: CollectingSink, loops: Bool = false, monitor: SourceMonitor
+    ) throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", "sine=d=2:r=48000", "-c:v",
+            "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".mp4")
+        let input = try OpenedInput(
+            InputLocation(clip.path), options: IngestOptions(loop: loops), monitor: monitor,
+            makeDecoder: { (stream, threading, subject) throws(AVFailure) in
+                if stream.kind == broken { return BrokenDecoder() }
+                return try Decoder(stream, threading: threading, subject: subject)
+            })
+        let reader = try SourceReader(
+            input, into: sink, video: input.description.video, audio: .program, loops: loops, start: 0,
+            monitor: monitor)
+        try reader.run()
+    }
+
+    @Test("A broken audio decoder took the video with it: the audio ends, with one warning, and the video goes on")
+    func audio() throws {
+        let (sink, log) = (CollectingSink(), CollectedLog())
+        let monitor = SourceMonitor(logger: log.logger)
+        try read(breaking: .audio, into: sink, monitor: monitor)
+        #expect(sink.taken.frames.count == 50)
+        #expect(sink.taken.audio.isEmpty)
+        #expect(sink.taken.ended == [.video, .audio])
+        #expect(log.lines.count == 1)
+        #expect(log.lines.first?.contains("goes on without audio") == true)
+        #expect(monitor.status.lastError == BrokenDecoder.failure.description)
+    }
+
+    @Test("In a loop the program is told not to wait for audio whose decoder is broken, and is warned once")
+    func loop() throws {
+        let log = CollectedLog()
+        let monitor = SourceMonitor(logger: log.logger)
+        let sink = CollectingSink(frames: 130, audio: 1)
+        Thread.detachNewThread {
+            let deadline = Date().addingTimeInterval(60)
+            while sink.taken.frames.count < 130, Date() < deadline { usleep(5000) }
+            monitor.stop()
+        }
+        try read(breaking: .audio, into: sink, loops: true, monitor: monitor)
+        #expect(sink.taken.frames.count == 130)
+        #expect(sink.taken.starved.contains(.audio) && sink.taken.ended.isEmpty)
+        #expect(log.lines.count == 1)
+    }
+
+    @Test("A broken video decoder ends the input")
+    func video() throws {
+        #expect(throws: IngestError.self) {
+            try read(breaking: .video, into: CollectingSink(), monitor: SourceMonitor())
+        }
+    }
+}
