@@ -15,12 +15,9 @@ final class CollectedLog: Sendable {
             set { metadata[key] = newValue }
         }
 
-        func log(
-            level: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source: String, file: String,
-            function: String, line: UInt
-        ) {
-            let text = (metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-            log.kept.withLock { $0.append(([message.description] + text).joined(separator: " ")) }
+        func log(event: LogEvent) {
+            let text = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            log.kept.withLock { $0.append(([event.message.description] + text).joined(separator: " ")) }
         }
     }
 
