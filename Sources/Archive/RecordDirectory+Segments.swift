@@ -78,7 +78,7 @@ extension RecordDirectory {
             ended: Self.time(info.st_mtim), isFinished: !fileName.hasSuffix(SegmentName.openMark))
     }
 
-    /// A sparse file may claim any size; thousands of this one still have a sum.
+    /// A sparse file may state any size; thousands of this one still have a sum.
     static let largest: Int64 = 1 << 50
 
     /// What a file system says of a time, which may be nonsense, between the years 1 and 9999.
