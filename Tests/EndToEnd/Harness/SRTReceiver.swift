@@ -64,8 +64,15 @@ final class SRTReceiver: Sendable {
         try await process.ending(within: .seconds(5))
     }
 
-    /// Waits until it is sent away or gives up.
-    func ends(within limit: Duration) async throws { try await process.ending(within: limit) }
+    /// Waits until it is sent away or gives up, and ends it: srt-live-transmit can miss that its call was refused, and
+    /// then waits for ever, although libsrt has told it so in its log.
+    func isSentAway(within limit: Duration) async throws {
+        try await eventually("the receiver is sent away", within: limit) {
+            !process.isRunning || process.errors.contains("REJECT")
+        }
+        process.signal(SIGKILL)
+        try await process.ending(within: .seconds(5))
+    }
 
     /// Waits for the end of the connection, and returns the file with all that was received.
     func recording() async throws -> String {
