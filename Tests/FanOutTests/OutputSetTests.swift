@@ -3,6 +3,7 @@
 import Dispatch
 import Logging
 import Media
+import TestSupport
 import Testing
 
 @testable import FanOut
@@ -10,7 +11,7 @@ import Testing
 @Suite("Output set")
 struct OutputSetTests {
     private let hub = FanOut()
-    private let time = ManualTime()
+    private let time = ManualClock()
     private let log = LogSpy()
     private let keyframes = KeyframeCounter()
     private let outputs: OutputSet
@@ -35,9 +36,9 @@ struct OutputSetTests {
     /// An output of this name that is on air.
     private func liveOutput(_ name: String, at target: ScriptedTarget, backup: ScriptedTarget? = nil) async throws {
         try outputs.add(OutputDefinition(name: name, target: target, backup: backup))
-        #expect(await eventually { target.attempts.count == 1 })
+        try await eventually { target.attempts.count == 1 }
         target.attempts[0].report(.accepted)
-        #expect(await eventually { target.attempts[0].isLive })
+        try await eventually { target.attempts[0].isLive }
     }
 
     @Test("Outputs that come, pause, resume and go change nothing for another")
@@ -49,17 +50,17 @@ struct OutputSetTests {
         try await liveOutput("guest", at: guest)
         publish(90..<150)
         try outputs.pause("guest")
-        #expect(await eventually { guest.attempts[0].isDraining })
+        try await eventually { guest.attempts[0].isDraining }
         publish(150..<200)
         try outputs.resume("guest")
-        #expect(await eventually { guest.attempts.count == 2 })
+        try await eventually { guest.attempts.count == 2 }
         guest.attempts[1].report(.accepted)
-        #expect(await eventually { guest.attempts[1].isLive })
+        try await eventually { guest.attempts[1].isLive }
         publish(200..<270)
         try outputs.remove("guest")
-        #expect(await eventually { guest.attempts[1].isDraining })
+        try await eventually { guest.attempts[1].isDraining }
         publish(270..<300)
-        #expect(await eventually { steady.attempts[0].sent == Array(0..<300) })
+        try await eventually { steady.attempts[0].sent == Array(0..<300) }
         #expect(guest.attempts[0].sent == Array(120..<150))
         #expect(guest.attempts[1].sent == Array(240..<270))
         #expect(outputs.statuses.map(\.name) == ["steady"])
@@ -75,22 +76,21 @@ struct OutputSetTests {
         try await liveOutput("a", at: target)
         publish(0..<70)
         target.attempts[0].report(.reconnectRequested(address: "scripted://b"))
-        #expect(await eventually { destination.attempts.count == 1 })
+        try await eventually { destination.attempts.count == 1 }
         publish(70..<100)
         destination.attempts[0].report(.accepted)
         // The move is due from the moment that the machine knows of the acceptance.
         var frame: Int64 = 100
-        #expect(
-            await eventually {
-                publish(frame..<frame + 20)
-                frame += 20
-                return outputs.statuses[0].endpoint == .redirected
-            })
+        try await eventually {
+            publish(frame..<frame + 20)
+            frame += 20
+            return outputs.statuses[0].endpoint == .redirected
+        }
         publish(frame..<frame + 10)
         let (before, after) = (target.attempts[0].sent, destination.attempts[0].sent)
         #expect(before + after == Array(0..<frame + 10))
         #expect(after.first.map { $0 % 60 } == 0)
-        #expect(await eventually { target.attempts[0].isDraining })
+        try await eventually { target.attempts[0].isDraining }
         let status = outputs.statuses[0]
         #expect(status.address == "scripted://b" && status.frames == UInt64(frame + 10) && status.reconnects == 1)
     }
@@ -104,28 +104,28 @@ struct OutputSetTests {
                 name: "a", target: primary, backup: backup,
                 retry: RetryPolicy(backupAfter: 2)))
         for index in 0..<2 {
-            #expect(await eventually { primary.attempts.count == index + 1 })
+            try await eventually { primary.attempts.count == index + 1 }
             primary.attempts[index].report(.failed(OutputFailure(.rejected, step: "publish", reason: "busy")))
-            #expect(await eventually { state("a") == "backing_off" })
+            try await eventually { state("a") == "backing_off" && time.hasTimer(within: .seconds(2)) }
             time.advance(by: .seconds(2))
         }
-        #expect(await eventually { backup.attempts.count == 1 })
+        try await eventually { backup.attempts.count == 1 }
         backup.attempts[0].report(.accepted)
-        #expect(await eventually { backup.attempts[0].isLive })
+        try await eventually { backup.attempts[0].isLive }
         publish(0..<70)
         #expect(primary.attempts.count == 2)
+        try await eventually { time.hasTimer(within: .seconds(15)) }
         time.advance(by: .seconds(15))
-        #expect(await eventually { primary.attempts.count == 3 })
+        try await eventually { primary.attempts.count == 3 }
         primary.attempts[2].report(.accepted)
         // The hand-over is due from the moment that the machine knows of the acceptance.
         var frame: Int64 = 70
-        #expect(
-            await eventually {
-                publish(frame..<frame + 60)
-                frame += 60
-                return outputs.statuses[0].endpoint == .primary
-            })
-        #expect(await eventually { backup.attempts[0].isDraining })
+        try await eventually {
+            publish(frame..<frame + 60)
+            frame += 60
+            return outputs.statuses[0].endpoint == .primary
+        }
+        try await eventually { backup.attempts[0].isDraining }
         publish(frame..<frame + 10)
         let (before, after) = (backup.attempts[0].sent, primary.attempts[2].sent)
         #expect(before + after == Array(0..<frame + 10))
@@ -183,9 +183,9 @@ struct OutputSetTests {
         var limits = QueueLimits.live
         limits.maximumBytes = 1000
         try outputs.add(OutputDefinition(name: "a", target: target, limits: limits))
-        #expect(await eventually { target.attempts.count == 1 })
+        try await eventually { target.attempts.count == 1 }
         target.attempts[0].report(.accepted)
-        #expect(await eventually { target.attempts[0].isLive })
+        try await eventually { target.attempts[0].isLive }
         publish(0..<70)
         #expect(log.lines(containing: "frames are dropped").isEmpty)
         target.attempts[0].stall(true)
@@ -208,12 +208,12 @@ struct OutputSetTests {
         try await liveOutput("a", at: target)
         publish(0..<70)
         target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
-        #expect(await eventually { target.attempts[0].isAbandoned })
+        try await eventually { target.attempts[0].isAbandoned }
         publish(70..<200)
         try outputs.retryNow("a")
-        #expect(await eventually { target.attempts.count == 2 })
+        try await eventually { target.attempts.count == 2 }
         target.attempts[1].report(.accepted)
-        #expect(await eventually { target.attempts[1].isLive })
+        try await eventually { target.attempts[1].isLive }
         let lines = log.lines(containing: "missed off air")
         #expect(lines.count == 1)
         #expect(target.attempts[1].sent == Array(180..<200))
@@ -227,13 +227,13 @@ struct OutputSetTests {
         var limits = QueueLimits.live
         limits.maximumBytes = 1000
         try outputs.add(OutputDefinition(name: "a", target: target, limits: limits))
-        #expect(await eventually { target.attempts.count == 1 })
+        try await eventually { target.attempts.count == 1 }
         target.attempts[0].report(.accepted)
-        #expect(await eventually { target.attempts[0].isLive })
+        try await eventually { target.attempts[0].isLive }
         target.attempts[0].stall(true)
         publish(0..<50)
         target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
-        #expect(await eventually { log.lines(containing: "went off air while frames were dropped").count == 1 })
+        try await eventually { log.lines(containing: "went off air while frames were dropped").count == 1 }
         #expect(log.lines(containing: "no frame is dropped any more").isEmpty)
     }
 
@@ -244,13 +244,13 @@ struct OutputSetTests {
         try await liveOutput("a", at: target)
         publish(0..<70)
         target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
-        #expect(await eventually { target.attempts[0].isAbandoned })
-        #expect(await eventually { state("a") == "backing_off" })
+        try await eventually { target.attempts[0].isAbandoned }
+        try await eventually { state("a") == "backing_off" }
         publish(70..<90)
         try outputs.retryNow("a")
-        #expect(await eventually { target.attempts.count == 2 })
+        try await eventually { target.attempts.count == 2 }
         target.attempts[1].report(.accepted)
-        #expect(await eventually { target.attempts[1].isLive })
+        try await eventually { target.attempts[1].isLive }
         publish(90..<120)
         #expect(log.lines(containing: "missed off air").isEmpty)
         publish(120..<600)
@@ -271,7 +271,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].queue.drops == [.congestion: 3])
         #expect(outputs.statuses[0].queue.droppedFrames == 3)
         try outputs.pause("a")
-        #expect(await eventually { target.attempts[0].isAbandoned })
+        try await eventually { target.attempts[0].isAbandoned }
         #expect(outputs.statuses[0].queue.droppedFrames == 3)
     }
 
@@ -280,11 +280,11 @@ struct OutputSetTests {
         let target = ScriptedTarget()
         outputs.start()
         try outputs.add(OutputDefinition(name: "a", target: target))
-        #expect(await eventually { target.attempts.count == 1 })
+        try await eventually { target.attempts.count == 1 }
         target.attempts[0].report(.failed(OutputFailure(.refused, step: "publish", reason: "bad key")))
-        #expect(await eventually { state("a") == "refused" })
+        try await eventually { state("a") == "refused" }
         try outputs.retryNow("a")
-        #expect(await eventually { target.attempts.count == 2 })
+        try await eventually { target.attempts.count == 2 }
     }
 
     @Test("What came of a retry that an operator asked for was not logged if it failed as before")
@@ -294,9 +294,9 @@ struct OutputSetTests {
         try outputs.add(OutputDefinition(name: "a", target: target))
         let refusal = OutputFailure(.refused, step: "publish", reason: "bad key")
         for count in 1...3 {
-            #expect(await eventually { target.attempts.count == count })
+            try await eventually { target.attempts.count == count }
             target.attempts[count - 1].report(.failed(refusal))
-            #expect(await eventually { log.lines(containing: "bad key").count == count })
+            try await eventually { log.lines(containing: "bad key").count == count }
             try outputs.retryNow("a")
         }
         #expect(log.lines(containing: "bad key").allSatisfy { $0.hasPrefix("warning") })
@@ -319,7 +319,7 @@ struct OutputSetTests {
         try await liveOutput("a", at: target)
         let group = DispatchGroup()
         outputs.finish(deadline: time.now + 5_000_000_000, reason: .programOver, in: group)
-        #expect(await eventually { group.wait(timeout: .now()) == .success })
+        try await eventually { group.wait(timeout: .now()) == .success }
         #expect(target.attempts[0].isAbandoned)
         #expect(throws: OutputSetError.over) {
             try outputs.add(OutputDefinition(name: "b", target: ScriptedTarget()))
@@ -333,16 +333,16 @@ struct OutputSetTests {
         try await liveOutput("steady", at: steady)
         try await liveOutput("guest", at: guest)
         try outputs.pause("guest")
-        #expect(await eventually { guest.attempts[0].endReason == .interrupted })
+        try await eventually { guest.attempts[0].endReason == .interrupted }
         try outputs.resume("guest")
-        #expect(await eventually { guest.attempts.count == 2 })
+        try await eventually { guest.attempts.count == 2 }
         guest.attempts[1].report(.accepted)
-        #expect(await eventually { guest.attempts[1].isLive })
+        try await eventually { guest.attempts[1].isLive }
         try outputs.remove("guest")
-        #expect(await eventually { guest.attempts[1].endReason == .interrupted })
+        try await eventually { guest.attempts[1].endReason == .interrupted }
         let group = DispatchGroup()
         outputs.finish(deadline: 5_000_000_000, reason: .programOver, in: group)
-        #expect(await eventually { group.wait(timeout: .now()) == .success })
+        try await eventually { group.wait(timeout: .now()) == .success }
         #expect(steady.attempts[0].endReason == .programOver)
     }
 }

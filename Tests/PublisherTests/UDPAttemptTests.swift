@@ -5,6 +5,7 @@ import FanOut
 import Glibc
 import Media
 import Network
+import TestSupport
 import Testing
 
 @testable import Publisher
@@ -47,14 +48,14 @@ import Testing
         defer { close(descriptor) }
         let attempt = try attempt(port: port)
         attempt.start()
-        #expect(eventually { events.isAccepted })
+        try eventually { events.isAccepted }
         _ = packets.connected()
         push(0..<5)
         attempt.goLive()
         push(5..<10)
         attempt.wake()
         attempt.drain(until: .max, reason: .programOver)
-        #expect(eventually { events.isDrained })
+        try eventually { events.isDrained }
         #expect(attempt.progress.frames == 10)
         var (total, bytes) = (0, [UInt8](repeating: 0, count: 2000))
         while case let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT)), count > 0 {
@@ -71,17 +72,16 @@ import Testing
         close(descriptor)
         let attempt = try attempt(port: port)
         attempt.start()
-        #expect(eventually { events.isAccepted })
+        try eventually { events.isAccepted }
         _ = packets.connected()
         attempt.goLive()
         var index: Int64 = 0
-        let isCounted = eventually {
+        try eventually {
             push(index..<index + 1)
             index += 1
             attempt.wake()
             return (attempt.progress.details["send_errors"] ?? 0) > 2
         }
-        #expect(isCounted)
         #expect(events.notices.count == 1 && events.failure == nil)
         attempt.abandon()
     }

@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+import TestSupport
 
 /// nginx with its RTMP module, in one process, recording what it receives to FLV files.
 final class RTMPServer: Sendable {
