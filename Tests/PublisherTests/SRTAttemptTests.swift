@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FanOut
-import Glibc
 import Media
-import Network
 import SRT
 import TestSupport
 import Testing
@@ -12,22 +10,6 @@ import Testing
 
 /// Attempts that call and attempts that are called, each the other's peer on the loopback interface.
 @Suite(.serialized) struct SRTAttemptTests {
-    /// A port that nobody has.
-    private static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
-        try #require(descriptor >= 0)
-        defer { close(descriptor) }
-        let address = try #require(HostAddress(literal: "127.0.0.1", port: 0))
-        try #require(address.withSockaddr { bind(descriptor, $0, $1) } == 0)
-        var bound = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = withUnsafeMutablePointer(to: &bound) { bound in
-            bound.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
-        }
-        try #require(status == 0)
-        return UInt16(bigEndian: bound.sin_port)
-    }
-
     private struct Listener {
         let packets = PacketQueue(limits: .live, isFromStart: true)
         let events = EventLog()
@@ -73,7 +55,7 @@ import Testing
 
     @Test("A listener is on air when it is called, and each caller gets every frame from its first keyframe on")
     func listens() throws {
-        let port = try Self.freePort()
+        let port = try LoopbackSocket.freePort()
         let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50")
         listener.attempt.start()
         try awaitListening(listener)
@@ -98,7 +80,7 @@ import Testing
 
     @Test("A call carries what is queued, and its end is told when the receiver has it")
     func calls() throws {
-        let port = try Self.freePort()
+        let port = try LoopbackSocket.freePort()
         let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50")
         listener.attempt.start()
         try awaitListening(listener)
@@ -116,7 +98,7 @@ import Testing
 
     @Test("Who asks for another stream is sent away, by a code that both sides tell")
     func sentAway() throws {
-        let port = try Self.freePort()
+        let port = try LoopbackSocket.freePort()
         let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&streamid=studio")
         listener.attempt.start()
         try awaitListening(listener)
@@ -135,7 +117,7 @@ import Testing
 
     @Test("A receiver with another passphrase refuses for good, and the passphrase is in no word of it")
     func passphrase() throws {
-        let port = try Self.freePort()
+        let port = try LoopbackSocket.freePort()
         let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&passphrase=0123456789")
         listener.attempt.start()
         try awaitListening(listener)

@@ -2,7 +2,6 @@
 
 import Dispatch
 import FanOut
-import Glibc
 import Media
 import Network
 import TestSupport
@@ -13,21 +12,6 @@ import Testing
 @Suite struct UDPAttemptTests {
     private let packets = PacketQueue(limits: .live, isFromStart: true)
     private let events = EventLog()
-
-    /// A socket that receives, and its port.
-    private func receiver() throws -> (CInt, UInt16) {
-        let descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
-        try #require(descriptor >= 0)
-        let address = try #require(HostAddress(literal: "127.0.0.1", port: 0))
-        try #require(address.withSockaddr { bind(descriptor, $0, $1) } == 0)
-        var bound = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = withUnsafeMutablePointer(to: &bound) { bound in
-            bound.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
-        }
-        try #require(status == 0)
-        return (descriptor, UInt16(bigEndian: bound.sin_port))
-    }
 
     private func attempt(port: UInt16) throws -> UDPAttempt {
         UDPAttempt(
@@ -44,9 +28,8 @@ import Testing
 
     @Test("Datagrams are whole TS packets, and all of the program goes out before the end is told")
     func sends() throws {
-        let (descriptor, port) = try receiver()
-        defer { close(descriptor) }
-        let attempt = try attempt(port: port)
+        let receiver = try LoopbackSocket()
+        let attempt = try attempt(port: receiver.port)
         attempt.start()
         try eventually { events.isAccepted }
         _ = packets.connected()
@@ -57,20 +40,18 @@ import Testing
         attempt.drain(until: .max, reason: .programOver)
         try eventually { events.isDrained }
         #expect(attempt.progress.frames == 10)
-        var (total, bytes) = (0, [UInt8](repeating: 0, count: 2000))
-        while case let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT)), count > 0 {
-            #expect(count % 188 == 0 && count <= 1316)
-            #expect(stride(from: 0, to: count, by: 188).allSatisfy { bytes[$0] == 0x47 })
-            total += count
+        var total = 0
+        while let datagram = receiver.receive() {
+            #expect(!datagram.isEmpty && datagram.count % 188 == 0 && datagram.count <= 1316)
+            #expect(stride(from: 0, to: datagram.count, by: 188).allSatisfy { datagram[$0] == 0x47 })
+            total += datagram.count
         }
         #expect(total == Int(attempt.progress.bytes))
     }
 
     @Test("A receiver that is away is named once and counted, and the output stays on air")
     func away() throws {
-        let (descriptor, port) = try receiver()
-        close(descriptor)
-        let attempt = try attempt(port: port)
+        let attempt = try attempt(port: try LoopbackSocket.freePort())
         attempt.start()
         try eventually { events.isAccepted }
         _ = packets.connected()
@@ -88,9 +69,8 @@ import Testing
 
     @Test("After it is abandoned nothing is told")
     func abandoned() throws {
-        let (descriptor, port) = try receiver()
-        defer { close(descriptor) }
-        let attempt = try attempt(port: port)
+        let receiver = try LoopbackSocket()
+        let attempt = try attempt(port: receiver.port)
         attempt.abandon()
         attempt.start()
         attempt.drain(until: .max, reason: .programOver)
