@@ -164,7 +164,7 @@ let package = Package(
         .testTarget(
             name: "PublisherTests",
             dependencies: [
-                "Publisher", "FanOut", "Network", "RTMP", "SRT", "HLS", "LibAV", "Media", "PacketSamples",
+                "Publisher", "FanOut", "Network", "RTMP", "SRT", "HLS", "LibAV", "Media", "CSRT", "PacketSamples",
                 "TestSupport",
             ],
             swiftSettings: settings),
@@ -208,7 +208,7 @@ let package = Package(
         .testTarget(
             name: "EndToEnd",
             dependencies: [
-                "Relay", "FanOut", "Ingest", "Segmenter", "TestSupport",
+                "Relay", "FanOut", "Ingest", "Program", "Segmenter", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ], swiftSettings: settings),
     ]
