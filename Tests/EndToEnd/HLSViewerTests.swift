@@ -4,6 +4,8 @@ import ArgumentParser
 import FanOut
 import Foundation
 import Logging
+import Program
+import TestSupport
 import Testing
 
 @testable import Relay
@@ -109,7 +111,11 @@ extension Serial {
                 try await eventually("the output is off air", within: .seconds(5)) {
                     channel.outputs.statuses.first?.state == "paused"
                 }
-                try await Task.sleep(for: .seconds(2))
+                // Two seconds of the program are missing, so that there is something to read over.
+                let frames = channel.status.program.frames + 60
+                try await eventually("the program goes on", within: .seconds(10)) {
+                    channel.status.program.frames >= frames
+                }
                 let count = segments
                 try channel.outputs.resume("hls")
                 try await hasSegments(count + 1)

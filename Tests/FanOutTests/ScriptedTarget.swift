@@ -110,12 +110,3 @@ final class KeyframeCounter: KeyframeRequester {
     var count: Int { state.withLock { $0 } }
     func requestKeyframe(at programTime: Int64?) { state.withLock { $0 += 1 } }
 }
-
-/// Waits until `condition` holds; a test that waits for long fails.
-func eventually(_ condition: () -> Bool) async -> Bool {
-    for _ in 0..<2000 {
-        if condition() { return true }
-        try? await Task.sleep(for: .milliseconds(2))
-    }
-    return condition()
-}

@@ -4,6 +4,7 @@ import Dispatch
 import Logging
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Program

@@ -5,6 +5,7 @@ import Foundation
 import HLS
 import Media
 import PacketSamples
+import TestSupport
 import Testing
 
 @testable import Publisher
@@ -57,7 +58,7 @@ import Testing
         let events = EventLog()
         let attempt = try attempt(path + "/a/b", events)
         attempt.start()
-        #expect(eventually { events.failure != nil })
+        try eventually { events.failure != nil }
         #expect(events.failure?.kind == .unreachable && events.failure?.step == "open")
         #expect(events.failure?.reason.contains(path) == true)
     }
@@ -68,9 +69,9 @@ import Testing
         let (events, others) = (EventLog(), EventLog())
         let (first, second) = (try attempt(path, events), try attempt(path, others))
         first.start()
-        #expect(eventually { events.isAccepted })
+        try eventually { events.isAccepted }
         second.start()
-        #expect(eventually { others.failure != nil })
+        try eventually { others.failure != nil }
         #expect(others.failure?.kind == .rejected)
         first.abandon()
         #expect(events.failure == nil && !events.isDrained)
