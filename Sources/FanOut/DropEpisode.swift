@@ -13,7 +13,7 @@ public struct DropEpisode: Sendable {
         case began(DropCounts)
         /// It is over; these are all of its drops.
         case over(DropCounts)
-        /// The queue went off air while it dropped; these are all of the episode's drops.
+        /// The queue went off air while it dropped, or dropped since it was looked at last; these are all of the drops.
         case cut(DropCounts)
     }
 
@@ -55,8 +55,10 @@ public struct DropEpisode: Sendable {
     /// The queue is off air, for a while or for good, and so an episode under way is cut short.
     public mutating func end(_ counts: DropCounts) -> Event? {
         defer { state = .quiet(counts) }
-        guard case .dropping(let before, _, _) = state else { return nil }
-        return .cut(counts.since(before))
+        switch state {
+        case .quiet(let before): return counts.onAir > before.onAir ? .cut(counts.since(before)) : nil
+        case .dropping(let before, _, _): return .cut(counts.since(before))
+        }
     }
 }
 

@@ -53,7 +53,8 @@ public struct AttemptProgress: Sendable, Equatable {
     public var bytes: UInt64 = 0
     /// Frames handed to the network completely.
     public var frames: UInt64 = 0
-    /// What an attempt that serves several receivers dropped on the way to one of them, behind the output's own queue.
+    /// What was taken from the output's own queue and not sent: dropped on the way to one of several receivers, or left
+    /// when the attempt ended.
     public var drops = DropCounts()
     /// More numbers of the protocol's own, such as `rtt_ms`, for display and metrics.
     public var details: [String: Double] = [:]

@@ -41,6 +41,15 @@ struct DropEpisodeTests {
         #expect(episode.end(more) == nil)
     }
 
+    @Test("What was dropped last before an output or a receiver left was told nowhere: nobody had looked at it")
+    func unseen() {
+        var episode = DropEpisode()
+        #expect(episode.note(counts([.notConnected: 9]), at: 0) == nil)
+        #expect(
+            episode.end(counts([.notConnected: 10, .overflow: 3])) == .cut(counts([.notConnected: 10, .overflow: 3])))
+        #expect(episode.end(counts([.notConnected: 12, .overflow: 3])) == nil)
+    }
+
     @Test("Causes are listed with their counts, in a fixed order")
     func summary() {
         #expect(counts([.awaitingKeyframe: 40, .congestion: 3]).summary == "congestion=3 awaiting_keyframe=40")
