@@ -33,8 +33,7 @@ public protocol OutputAttempt: AnyObject, Sendable {
     /// The queue may be read from now on. May be called while the output's lock is held: nothing may be reported from
     /// within.
     func goLive()
-    /// Who is to be woken by the publishing thread when the queue has something new. Asked while the output's lock is
-    /// held: nothing may be reported from within.
+    /// Who is to be woken by the publishing thread when the queue has something new. Asked once, before ``start()``.
     var server: any PacketServer { get }
     /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not
     /// happened by `deadline` (monotonic nanoseconds) is left to ``abandon()``. Before ``goLive()`` it means that the

@@ -132,6 +132,31 @@ struct OutputSetTests {
         #expect(after.first.map { $0 % 60 } == 0)
     }
 
+    @Test(
+        "A primary that took over from a backup that broke at that moment went on air without a word: it is logged, once"
+    )
+    func promotionIsLogged() async throws {
+        let (primary, backup) = (ScriptedTarget("scripted://primary"), ScriptedTarget("scripted://backup"))
+        outputs.start()
+        try outputs.add(
+            OutputDefinition(name: "a", target: primary, backup: backup, retry: RetryPolicy(backupAfter: 1)))
+        #expect(await eventually { primary.attempts.count == 1 })
+        primary.attempts[0].report(.failed(OutputFailure(.rejected, step: "publish", reason: "busy")))
+        #expect(await eventually { state("a") == "backing_off" })
+        time.advance(by: .seconds(2))
+        #expect(await eventually { backup.attempts.count == 1 })
+        backup.attempts[0].report(.accepted)
+        #expect(await eventually { backup.attempts[0].isLive })
+        publish(0..<10)
+        time.advance(by: .seconds(15))
+        #expect(await eventually { primary.attempts.count == 2 })
+        primary.attempts[1].report(.accepted)
+        backup.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        #expect(await eventually { primary.attempts[1].isLive })
+        #expect(log.lines(containing: "on air at scripted://primary").count == 1)
+        #expect(log.lines(containing: "on air at scripted://backup").count == 1)
+    }
+
     @Test("One sick output asked for a keyframe each time: it waits longer each time, and what it asked is counted")
     func flappingReceiver() async throws {
         let target = ScriptedTarget()

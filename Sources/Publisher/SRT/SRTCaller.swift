@@ -12,8 +12,8 @@ struct SRTCaller {
     private var isOnAir = false
     /// Whether it waits for a keyframe, as of the last look.
     private(set) var awaitsKeyframe = false
-    /// Whether its queue drops.
-    private var episode = DropEpisode()
+    /// What is told of its queue's drops.
+    private var drops = DropLog()
 
     init(number: Int, session: SRTSession) {
         self.number = number
@@ -27,6 +27,7 @@ struct SRTCaller {
     mutating func wake() -> Bool {
         if !isOnAir {
             _ = session.packets.connected()
+            _ = drops.join(session.packets.drops)
             session.post { $0.start() }
             isOnAir = true
         }
@@ -38,13 +39,13 @@ struct SRTCaller {
 
     /// Looks at what its queue dropped, at `now` (monotonic nanoseconds). Returns what is to be told.
     mutating func noteDrops(at now: Int64) -> String? {
-        episode.note(session.packets.drops, at: now).map(text)
+        drops.note(session.packets.drops, at: now).map(text)
     }
 
     /// Its session is over, for this reason: counts what was not sent to it. Returns what is to be told; `others` are on
     /// air still.
     mutating func leave(_ ending: SRTSession.Ending, others: Int) -> [String] {
-        var notices = episode.end(session.packets.drops).map { [text($0)] } ?? []
+        var notices = drops.leave(session.packets.drops).map { [text($0)] } ?? []
         let before = session.packets.drops
         session.packets.discard()
         var rest = session.packets.drops.since(before)
@@ -56,7 +57,7 @@ struct SRTCaller {
         return notices
     }
 
-    private func text(_ event: DropEpisode.Event) -> String {
+    private func text(_ event: DropLog.Event) -> String {
         switch event {
         case .began(let drops):
             "receiver \(number) takes less than the program makes: frames are dropped (\(drops.summary))"
