@@ -73,6 +73,10 @@ public protocol OutputTarget: Sendable {
     /// The target that a server means when it asks to publish anew at `address`, with this one's credentials and
     /// options; `nil` if the address is no use.
     func redirected(to address: String) -> (any OutputTarget)?
+    /// The program is over, and no attempt at this target follows: completes what earlier ones left open for those who
+    /// watch, and publishes nothing else. Calls `completion` once, on any thread, with the failure if it did not succeed.
+    /// Called for every output that was on air, also when its last attempt did so already; does not block.
+    func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void)
     /// A fresh attempt that sends `queue` and tells `report` what happens.
     func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
@@ -82,4 +86,5 @@ public protocol OutputTarget: Sendable {
 extension OutputTarget {
     public var awaitsCallers: Bool { false }
     public func redirected(to address: String) -> (any OutputTarget)? { nil }
+    public func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
 }

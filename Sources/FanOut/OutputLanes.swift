@@ -48,8 +48,10 @@ struct OutputLanes {
     var failures = FailureLog()
     /// Who is to be told of the output's end.
     var completions: [@Sendable () -> Void] = []
-    /// Why the output ends, once it was told to.
-    var endReason = EndReason.interrupted
+    /// Why the output ends, and by when (monotonic nanoseconds), once it was told to.
+    var end = (reason: EndReason.interrupted, deadline: Int64(0))
+    /// Targets that are completing what they left open.
+    var concluding = 0
 
     private var past = AttemptProgress()
     private var pastQueues = DropCounts()
@@ -216,7 +218,7 @@ extension OutputLanes {
     }
 
     /// The machine's work is over.
-    mutating func end() -> DropLog.Event? {
+    mutating func close() -> DropLog.Event? {
         phase = .ended
         return drops.leave(queueDrops)
     }

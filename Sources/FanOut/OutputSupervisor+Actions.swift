@@ -36,7 +36,7 @@ extension OutputSupervisor {
         case .close: close()
         case .open: state.withLock { $0.open() }
         case .drain(_, let deadline):
-            let (attempt, reason) = state.withLock { ($0.current?.attempt, $0.endReason) }
+            let (attempt, reason) = state.withLock { ($0.current?.attempt, $0.end.reason) }
             attempt?.drain(until: deadline, reason: reason)
         case .retire(let attempt): if let lane = state.withLock({ $0.retire(attempt) }) { retire(lane) }
         case .abandon(let attempt): state.withLock { $0.remove(attempt) }?.attempt.abandon()
@@ -102,14 +102,34 @@ extension OutputSupervisor {
     }
 
     private func ended() {
-        log(state.withLock { $0.end() })
+        let targets = [primary, backup].compactMap(\.self)
+        let (event, wait) = state.withLock { lanes -> (DropLog.Event?, Int64) in
+            let wait = lanes.end.deadline - clock.now
+            if lanes.end.reason == .programOver, lanes.machine.connections > 0, wait > 0 {
+                lanes.concluding = targets.count
+            }
+            return (lanes.close(), wait)
+        }
+        log(event)
+        guard state.withLock({ $0.concluding }) > 0 else { return completeIfOver() }
+        timers.after(.nanoseconds(wait), on: queue) { [weak self] in self?.concluded { $0 = 0 } }
+        for target in targets {
+            target.conclude { failure in
+                if let failure { self.logger.warning("\(failure)", metadata: ["cause": "\(failure.kind.rawValue)"]) }
+                self.queue.async { self.concluded { $0 -= 1 } }
+            }
+        }
+    }
+
+    private func concluded(_ count: (inout Int) -> Void) {
+        state.withLock { count(&$0.concluding) }
         completeIfOver()
     }
 
-    /// The output is over when its machine is, and whoever was replaced has said goodbye.
+    /// The output is over when its machine is, whoever was replaced has sent the rest, and nothing is left open.
     private func completeIfOver() {
         let completions = state.withLock { lanes -> [@Sendable () -> Void] in
-            guard case .ended = lanes.phase, lanes.retired.isEmpty else { return [] }
+            guard case .ended = lanes.phase, lanes.retired.isEmpty, lanes.concluding <= 0 else { return [] }
             defer { lanes.completions = [] }
             return lanes.completions
         }

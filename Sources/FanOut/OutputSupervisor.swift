@@ -115,7 +115,7 @@ public final class OutputSupervisor: PacketConsumer {
     public func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
         state.withLock { lanes in
             lanes.completions.append(completion)
-            lanes.endReason = reason
+            lanes.end = (reason, deadline)
         }
         post(.finish(deadline: deadline))
     }

@@ -351,6 +351,41 @@ struct OutputSetTests {
         }
     }
 
+    @Test(
+        "An output that was off air at the program's end left open what it had published: its target is told, once",
+        arguments: [(EndReason.programOver, 1), (.interrupted, 0)])
+    func conclusion(reason: EndReason, count: Int) async throws {
+        let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))
+        outputs.start()
+        try await liveOutput("paused", at: paused)
+        try await liveOutput("failed", at: failed)
+        try outputs.add(OutputDefinition(name: "never", target: never))
+        try outputs.pause("paused")
+        failed.attempts[0].report(.failed(OutputFailure(.lost, step: "write", reason: "no space")))
+        #expect(await eventually { state("paused") == "paused" && state("failed") == "backing_off" })
+        let group = DispatchGroup()
+        outputs.finish(deadline: time.now + 5_000_000_000, reason: reason, in: group)
+        #expect(await eventually { group.wait(timeout: .now()) == .success })
+        #expect(paused.conclusions == count && failed.conclusions == count && never.conclusions == 0)
+        #expect(paused.attempts.count == 1 && failed.attempts.count == 1)
+    }
+
+    @Test("A target that does not conclude holds the end up to the deadline only")
+    func hungConclusion() async throws {
+        let target = ScriptedTarget(concludes: false)
+        outputs.start()
+        try await liveOutput("a", at: target)
+        let group = DispatchGroup()
+        outputs.finish(deadline: time.now + 5_000_000_000, reason: .programOver, in: group)
+        #expect(await eventually { target.conclusions == 1 })
+        #expect(group.wait(timeout: .now()) == .timedOut)
+        #expect(
+            await eventually {
+                time.advance(by: .seconds(5))
+                return group.wait(timeout: .now()) == .success
+            })
+    }
+
     @Test("An attempt learns whether the program is over, or the output alone ends and may go on")
     func endReasons() async throws {
         let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
