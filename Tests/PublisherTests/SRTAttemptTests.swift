@@ -97,7 +97,7 @@ import Testing
     @Test("What a receiver that left had not got was counted nowhere: it is dropped, in the totals and in the log")
     func leaves() throws {
         let port = try Self.freePort()
-        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50")
+        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50&maxbw=100000")
         listener.attempt.start()
         try #require(isListening(listener))
         let caller = try Caller("srt://127.0.0.1:\(port)?latency=50")
@@ -108,8 +108,8 @@ import Testing
         push(0..<1, to: listener.packets)
         listener.attempt.wake()
         #expect(eventually { listener.attempt.progress.frames == 1 })
-        // Far more than goes out at once.
-        push(1..<20, to: listener.packets, bytes: 200_000)
+        // A megabyte, of which 100 kB go out in a second.
+        push(1..<20, to: listener.packets, bytes: 50_000)
         listener.attempt.wake()
         #expect(eventually { listener.attempt.progress.frames > 1 })
         caller.attempt.abandon()
