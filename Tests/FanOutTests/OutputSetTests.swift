@@ -154,6 +154,31 @@ struct OutputSetTests {
         #expect(after.first.map { $0 % 60 } == 0)
     }
 
+    @Test(
+        "A primary that took over from a backup that broke at that moment went on air without a word: it is logged, once"
+    )
+    func promotionIsLogged() async throws {
+        let (primary, backup) = (ScriptedTarget("scripted://primary"), ScriptedTarget("scripted://backup"))
+        outputs.start()
+        try outputs.add(
+            OutputDefinition(name: "a", target: primary, backup: backup, retry: RetryPolicy(backupAfter: 1)))
+        #expect(await eventually { primary.attempts.count == 1 })
+        primary.attempts[0].report(.failed(OutputFailure(.rejected, step: "publish", reason: "busy")))
+        #expect(await eventually { state("a") == "backing_off" })
+        time.advance(by: .seconds(2))
+        #expect(await eventually { backup.attempts.count == 1 })
+        backup.attempts[0].report(.accepted)
+        #expect(await eventually { backup.attempts[0].isLive })
+        publish(0..<10)
+        time.advance(by: .seconds(15))
+        #expect(await eventually { primary.attempts.count == 2 })
+        primary.attempts[1].report(.accepted)
+        backup.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        #expect(await eventually { primary.attempts[1].isLive })
+        #expect(log.lines(containing: "on air at scripted://primary").count == 1)
+        #expect(log.lines(containing: "on air at scripted://backup").count == 1)
+    }
+
     @Test("One sick output asked for a keyframe each time: it waits longer each time, and what it asked is counted")
     func flappingReceiver() async throws {
         let attempt = try await start()
@@ -316,6 +341,41 @@ struct OutputSetTests {
         #expect(throws: OutputSetError.over) {
             try outputs.add(OutputDefinition(name: "b", target: ScriptedTarget()))
         }
+    }
+
+    @Test(
+        "An output that was off air at the program's end left open what it had published: its target is told, once",
+        arguments: [(EndReason.programOver, 1), (.interrupted, 0)])
+    func conclusion(reason: EndReason, count: Int) async throws {
+        let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))
+        outputs.start()
+        try await liveOutput("paused", at: paused)
+        try await liveOutput("failed", at: failed)
+        try outputs.add(OutputDefinition(name: "never", target: never))
+        try outputs.pause("paused")
+        failed.attempts[0].report(.failed(OutputFailure(.lost, step: "write", reason: "no space")))
+        #expect(await eventually { state("paused") == "paused" && state("failed") == "backing_off" })
+        let group = DispatchGroup()
+        outputs.finish(deadline: time.now + 5_000_000_000, reason: reason, in: group)
+        #expect(await eventually { group.wait(timeout: .now()) == .success })
+        #expect(paused.conclusions == count && failed.conclusions == count && never.conclusions == 0)
+        #expect(paused.attempts.count == 1 && failed.attempts.count == 1)
+    }
+
+    @Test("A target that does not conclude holds the end up to the deadline only")
+    func hungConclusion() async throws {
+        let target = ScriptedTarget(concludes: false)
+        outputs.start()
+        try await liveOutput("a", at: target)
+        let group = DispatchGroup()
+        outputs.finish(deadline: time.now + 5_000_000_000, reason: .programOver, in: group)
+        #expect(await eventually { target.conclusions == 1 })
+        #expect(group.wait(timeout: .now()) == .timedOut)
+        #expect(
+            await eventually {
+                time.advance(by: .seconds(5))
+                return group.wait(timeout: .now()) == .success
+            })
     }
 
     @Test("An attempt learns whether the program is over, or the output alone ends and may go on")
