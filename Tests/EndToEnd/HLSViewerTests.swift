@@ -130,7 +130,8 @@ extension Serial {
             var configuration = try RunCommand.parse(
                 Shape.small + ["--gop", "1s", "--duration", "25s", "--output", target]
             ).channelConfiguration()
-            configuration.outputs[0].backup = try OutputAddress("hls:\(live)", options: options)
+            let list = options.map { "\($0)=\($1)" }.joined(separator: ",")
+            configuration.outputs[0].backup = try OutputSpecification("hls:\(live)#\(list)").address
             let server = try await WebServer(live)
             try await run(configuration) { channel in
                 try await hasSegments(1)

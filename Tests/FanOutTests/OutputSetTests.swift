@@ -154,6 +154,30 @@ struct OutputSetTests {
         #expect(after.first.map { $0 % 60 } == 0)
     }
 
+    @Test(
+        "A primary that took over from a backup that broke at that moment went on air without a word: it is logged, once"
+    )
+    func promotionIsLogged() async throws {
+        let (primary, backup) = (ScriptedTarget("scripted://primary"), ScriptedTarget("scripted://backup"))
+        outputs.start()
+        try outputs.add(
+            OutputDefinition(name: "a", target: primary, backup: backup, retry: RetryPolicy(backupAfter: 1)))
+        try await eventually { primary.attempts.count == 1 }
+        primary.attempts[0].report(.failed(OutputFailure(.rejected, step: "publish", reason: "busy")))
+        try await eventually { state("a") == "backing_off" && time.hasTimer(within: .seconds(2)) }
+        time.advance(by: .seconds(2))
+        try await accept(0, of: backup)
+        publish(0..<10)
+        try await eventually { time.hasTimer(within: .seconds(15)) }
+        time.advance(by: .seconds(15))
+        try await eventually { primary.attempts.count == 2 }
+        primary.attempts[1].report(.accepted)
+        backup.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        try await eventually { primary.attempts[1].isLive }
+        #expect(log.lines(containing: "on air at scripted://primary").count == 1)
+        #expect(log.lines(containing: "on air at scripted://backup").count == 1)
+    }
+
     @Test("One sick output asked for a keyframe each time: it waits longer each time, and what it asked is counted")
     func flappingReceiver() async throws {
         let attempt = try await start()
@@ -315,6 +339,39 @@ struct OutputSetTests {
         #expect(attempt.isAbandoned)
         #expect(throws: OutputSetError.over) {
             try outputs.add(OutputDefinition(name: "b", target: ScriptedTarget()))
+        }
+    }
+
+    @Test(
+        "An output that was off air at the program's end left open what it had published: its target is told, once",
+        arguments: [(EndReason.programOver, 1), (.interrupted, 0)])
+    func conclusion(reason: EndReason, count: Int) async throws {
+        let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))
+        outputs.start()
+        try await addLive("paused", at: paused)
+        try await addLive("failed", at: failed)
+        try outputs.add(OutputDefinition(name: "never", target: never))
+        try outputs.pause("paused")
+        failed.attempts[0].report(.failed(OutputFailure(.lost, step: "write", reason: "no space")))
+        try await eventually { state("paused") == "paused" && state("failed") == "backing_off" }
+        let group = DispatchGroup()
+        outputs.finish(deadline: time.now + 5_000_000_000, reason: reason, in: group)
+        try await eventually { group.wait(timeout: .now()) == .success }
+        #expect(paused.conclusions == count && failed.conclusions == count && never.conclusions == 0)
+        #expect(paused.attempts.count == 1 && failed.attempts.count == 1)
+    }
+
+    @Test("A target that does not conclude holds the end up to the deadline only")
+    func hungConclusion() async throws {
+        let target = ScriptedTarget(concludes: false)
+        try await start(at: target)
+        let group = DispatchGroup()
+        outputs.finish(deadline: time.now + 5_000_000_000, reason: .programOver, in: group)
+        try await eventually { target.conclusions == 1 }
+        #expect(group.wait(timeout: .now()) == .timedOut)
+        try await eventually {
+            time.advance(by: .seconds(5))
+            return group.wait(timeout: .now()) == .success
         }
     }
 

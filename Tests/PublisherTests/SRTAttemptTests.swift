@@ -41,9 +41,10 @@ import Testing
         }
     }
 
-    private func push(_ frames: Range<Int64>, to packets: PacketQueue) {
+    private func push(_ frames: Range<Int64>, to packets: PacketQueue, bytes: Int = 3000) {
         for index in frames {
-            _ = packets.push(TransportStreamTests.frame(index, FrameRate(30), bytes: 3000, isKeyframe: index % 30 == 0))
+            let isKeyframe = index % 30 == 0
+            _ = packets.push(TransportStreamTests.frame(index, FrameRate(30), bytes: bytes, isKeyframe: isKeyframe))
         }
     }
 
@@ -76,6 +77,37 @@ import Testing
         #expect(listener.attempt.progress.frames == 15)
         listener.attempt.drain(until: .max, reason: .programOver)
         try eventually { listener.events.isDrained }
+    }
+
+    @Test("What a receiver that left had not got was counted nowhere: it is dropped, in the totals and in the log")
+    func leaves() throws {
+        let port = try LoopbackSocket.freePort()
+        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50&maxbw=100000")
+        listener.attempt.start()
+        try awaitListening(listener)
+        let caller = try Caller("srt://127.0.0.1:\(port)?latency=50")
+        caller.attempt.start()
+        try eventually { listener.events.isAccepted && caller.events.isAccepted }
+        _ = listener.packets.connected()
+        listener.attempt.goLive()
+        push(0..<1, to: listener.packets)
+        listener.attempt.wake()
+        try eventually { listener.attempt.progress.frames == 1 }
+        // A megabyte, of which 100 kB go out in a second.
+        push(1..<20, to: listener.packets, bytes: 50_000)
+        listener.attempt.wake()
+        try eventually { listener.attempt.progress.frames > 1 }
+        caller.attempt.abandon()
+        try eventually { listener.attempt.progress.details["callers"] == 0 }
+        let progress = listener.attempt.progress
+        #expect(progress.frames < 20)
+        #expect(Int(progress.frames) + progress.drops.frames == 20)
+        let rest = progress.drops.causes[.notConnected, default: 0]
+        #expect(rest > 0)
+        try eventually {
+            listener.events.notices.contains { $0.contains("left (") && $0.contains("\(rest) packets") }
+        }
+        listener.attempt.abandon()
     }
 
     @Test("A call carries what is queued, and its end is told when the receiver has it")
