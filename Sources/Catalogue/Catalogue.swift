@@ -196,7 +196,9 @@ extension Catalogue {
         let known = hold.known
         try store.setUploads(known)
         guard UploadMark.isSet(for: channel, in: directory.path) else { return }
-        if !hold.isLoaded { _ = try store.uploads(of: channel, besides: []) }
+        if !hold.isLoaded, try store.uploads(of: channel, besides: []).files > 0 {
+            logger.warning("nobody knows which recordings were uploaded: all of them wait for it, and none is deleted")
+        }
         let names = Set(try store.segments().map(\.name))
         // No row can be made of what a transport stream says, nor of a file that cannot be read.
         let rows = try directory.segments(of: channel).filter { file in
