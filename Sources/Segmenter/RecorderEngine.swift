@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
-internal import Dispatch
 internal import Logging
 internal import Media
 internal import Synchronization
 
-/// What the recorder does with packets, on the recorder's queue. Blocks there on the disk.
-actor RecorderEngine: QueueActor {
+/// What the recorder does with packets; confined to its queue.
+final class RecorderEngine {
     enum Mode {
         case active
         case suspended(String)
@@ -28,7 +27,6 @@ actor RecorderEngine: QueueActor {
         var synchroniser: FileSynchroniser
     }
 
-    nonisolated let executor: QueueExecutor
     let environment: Environment
     var description: StreamDescription
     var cutter: SegmentCutter
@@ -51,12 +49,10 @@ actor RecorderEngine: QueueActor {
     /// What must be written before a disk that failed counts as well again: room for it, and a disk that takes it.
     static let probeBytes = 2 << 20
 
-    /// An engine that lives on `queue`, which must be serial.
-    init(_ environment: Environment, on queue: DispatchQueue) {
-        executor = QueueExecutor(queue)
+    init(_ environment: Environment) {
         self.environment = environment
         description = environment.description
-        cutter = Self.cutter(environment.configuration, environment.description)
+        cutter = Self.cutter(environment.configuration, description)
         dating = SegmentDating(
             programStart: environment.configuration.programStart,
             encoderDelay: environment.configuration.encoderDelay)
