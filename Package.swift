@@ -133,8 +133,9 @@ let package = Package(
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
         .testTarget(
-            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "SeededRandom", logging],
-            swiftSettings: settings
+            name: "IngestTests",
+            dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "Program", "SeededRandom", logging],
+            exclude: ["Clock/Traces"], swiftSettings: settings
         ),
         .testTarget(
             name: "FanOutTests", dependencies: ["FanOut", "Media", "SeededRandom", logging], swiftSettings: settings),
