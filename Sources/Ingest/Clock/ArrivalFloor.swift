@@ -4,8 +4,8 @@
 /// delay, so the earliest packets come when the sender's clock says (Fober, Orlarey, Letz: Real Time Clock Skew
 /// Estimation over Network Delays, 2005).
 ///
-/// The least delay of each bucket of time is kept, up to 600 of them. The rate is a line through the least delays of ten
-/// parts of that window. All times and delays are nanoseconds.
+/// The least delay of each bucket of time is kept, up to 600 of them. The rate is a line through the least delays of
+/// ten parts of that window. All times and delays are nanoseconds.
 struct ArrivalFloor: Sendable {
     private struct Bucket {
         let index: Int64
@@ -27,7 +27,8 @@ struct ArrivalFloor: Sendable {
     }
 
     private static let window = 600
-    /// Buckets before the rate is known of which the least delay is the floor. Five lag 2.5 ms at 500 ppm; 30 would lag 15.
+    /// Buckets before the rate is known of which the least delay is the floor. Five lag 2.5 ms at 500 ppm; 30 would lag
+    /// 15.
     private static let shortWindow = 5
     private static let highestRate = 1000e-6
 
@@ -136,9 +137,10 @@ struct ArrivalFloor: Sendable {
         return points
     }
 
-    /// Whether the floor lies elsewhere from some point on: it steps by more than the settings allow and by more than six
-    /// times what its steps mostly differ. Without this a path that grew by 80 ms looks like 237 ppm for ten minutes. One
-    /// point that is off may be a moment of congestion: until the next one is known the line stays as it is.
+    /// Whether the floor lies elsewhere from some point on: it steps by more than the settings allow and by more than
+    /// six times what its steps mostly differ. Without this a path that grew by 80 ms looks like 237 ppm for ten
+    /// minutes. One point that is off may be a moment of congestion: until the next one is known the line stays as it
+    /// is.
     private func pathChange(in points: [Point]) -> PathChange {
         var steps: [Double] = []
         for (left, right) in zip(points, points.dropFirst()) {

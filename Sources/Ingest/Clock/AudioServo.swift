@@ -2,12 +2,12 @@
 
 package import Media
 
-/// Keeps a source's audio where its stamps say, by resampling it a little: a counter of the samples that were made, held
-/// against the map.
+/// Keeps a source's audio where its stamps say, by resampling it a little: a counter of the samples that were made,
+/// held against the map.
 ///
 /// The correction is proportional and integral, critically damped with a time constant of 10 s, at most 1000 ppm and
-/// changed by at most 200 ppm in a second. An error of 300 ppm in the sender's sample count is 2.2 ms at its worst, in the
-/// first minute (7.4 s × the error). Nothing but a hole, or a step of the map, moves audio at once.
+/// changed by at most 200 ppm in a second. An error of 300 ppm in the sender's sample count is 2.2 ms at its worst, in
+/// the first minute (7.4 s × the error). Nothing but a hole, or a step of the map, moves audio at once.
 package struct AudioServo: Sendable {
     /// What to do with a run of audio.
     package struct Correction: Sendable, Hashable {
@@ -34,7 +34,8 @@ package struct AudioServo: Sendable {
     private var sum = 0.0
     private var last = 0.0
     private var end: Int64?
-    /// What stamps mostly differ by from the end of the run before, in nanoseconds, and of how many runs that is the mean.
+    /// What stamps mostly differ by from the end of the run before, in nanoseconds, and of how many runs that is the
+    /// mean.
     private var noise = 0.0
     private var noiseCount = 0.0
 
@@ -58,9 +59,9 @@ package struct AudioServo: Sendable {
     }
 
     /// Decides about a run of audio of `duration`, which begins at `time` of the source's timeline and belongs at
-    /// `target` of the program's. `stretch` is by how much program time runs slower than the source's (its map's stretch,
-    /// less the program's own), and `step` what the map moved at once since the last run. The samples that were really
-    /// made of it, silence included, are told by ``note(made:)``.
+    /// `target` of the program's. `stretch` is by how much program time runs slower than the source's (its map's
+    /// stretch, less the program's own), and `step` what the map moved at once since the last run. The samples that
+    /// were really made of it, silence included, are told by ``note(made:)``.
     package mutating func correct(
         time: Timestamp, duration: Duration, target: Timestamp, stretch: Double, step: Duration = .zero
     ) -> Correction {

@@ -4,10 +4,10 @@ internal import Media
 
 /// The stamps of a source's tracks as one continuous timeline, with the sender's relation of audio to video.
 ///
-/// A jump is seen in the sender's own steps, never in lateness: back, if a decoding time falls by a quarter of a second,
-/// because it can only grow; forward, if it leaps *and* the packet comes earlier than any could. What is late without a
-/// leap is jitter, however late. A jump is closed by a shift that lets the packet follow its last one. The track that
-/// jumps first finds the shift, and the other takes the same one with the first packet that it suits better.
+/// A jump is seen in the sender's own steps, never in lateness: back, if a decoding time falls by a quarter of a
+/// second, because it can only grow; forward, if it leaps *and* the packet comes earlier than any could. What is late
+/// without a leap is jitter, however late. A jump is closed by a shift that lets the packet follow its last one. The
+/// track that jumps first finds the shift, and the other takes the same one with the first packet that it suits better.
 struct SenderTimeline: Sendable {
     /// A jump that was closed.
     struct Jump: Sendable, Hashable {
@@ -36,8 +36,8 @@ struct SenderTimeline: Sendable {
         var last: Int64?
         var duration: Int64 = 0
         var arrival: Int64 = 0
-        /// The last leap that was no jump, as far as its delay could tell: the first of many packets that come at once is
-        /// not early even if the sender leapt.
+        /// The last leap that was no jump, as far as its delay could tell: the first of many packets that come at once
+        /// is not early even if the sender leapt.
         var leap: (distance: Int64, arrival: Int64)?
     }
 
@@ -86,8 +86,8 @@ struct SenderTimeline: Sendable {
         return track.stamps.unwrap(stamp.dts).map { $0 &+ track.shift }
     }
 
-    /// Places a packet, or returns nil if its stamps cannot be meant, or its track was not declared. `floor` is the least
-    /// delay to be expected, nil if none is known. Without an `arrival` the source waits to be read.
+    /// Places a packet, or returns nil if its stamps cannot be meant, or its track was not declared. `floor` is the
+    /// least delay to be expected, nil if none is known. Without an `arrival` the source waits to be read.
     mutating func place(
         _ stamp: SourceClock.Stamp, arrival: Int64?, floor: Int64?, isSettling: Bool
     ) -> Place? {

@@ -26,8 +26,8 @@ struct SlewedOffset: Sendable, Hashable {
     /// The offset when it was last moved, in nanoseconds.
     var value: Int64 { offset.whole }
 
-    /// Moves the offset up to `now`, towards `target`. `senderRate` is how fast the target moves by itself; while that is
-    /// not known (nil), errors are pulled in faster.
+    /// Moves the offset up to `now`, towards `target`. `senderRate` is how fast the target moves by itself; while that
+    /// is not known (nil), errors are pulled in faster.
     mutating func advance(to now: Int64, target: Int64, senderRate: Double?) {
         guard now > at else { return }
         let elapsed = Double(now &- at)

@@ -25,7 +25,8 @@ extension SourceClock {
     }
 
     /// The offset that a track with these delays needs at least: the latency over its earliest packets, and half of it
-    /// over the first of those that come bundled, as the audio of one PES does. It counts from capture where that is known.
+    /// over the first of those that come bundled, as the audio of one PES does. It counts from capture where that is
+    /// known.
     private func need(of delays: TrackDelays.Extremes) -> Int64 {
         let latency = settings.latency.inNanoseconds
         if settings.arrivals == .captureTime { return latency }

@@ -5,8 +5,8 @@ package import Media
 /// Tells when each frame and sample of one source is due on our clock.
 ///
 /// The clock sees the stamps and arrivals of both tracks together. The relation of audio to video is the sender's;
-/// arrival only places the pair, behind a buffer sized by the track that comes later. The sender's rate is estimated from
-/// the earliest arrivals, and the map follows it by at most 1000 ppm.
+/// arrival only places the pair, behind a buffer sized by the track that comes later. The sender's rate is estimated
+/// from the earliest arrivals, and the map follows it by at most 1000 ppm.
 ///
 /// A value without a clock or I/O of its own. Moments are readings of one monotonic clock, ours; media times lie on the
 /// source's own continuous timeline. One thread uses it, or a lock guards it. Arrivals and ticks must not go back by
@@ -112,15 +112,15 @@ package struct SourceClock: Sendable {
             origin: Timestamp(nanoseconds: line.origin.nanoseconds &- bias), image: line.image, rate: line.rate)
     }
 
-    /// When `time` of the source's timeline is due on our clock, as things stand; nil while there is no map. To be asked
-    /// again at each tick of the program rather than kept.
+    /// When `time` of the source's timeline is due on our clock, as things stand; nil while there is no map. To be
+    /// asked again at each tick of the program rather than kept.
     package func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
         guard isPlaced, let offset = maps[index(of: track)].offset else { return nil }
         return Timestamp(nanoseconds: offset.due(time.nanoseconds &+ (delays[track]?.bias ?? 0)))
     }
 
-    /// When a packet that is due at `due` is to be decoded: nil for at once. What bursts bring waits undecoded, because a
-    /// decoded minute of video is gigabytes.
+    /// When a packet that is due at `due` is to be decoded: nil for at once. What bursts bring waits undecoded, because
+    /// a decoded minute of video is gigabytes.
     package func decoding(of due: Timestamp) -> Timestamp? { settings.decodingLead.map { due - $0 } }
 
     /// The source was opened again: packets are collected anew. The timeline goes on, and the rate is kept as a hint.

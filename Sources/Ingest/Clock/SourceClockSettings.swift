@@ -9,7 +9,8 @@ package struct SourceClockSettings: Sendable, Hashable {
     package enum Arrivals: Sendable, Hashable {
         /// The earliest packets show the sender's clock, the latest ones how much buffer it takes.
         case jitter
-        /// Packets come a segment at a time: the first one is placed at once, and what the start burst holds is the buffer.
+        /// Packets come a segment at a time: the first one is placed at once, and what the start burst holds is the
+        /// buffer.
         case bursts
         /// Stamps are readings of our own monotonic clock, taken when a frame or sample was captured: arrival says only
         /// how much buffer it takes.
@@ -20,8 +21,8 @@ package struct SourceClockSettings: Sendable, Hashable {
 
     /// What arrivals say.
     package var arrivals: Arrivals
-    /// The least buffer over the earliest packets of the track that comes later; 0 or more. Half of it is the least over
-    /// the first ones of packets that come together.
+    /// The least buffer over the earliest packets of the track that comes later; 0 or more. Half of it is the least
+    /// over the first ones of packets that come together.
     package var latency: Duration
     /// The most buffer over the earliest packets that is granted by itself. What is later is late, and the picture
     /// stands, until nothing but late packets came for 3 s.
@@ -69,8 +70,8 @@ extension SourceClockSettings {
     package static let transportStream = SourceClockSettings(
         arrivals: .jitter, latency: .milliseconds(300), settling: .milliseconds(800))
 
-    /// A broadcast multiplex, whose audio may follow its video by a second (ISO/IEC 13818-1, 2.4.2.3: the buffers of the
-    /// system target decoder).
+    /// A broadcast multiplex, whose audio may follow its video by a second (ISO/IEC 13818-1, 2.4.2.3: the buffers of
+    /// the system target decoder).
     package static let broadcast = SourceClockSettings(
         arrivals: .jitter, latency: .milliseconds(1200), limit: .seconds(3), settling: .milliseconds(1500))
 

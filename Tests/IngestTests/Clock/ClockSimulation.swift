@@ -3,7 +3,7 @@
 import Ingest
 import Media
 import Program
-import SeededRandom
+import TestSupport
 
 /// A source through its clock onto a program, with simulated time: what a viewer would see and hear of it.
 struct ClockSimulation {

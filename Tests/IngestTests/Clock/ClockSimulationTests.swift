@@ -3,11 +3,11 @@
 import Foundation
 import Ingest
 import Media
-import SeededRandom
+import TestSupport
 import Testing
 
-/// Minutes and days of senders that drift, jitter, stall and jump, in simulated time. `RELAY_CLOCK_HOURS` sets the hours
-/// of the long runs, 2 unless given.
+/// Minutes and days of senders that drift, jitter, stall and jump, in simulated time. `RELAY_CLOCK_HOURS` sets the
+/// hours of the long runs, 2 unless given.
 @Suite("Simulated sources")
 struct ClockSimulationTests {
     private static let minutes = Duration.seconds(600)

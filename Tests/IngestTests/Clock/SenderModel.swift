@@ -3,7 +3,7 @@
 import Foundation
 import Ingest
 import Media
-import SeededRandom
+import TestSupport
 
 /// A sender and the way from it to us: what its packets say, and when they arrive.
 struct SenderModel {
