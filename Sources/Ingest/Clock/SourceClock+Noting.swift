@@ -6,6 +6,8 @@ extension SourceClock {
     /// How far under the map's floor a source that was lost for long may come back and still be the same.
     private static let near: Int64 = 100_000_000
     private static let forgottenAfter: Int64 = 60_000_000_000
+    /// How long nothing but packets may come that are later than the limit grants.
+    private static let patienceWithLate: Int64 = 3_000_000_000
 
     /// Takes in a packet that was read at `arrival`, and returns where it lies and what happened. Nil if its stamps
     /// cannot be meant, or its track was not declared: it has no place.
@@ -43,6 +45,7 @@ extension SourceClock {
         now = max(now, moment.nanoseconds)
         slew(to: now)
         var events: [SourceClockEvent] = []
+        giveBackExcess(at: now, &events)
         let patience = settings.patience.inNanoseconds
         for track in TrackKind.allCases {
             guard let state = delays[track], !state.isSilent, now &- state.last > patience else { continue }
@@ -108,11 +111,11 @@ extension SourceClock {
         guard let offset = map.offset else { return }
         let late = delay &- offset.value
         guard late > 0 else {
-            lateSince = nil
+            delays[track]?.lateSince = nil
             return
         }
-        let since = lateSince ?? arrived
-        lateSince = since
+        let since = delays[track]?.lateSince ?? arrived
+        delays[track]?.lateSince = since
         status.latePackets += 1
         events.append(.late(track, by: .nanoseconds(late)))
         lateArrivals.removeAll { arrived &- $0 > 10_000_000_000 }
@@ -120,8 +123,10 @@ extension SourceClock {
         guard late > 100_000_000 || lateArrivals.count >= 5 else { return }
         // One hole now instead of many, unless the picture had better stand.
         let need = delay &+ Self.margin
-        let isGranted = need &- floor(of: map, at: arrived) <= settings.limit.inNanoseconds
-        guard isGranted || arrived &- since > 3_000_000_000 else { return }
+        if need &- floor(of: map, at: arrived) > settings.limit.inNanoseconds {
+            guard arrived &- since > Self.patienceWithLate else { return }
+            if relateAnew(track, arrived, &events) { return }
+        }
         step(by: need &- offset.value, &events)
     }
 
@@ -132,7 +137,7 @@ extension SourceClock {
             maps[index].buffer &+= distance
         }
         lateArrivals = []
-        lateSince = nil
+        for track in delays.tracks { delays[track]?.lateSince = nil }
         status.steps += 1
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
         events.append(.stepped(.nanoseconds(distance)))

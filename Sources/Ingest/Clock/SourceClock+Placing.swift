@@ -45,6 +45,21 @@ extension SourceClock {
         events.append(.unrelated)
     }
 
+    /// Relates a track by its arrivals to the other one that has the same map, if it came to lie too far from it. Waiting
+    /// for it would hold back the other one for as long.
+    mutating func relateAnew(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) -> Bool {
+        let since = arrived &- 2_000_000_000
+        guard maps.count == 1, let found = delays[track]?.extremes(since: since), let other = delays[track.other],
+            arrived &- other.last < 1_000_000_000
+        else { return false }
+        let distance = found.least &- other.extremes(since: since).least
+        status.audioBehindVideoMilliseconds = Double(track == .audio ? distance : -distance) / 1e6
+        guard distance.magnitude > UInt64(Self.unrelated) else { return false }
+        bias(track, by: distance)
+        events.append(.unrelated)
+        return true
+    }
+
     private mutating func bias(_ track: TrackKind, by distance: Int64) {
         delays[track]?.move(by: distance)
         // A floor of its own moves along; a common one had packets of both, and begins anew.
@@ -78,15 +93,7 @@ extension SourceClock {
         let found = state.extremes(since: since)
         let index = index(of: track)
         guard let offset = maps[index].offset else { return }
-        if maps.count == 1, let other = delays[track.other]?.extremes(since: since) {
-            let distance = found.least &- other.least
-            status.audioBehindVideoMilliseconds = Double(track == .audio ? distance : -distance) / 1e6
-            if distance.magnitude > UInt64(Self.unrelated) {
-                bias(track, by: distance)
-                events.append(.unrelated)
-                return
-            }
-        }
+        if relateAnew(track, arrived, &events) { return }
         let least = need(of: found)
         maps[index].leastBuffer = max(maps[index].leastBuffer, least &- floor(of: maps[index], at: arrived))
         let need = max(found.greatest &+ Self.margin, least)
@@ -118,28 +125,50 @@ extension SourceClock {
 
     /// Gives up buffer that was not needed for five minutes.
     private mutating func shrink(at moment: Int64) {
-        guard settings.shrinks, let started, moment &- started > Self.memory, moment &- lookedAtBuffer > 10_000_000_000
+        guard settings.shrinks, let started, moment &- started > TrackDelays.memory,
+            moment &- lookedAtBuffer > 10_000_000_000
         else { return }
         lookedAtBuffer = moment
-        // Maps shrink together, or the relation of audio to video would change.
-        var spare = Int64.max
-        for index in maps.indices {
-            let needed = max(maps[index].leastBuffer, worstDelay(on: index, at: moment) &+ 2 * Self.margin)
-            spare = min(spare, maps[index].buffer &- needed)
-        }
+        let spare = spareBuffer(at: moment, within: TrackDelays.memory)
         guard spare > 0 else { return }
         for index in maps.indices { maps[index].buffer &-= spare }
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
-    /// The greatest delay over the floor in the last five minutes.
-    private func worstDelay(on index: Int, at moment: Int64) -> Int64 {
+    /// Gives back at once what was granted beyond the limit, because there was nothing else, when more than the
+    /// limit was not needed for half a minute. At the rate of a slew it would take hours.
+    mutating func giveBackExcess(at moment: Int64, _ events: inout [SourceClockEvent]) {
+        let time: Int64 = 30_000_000_000
+        guard settings.shrinks, isPlaced, moment &- lookedAtExcess > time else { return }
+        var spare = Int64.max
+        for track in delays.tracks {
+            guard let offset = maps[index(of: track)].offset, let state = delays[track],
+                let greatest = state.greatest(since: moment &- time)
+            else { return }
+            spare = min(spare, offset.value &- greatest)
+        }
+        guard delays.count > 0, spare > settings.limit.inNanoseconds else { return }
+        lookedAtExcess = moment
+        step(by: max(settings.latency.inNanoseconds, 2 * Self.margin) &- spare, &events)
+    }
+
+    /// What of the buffer none of the maps needed. Maps shrink together, or the relation of audio to video would change.
+    private func spareBuffer(at moment: Int64, within time: Int64) -> Int64 {
+        let spare = maps.indices.map { index in
+            let worst = worstDelay(on: index, at: moment, within: time)
+            return maps[index].buffer &- max(maps[index].leastBuffer, worst &+ 2 * Self.margin)
+        }
+        return spare.min() ?? 0
+    }
+
+    /// The greatest delay over the floor for so long.
+    private func worstDelay(on index: Int, at moment: Int64, within time: Int64) -> Int64 {
         let now = floor(of: maps[index], at: moment)
         var worst: Int64 = 0
         for track in delays.tracks where self.index(of: track) == index {
-            for second in delays[track]?.pieces ?? [] where moment &- second.at <= Self.memory {
-                let floor = now &- Int64(maps[index].floor.rate * Double(moment &- second.at))
-                worst = max(worst, second.greatest &- floor)
+            for piece in delays[track]?.pieces ?? [] where moment &- piece.at <= time {
+                let floor = now &- Int64(maps[index].floor.rate * Double(moment &- piece.at))
+                worst = max(worst, piece.greatest &- floor)
             }
         }
         return worst

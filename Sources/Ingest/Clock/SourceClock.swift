@@ -54,8 +54,6 @@ package struct SourceClock: Sendable {
 
     /// What was added to what was seen, wherever that is all there is to go by.
     static let margin: Int64 = 40_000_000
-    /// How long delays are remembered.
-    static let memory: Int64 = 300_000_000_000
 
     /// How the source is treated.
     package let settings: SourceClockSettings
@@ -71,11 +69,10 @@ package struct SourceClock: Sendable {
     var lastArrival: Int64 = 0
     /// When the first packet since the start came.
     var started: Int64?
-    /// Since when nothing but late packets came.
-    var lateSince: Int64?
     /// The latest packets that were late.
     var lateArrivals: [Int64] = []
     var lookedAtBuffer: Int64 = 0
+    var lookedAtExcess: Int64 = 0
     var isLost = false
     var isPlacedNow = false
 
@@ -129,7 +126,6 @@ package struct SourceClock: Sendable {
         for index in maps.indices { maps[index].floor.restart() }
         delays = PerTrack()
         started = nil
-        lateSince = nil
         lateArrivals = []
         isPlacedNow = false
     }

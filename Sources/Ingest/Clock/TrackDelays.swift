@@ -21,7 +21,8 @@ struct TrackDelays: Sendable {
 
     /// Packets that are no further apart came together.
     private static let together: Int64 = 5_000_000
-    private static let memory: Int64 = 300_000_000_000
+    /// How long delays are remembered.
+    static let memory: Int64 = 300_000_000_000
 
     /// When the first packet came.
     let since: Int64
@@ -31,6 +32,8 @@ struct TrackDelays: Sendable {
     private(set) var last: Int64
     /// Whether nothing came for too long.
     var isSilent = false
+    /// Since when nothing but late packets came; nil while they come in time.
+    var lateSince: Int64?
     /// Added to the track's times: tracks without a common epoch are related by their arrivals.
     private(set) var bias: Int64 = 0
     /// The last five minutes.
@@ -70,6 +73,12 @@ struct TrackDelays: Sendable {
             pieces[index].least &-= distance
             pieces[index].greatest &-= distance
         }
+    }
+
+    /// The greatest delay since `moment`; nil if the track was not heard for as long, or not since.
+    func greatest(since moment: Int64) -> Int64? {
+        guard since <= moment else { return nil }
+        return pieces.reversed().prefix { $0.at >= moment }.map(\.greatest).max()
     }
 
     /// The delays of the packets since `moment`, or of the newest if there are none.

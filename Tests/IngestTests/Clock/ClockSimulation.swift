@@ -107,15 +107,20 @@ struct ClockSimulation {
         note(clock.advance(to: Timestamp(nanoseconds: now)))
         program?.advance(to: Timestamp(nanoseconds: now))
         result.programRate = max(result.programRate, abs(program?.rate ?? 0) * 1e6)
+        decodeQueue(now)
+        while let first = frames.first, let due = due(first), due.nanoseconds <= now {
+            frames.removeFirst()
+            // What a step put into the past is not shown.
+            if due.nanoseconds > now - 40_000_000 { show(first, due, now) }
+        }
+    }
+
+    private mutating func decodeQueue(_ now: Int64) {
         while let first = queue.first, let due = due(first),
             clock.decoding(of: due).map({ $0.nanoseconds <= now }) ?? true
         {
             queue.removeFirst()
             decode(first, now: now)
-        }
-        while let first = frames.first, let due = due(first), due.nanoseconds <= now {
-            frames.removeFirst()
-            show(first, due, now)
         }
     }
 
@@ -128,7 +133,8 @@ struct ClockSimulation {
         guard let due = due(waiting) else { return }
         placed = placed ?? packet.arrival
         result.slack = min(result.slack, Double(due.nanoseconds - packet.arrival) / 1e6)
-        if clock.settings.decodingLead != nil { queue.append(waiting) } else { decode(waiting, now: packet.arrival) }
+        queue.append(waiting)
+        decodeQueue(packet.arrival)
     }
 
     private mutating func note(_ events: [SourceClockEvent]) {

@@ -248,6 +248,50 @@ struct SourceClockTests {
         #expect(clock.status.steps == 2)
     }
 
+    @Test("Audio that becomes too late while video is in time moves the map, and is not silent for ever")
+    func audioFallsBehind() throws {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 2000)
+        feed(&clock, from: 2000, until: 10_000, audio: 3000)
+        #expect(clock.status.steps == 1)
+        let audio = try #require(due(clock, 14_000, .audio))
+        #expect(audio - 9000 > 3000)
+        #expect(due(clock, 14_000, .video) == audio)
+    }
+
+    @Test("Audio that comes to lie a minute behind its video is related by its arrivals, and does not hold video back")
+    func audioFarBehind() throws {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 2000)
+        var events: [SourceClockEvent] = []
+        for time in stride(from: Int64(62_000), to: 72_000, by: 40) {
+            events += note(&clock, .video, 5000 + time, at: time)?.events ?? []
+            events += note(&clock, .audio, 5000 + time - 60_000, at: time)?.events ?? []
+        }
+        #expect(events.count { $0 == .unrelated } == 1)
+        let video = try #require(due(clock, 77_000, .video))
+        #expect(video - 72_000 < 1000)
+    }
+
+    @Test("Buffer beyond the limit is given back at once when it is not needed any more")
+    func excess() {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 2000)
+        feed(&clock, from: 2000, until: 20_000, video: 5000, audio: 5000)
+        #expect(clock.status.bufferMilliseconds > 4900)
+        // The path is free again, and what it held comes at once.
+        for time in stride(from: Int64(20_000), to: 25_000, by: 40) {
+            for track in TrackKind.allCases { _ = note(&clock, track, time + 5000, at: 25_000) }
+        }
+        var given: [SourceClockEvent] = []
+        for second in Int64(25)..<70 {
+            feed(&clock, from: second * 1000, until: second * 1000 + 1000)
+            given += clock.advance(to: Timestamp(nanoseconds: (second + 1) * 1_000_000_000))
+        }
+        #expect(given.count { if case .stepped = $0 { true } else { false } } == 1)
+        #expect(clock.status.bufferMilliseconds < 500)
+    }
+
     @Test("Stamps that no sender can mean have no place, and no sequence of stamps traps")
     func hostile() {
         var random = SeededRandom()
