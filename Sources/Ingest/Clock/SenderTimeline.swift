@@ -25,8 +25,6 @@ struct SenderTimeline: Sendable {
         var presentation: Int64
         /// The jump that it showed first.
         var jump: Jump?
-        /// Whether this is the first of its track.
-        var isFirst = false
     }
 
     private struct Track {
@@ -49,7 +47,7 @@ struct SenderTimeline: Sendable {
         let arrival: Int64
     }
 
-    private static let jump: Int64 = 250_000_000
+    static let jump: Int64 = 250_000_000
     /// While a start burst is handed over packets come ever earlier, so a hole in it looks like a leap.
     private static let jumpInBurst: Int64 = 2_000_000_000
     private static let jumpOfFile: Int64 = 10_000_000_000
@@ -60,10 +58,15 @@ struct SenderTimeline: Sendable {
     private static let followWithin: Int64 = 5_000_000_000
     private static let followNear: Int64 = 500_000_000
 
+    /// How long nothing may come of any track before it is a pause, in nanoseconds.
+    private let longestGap: Int64
     private var tracks = PerTrack<Track>()
     private var pending: Pending?
     /// Where the timeline goes on after ``restart()``: its last moment and that one's arrival.
     private var resume: (time: Int64, arrival: Int64)?
+
+    /// A timeline of a source of which nothing comes for up to `longestGap` nanoseconds at a time.
+    init(longestGap: Int64 = Self.jump) { self.longestGap = max(Self.jump, longestGap) }
 
     /// Says how `track` is stamped.
     mutating func declare(_ track: TrackKind, _ stamps: StampTrack) { tracks[track] = Track(stamps: stamps) }
@@ -103,7 +106,7 @@ struct SenderTimeline: Sendable {
             self.resume = nil
         }
         let length = track.stamps.length(stamp.duration)
-        var place = Place(decode: raw &+ track.shift, presentation: 0, isFirst: isFirst)
+        var place = Place(decode: raw &+ track.shift, presentation: 0)
         if let last = track.last {
             let expected = last &+ track.duration
             if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor) {
@@ -163,27 +166,39 @@ struct SenderTimeline: Sendable {
             return pending.shift
         }
         let silence = arrival &- track.arrival
-        if silence > 1_000_000_000, let floor {
+        if silence > max(1_000_000_000, longestGap), let floor {
             // Silent since before the jump: the delay says on which side of it this is.
             let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))
             return (new &- floor).magnitude < (old &- floor).magnitude ? pending.shift : nil
+        }
+        if let floor {
+            // Packets may be lost where the tracks jump: then only one of the shifts gives a delay that can be.
+            let earliest = floor &- Self.early
+            let possible = earliest..<max(earliest, floor &+ 2_000_000_000)
+            let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))
+            if possible.contains(new), !possible.contains(old) { return pending.shift }
         }
         let isNear = new.magnitude < UInt64(Self.followNear) && old.magnitude > UInt64(Self.early)
         return isNear && new.magnitude < old.magnitude ? pending.shift : nil
     }
 
-    /// Shifts `track` so that its packet follows its last one; after a pause, the pause stays.
+    /// Shifts `track` so that its packet follows its last one; after a pause of both tracks, the pause stays.
     private mutating func close(
         _ time: Int64, _ track: inout Track, _ kind: TrackKind, _ expected: Int64, _ arrival: Int64?
     ) {
         var goal = expected
-        if let arrival, arrival &- track.arrival > Self.jump {
+        let newest = tracks.values.map(\.arrival).max() ?? track.arrival
+        if let arrival, arrival &- newest > longestGap {
             goal = goal &+ max(0, arrival &- track.arrival &- track.duration)
         }
         track.shift = track.shift &+ goal &- time
         track.leap = nil
-        pending = Pending(
-            shift: track.shift, distance: time &- expected, track: kind, arrival: arrival ?? 0)
+        if let pending, pending.track != kind, (arrival ?? 0) &- pending.arrival <= Self.followWithin {
+            // Both jumped, each by a distance of its own, as at a seam of a playlist: neither has to follow.
+            self.pending = nil
+        } else {
+            pending = Pending(shift: track.shift, distance: time &- expected, track: kind, arrival: arrival ?? 0)
+        }
     }
 }
 

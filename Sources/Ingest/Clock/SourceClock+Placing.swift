@@ -45,8 +45,8 @@ extension SourceClock {
         events.append(.unrelated)
     }
 
-    /// Relates a track by its arrivals to the other one that has the same map, if it came to lie too far from it. Waiting
-    /// for it would hold back the other one for as long.
+    /// Relates a track by its arrivals to the other one that has the same map, if it came to lie too far from it.
+    /// Waiting for it would hold back the other one for as long.
     mutating func relateAnew(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) -> Bool {
         let since = arrived &- 2_000_000_000
         guard maps.count == 1, let found = delays[track]?.extremes(since: since), let other = delays[track.other],
@@ -152,7 +152,8 @@ extension SourceClock {
         step(by: max(settings.latency.inNanoseconds, 2 * Self.margin) &- spare, &events)
     }
 
-    /// What of the buffer none of the maps needed. Maps shrink together, or the relation of audio to video would change.
+    /// What of the buffer none of the maps needed. Maps shrink together, or the relation of audio to video would
+    /// change.
     private func spareBuffer(at moment: Int64, within time: Int64) -> Int64 {
         let spare = maps.indices.map { index in
             let worst = worstDelay(on: index, at: moment, within: time)

@@ -61,7 +61,7 @@ package struct SourceClock: Sendable {
     package internal(set) var status = SourceClockStatus()
 
     let expected: Set<TrackKind>
-    var timeline = SenderTimeline()
+    var timeline: SenderTimeline
     var maps: [Map]
     var delays = PerTrack<TrackDelays>()
     var now: Int64 = .min
@@ -81,6 +81,8 @@ package struct SourceClock: Sendable {
     package init(_ settings: SourceClockSettings, tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)]) {
         self.settings = settings
         expected = Set(tracks.keys)
+        timeline = SenderTimeline(
+            longestGap: settings.arrivals == .bursts ? settings.patience.inNanoseconds : SenderTimeline.jump)
         let map = Map(
             floor: ArrivalFloor(
                 bucketLength: settings.bucket.inNanoseconds, bucketsForRate: settings.bucketsForRate,

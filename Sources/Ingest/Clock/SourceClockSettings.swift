@@ -39,8 +39,8 @@ package struct SourceClockSettings: Sendable, Hashable {
     /// How long a frame takes from its packet's arrival until it is decoded: frames that the decoder reorders and those
     /// its threads hold.
     package var decoding: Duration = .zero
-    /// How long before its time a packet is handed to the decoder; nil for at once. A buffer of seconds, or what is read
-    /// of a playlist, waits undecoded: a second of decoded 1080p at 50 fps is 155 MB.
+    /// How long before its time a packet is handed to the decoder; nil for at once. A buffer of seconds, or what is
+    /// read of a playlist, waits undecoded: a second of decoded 1080p at 50 fps is 155 MB.
     package var decodingLead: Duration?
     /// The time of which one earliest packet is kept.
     var bucket: Duration = .seconds(1)

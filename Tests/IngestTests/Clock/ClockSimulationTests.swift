@@ -148,7 +148,7 @@ struct ClockSimulationTests {
         "A jump of the stamps is closed once for both tracks, however late audio follows",
         arguments: [0.3, -0.3, 1.5, -1.5, 3, -3, 3600, -3600, 86_400, -86_400] as [Double], [0, 0.08, 2] as [Double])
     func jumps(seconds: Double, audioAfter: Double) {
-        for bundle in [1, 9] {
+        for bundle in [1, 9, 16] {
             var model = SenderModel()
             (model.duration, model.jitter, model.audioBundle) = (.seconds(500), .gauss(milliseconds: 5), bundle)
             (model.start, model.bits) = (.seconds(90_000), 33)

@@ -189,6 +189,62 @@ struct SourceClockTests {
         #expect(!clock.isPlaced)
     }
 
+    @Test("At a file's seam audio from before it stays where it is, and a hole of 9 s is no seam")
+    func interleavedSeam() throws {
+        var clock = SourceClock(.file, tracks: Self.both)
+        func place(_ track: TrackKind, _ dts: Int64) throws -> Int64 {
+            let noted = note(&clock, track, dts, at: 0)
+            return try #require(noted).time.nanoseconds / 1_000_000
+        }
+        for time in stride(from: Int64(0), to: 1000, by: 40) {
+            #expect(try place(.video, time) == time)
+            if time < 800 { #expect(try place(.audio, time) == time) }
+        }
+        #expect(try place(.video, 500_000) == 1000)
+        for time in stride(from: Int64(800), to: 1000, by: 40) { #expect(try place(.audio, time) == time) }
+        #expect(try place(.audio, 500_000) == 1000)
+        #expect(try place(.video, 500_040) == 1040)
+        #expect(try place(.video, 509_000) == 10_000)
+        #expect(try place(.audio, 509_000) == 10_000)
+        #expect(clock.status.jumps == 1)
+    }
+
+    @Test(
+        "Both tracks jump by distances of their own at a playlist's seam: both go on, and neither is said to be alone")
+    func playlistSeam() throws {
+        var clock = SourceClock(.playlist(target: .seconds(2)), tracks: Self.both)
+        var events: [SourceClockEvent] = []
+        var last: (video: Int64, audio: Int64) = (0, 0)
+        for segment in Int64(0)..<20 {
+            let (video, audio): (Int64, Int64) = segment < 10 ? (50_000, 50_000) : (10_000, 7000)
+            for time in stride(from: segment * 2000, to: segment * 2000 + 2000, by: 40) {
+                let arrival = max(6000, segment * 2000 + 2000)
+                let noted = note(&clock, .video, video + time, at: arrival)
+                let heard = note(&clock, .audio, audio + time, at: arrival)
+                events += (noted?.events ?? []) + (heard?.events ?? [])
+                let place = try #require(noted).time.nanoseconds / 1_000_000
+                let sound = try #require(heard).time.nanoseconds / 1_000_000
+                if time > 0 { #expect((place - last.video, sound - last.audio) == (40, 40)) }
+                last = (place, sound)
+            }
+        }
+        #expect(clock.status.jumps == 2)
+        #expect(clock.status.loneJumps == 0)
+        #expect(clock.status.latePackets == 0)
+    }
+
+    @Test("Audio that is lost for 0.7 s where the sender jumps takes the video's jump")
+    func lossAtJump() {
+        var clock = SourceClock(.rtmp, tracks: Self.both)
+        feed(&clock, from: 0, until: 5000)
+        feed(&clock, from: 5000, until: 5700, offset: 90_000, audio: nil)
+        feed(&clock, from: 5700, until: 15_000, offset: 90_000)
+        #expect(clock.status.jumps == 1)
+        #expect(clock.status.loneJumps == 0)
+        #expect(clock.status.latePackets == 0)
+        #expect(abs(clock.status.audioBehindVideoMilliseconds) < 1)
+    }
+
     @Test("A video track that dies while audio goes on is noticed, and so is its return")
     func watchdog() {
         var clock = SourceClock(.rtmp, tracks: Self.both)

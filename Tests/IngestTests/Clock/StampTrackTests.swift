@@ -39,6 +39,14 @@ struct StampTrackTests {
         #expect(steps(from: start, by: 3600, bits: 33, base: .mpegTS) == [40_000_000])
     }
 
+    @Test("A demuxer that counts on beyond the wrap is followed as well")
+    func unwrappedAlready() {
+        var track = StampTrack(timeBase: .mpegTS, bits: 33)
+        let first = track.unwrap((1 << 33) - 1800)
+        let second = track.unwrap((1 << 33) + 1800)
+        #expect(second == first.map { $0 + 40_000_000 })
+    }
+
     @Test("A stamp just behind the wrap does not undo it")
     func reordered() {
         var track = StampTrack(timeBase: .milliseconds, bits: 32)
