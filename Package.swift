@@ -133,8 +133,9 @@ let package = Package(
         .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
         .testTarget(
-            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "TestSupport", logging],
-            swiftSettings: settings
+            name: "IngestTests",
+            dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "Program", "TestSupport", logging],
+            exclude: ["Clock/Traces"], swiftSettings: settings
         ),
         .testTarget(
             name: "FanOutTests", dependencies: ["FanOut", "Media", "TestSupport", logging], swiftSettings: settings),

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The low edge of a source's delays (arrival minus stamp), which carries its sender's clock: queues only ever add to a
+/// delay, so the earliest packets come when the sender's clock says (Fober, Orlarey, Letz: Real Time Clock Skew
+/// Estimation over Network Delays, 2005).
+///
+/// The least delay of each bucket of time is kept, up to 600 of them. The rate is a line through the least delays of
+/// ten parts of that window. All times and delays are nanoseconds.
+struct ArrivalFloor: Sendable {
+    private struct Bucket {
+        let index: Int64
+        var delay: Int64
+        var arrival: Int64
+    }
+
+    private struct Point {
+        var time: Double
+        var delay: Double
+        var index: Int
+    }
+
+    private enum PathChange {
+        case none
+        case suspected
+        /// From this point on.
+        case found(Int)
+    }
+
+    private static let window = 600
+    /// Buckets before the rate is known of which the least delay is the floor. Five lag 2.5 ms at 500 ppm; 30 would lag
+    /// 15.
+    private static let shortWindow = 5
+    private static let highestRate = 1000e-6
+
+    private let bucketLength: Int64
+    private let bucketsForRate: Int
+    private let pathStep: Double
+    private var start: Int64?
+    private var buckets: [Bucket] = []
+    private var fitted: (arrival: Int64, delay: Int64)?
+
+    /// How fast delays grow: negative for a sender whose clock runs faster than ours. 0 until it is known.
+    private(set) var rate = 0.0
+    /// Whether the rate was found, now or before ``restart()``.
+    private(set) var isRateKnown = false
+
+    /// A floor of buckets of `bucketLength` nanoseconds.
+    init(bucketLength: Int64, bucketsForRate: Int, pathStep: Int64) {
+        self.bucketLength = max(1, bucketLength)
+        self.bucketsForRate = bucketsForRate
+        self.pathStep = Double(pathStep)
+    }
+
+    /// How many buckets there are.
+    var count: Int { buckets.count }
+
+    /// The least delay to be expected at `arrival`; nil before the first packet.
+    func delay(at arrival: Int64) -> Int64? {
+        if let fitted { return fitted.delay &+ Int64(rate * Double(arrival &- fitted.arrival)) }
+        return buckets.map(\.delay).min()
+    }
+
+    /// Takes in a packet. Arrivals must not go back. Returns whether the path turned out to have changed.
+    mutating func note(delay: Int64, arrival: Int64) -> Bool {
+        let start = self.start ?? arrival
+        self.start = start
+        let index = (arrival &- start) / bucketLength
+        if let last = buckets.last, last.index == index {
+            if delay < last.delay { buckets[buckets.count - 1] = Bucket(index: index, delay: delay, arrival: arrival) }
+            return false
+        }
+        buckets.append(Bucket(index: index, delay: delay, arrival: arrival))
+        if buckets.count > Self.window { buckets.removeFirst(buckets.count - Self.window) }
+        return fit()
+    }
+
+    /// Forgets all delays and keeps the rate, until another is found.
+    mutating func restart() {
+        buckets = []
+        fitted = nil
+        start = nil
+    }
+
+    /// Adds to all delays: the track's stamps were moved.
+    mutating func move(by step: Int64) {
+        for index in buckets.indices { buckets[index].delay &+= step }
+        if let old = fitted { fitted = (old.arrival, old.delay &+ step) }
+    }
+
+    private mutating func fit() -> Bool {
+        let complete = buckets.count - 1
+        guard complete >= 2 else { return false }
+        guard complete >= bucketsForRate else {
+            let recent = buckets[max(0, complete - Self.shortWindow)..<complete]
+            let origin = recent[recent.startIndex]
+            let least = recent.min { level(of: $0, origin) < level(of: $1, origin) } ?? origin
+            fitted = (least.arrival, least.delay)
+            return false
+        }
+        let origin = buckets[0]
+        let points = parts(of: complete, origin)
+        switch pathChange(in: points) {
+        case .none:
+            fitLine(through: points, origin)
+            return false
+        case .suspected:
+            return false
+        case .found(let cut):
+            let last = points[points.count - 1]
+            fitted = (origin.arrival &+ Int64(last.time), origin.delay &+ Int64(last.delay))
+            buckets.removeFirst(points[cut].index)
+            return true
+        }
+    }
+
+    /// The delay of `bucket` without the rate that is believed, against `origin`.
+    private func level(of bucket: Bucket, _ origin: Bucket) -> Double {
+        Double(bucket.delay &- origin.delay) - rate * Double(bucket.arrival &- origin.arrival)
+    }
+
+    /// The least delays of about ten parts of the first `complete` buckets.
+    private func parts(of complete: Int, _ origin: Bucket) -> [Point] {
+        let length = max(1, complete / 10)
+        var points: [Point] = []
+        points.reserveCapacity(11)
+        for first in stride(from: complete % length, to: complete, by: length) {
+            var least = first
+            for index in first..<min(first + length, complete)
+            where level(of: buckets[index], origin) < level(of: buckets[least], origin) {
+                least = index
+            }
+            points.append(
+                Point(
+                    time: Double(buckets[least].arrival &- origin.arrival),
+                    delay: Double(buckets[least].delay &- origin.delay), index: least))
+        }
+        return points
+    }
+
+    /// Whether the floor lies elsewhere from some point on: it steps by more than the settings allow and by more than
+    /// six times what its steps mostly differ. Without this a path that grew by 80 ms looks like 237 ppm for ten
+    /// minutes. One point that is off may be a moment of congestion: until the next one is known the line stays as it
+    /// is.
+    private func pathChange(in points: [Point]) -> PathChange {
+        var steps: [Double] = []
+        for (left, right) in zip(points, points.dropFirst()) {
+            steps.append(right.delay - left.delay - rate * (right.time - left.time))
+        }
+        let median = steps.sorted()[steps.count / 2]
+        let deviation = steps.map { abs($0 - median) }.sorted()[steps.count / 2]
+        let bar = max(pathStep, 6 * deviation)
+        for index in steps.indices.reversed() where abs(steps[index] - median) > bar {
+            return points.count - index > 2 ? .found(index + 1) : .suspected
+        }
+        return .none
+    }
+
+    /// Least squares for the rate; the line lies on the lowest of the last three points.
+    private mutating func fitLine(through points: [Point], _ origin: Bucket) {
+        let count = Double(points.count)
+        let time = points.reduce(0) { $0 + $1.time } / count
+        let delay = points.reduce(0) { $0 + $1.delay } / count
+        let spread = points.reduce(0) { $0 + ($1.time - time) * ($1.time - time) }
+        guard spread > 0 else { return }
+        let slope = points.reduce(0) { $0 + ($1.time - time) * ($1.delay - delay) } / spread
+        rate = min(Self.highestRate, max(-Self.highestRate, slope))
+        isRateKnown = true
+        let lowest = points.suffix(3).map { $0.delay - delay - rate * ($0.time - time) }.min() ?? 0
+        fitted = (origin.arrival &+ Int64(time), origin.delay &+ Int64(delay + lowest))
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// A value for each track that there is.
+struct PerTrack<Value: Sendable>: Sendable {
+    private var video: Value?
+    private var audio: Value?
+
+    /// The value of `track`; nil if it has none.
+    subscript(track: TrackKind) -> Value? {
+        get { track == .video ? video : audio }
+        _modify {
+            if track == .video { yield &video } else { yield &audio }
+        }
+    }
+
+    /// The tracks that have a value.
+    var tracks: [TrackKind] { TrackKind.allCases.filter { self[$0] != nil } }
+    /// The values, video's first.
+    var values: [Value] { [video, audio].compactMap(\.self) }
+    /// How many tracks have a value.
+    var count: Int { (video == nil ? 0 : 1) + (audio == nil ? 0 : 1) }
+}

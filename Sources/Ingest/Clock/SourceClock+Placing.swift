@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+extension SourceClock {
+    /// Tracks whose earliest packets are further apart than this have no common epoch.
+    private static let unrelated: Int64 = 10_000_000_000
+
+    /// Places the source once enough was collected.
+    mutating func settle(_ arrived: Int64, _ started: Int64, _ events: inout [SourceClockEvent]) {
+        let settling = settings.settling.inNanoseconds
+        let newest = delays.values.map(\.since).max() ?? started
+        let areAllThere = expected.allSatisfy { delays[$0] != nil }
+        let isLongEnough = arrived &- started >= settling && arrived &- newest >= settling / 2
+        guard areAllThere ? isLongEnough : arrived &- started > 3 * settling &+ 1_000_000_000 else { return }
+        let since = arrived &- settling / 2
+        relate(since: since, &events)
+        let found = delays.values.map { $0.extremes(since: since) }
+        let need = found.map(need(of:)).max() ?? 0
+        let offset = max(need, found.map { $0.greatest &+ Self.margin }.max() ?? need)
+        place(at: offset, need: need, arrived, &events)
+        for track in TrackKind.allCases where expected.contains(track) && delays[track] == nil {
+            events.append(.silent(track))
+        }
+    }
+
+    /// The offset that a track with these delays needs at least: the latency over its earliest packets, and half of it
+    /// over the first of those that come bundled, as the audio of one PES does. It counts from capture where that is
+    /// known.
+    private func need(of delays: TrackDelays.Extremes) -> Int64 {
+        let latency = settings.latency.inNanoseconds
+        if settings.arrivals == .captureTime { return latency }
+        return max(delays.least &+ latency, delays.bundle &+ latency / 2)
+    }
+
+    /// Relates tracks by their arrivals if their stamps have nothing to do with each other.
+    private mutating func relate(since: Int64, _ events: inout [SourceClockEvent]) {
+        guard let video = delays[.video]?.extremes(since: since), let audio = delays[.audio]?.extremes(since: since)
+        else { return }
+        let distance = audio.least &- video.least
+        status.audioBehindVideoMilliseconds = Double(distance) / 1e6
+        let limit = settings.sharesMap ? Self.unrelated : settings.limit.inNanoseconds
+        guard distance.magnitude > UInt64(limit) else { return }
+        bias(.audio, by: distance)
+        events.append(.unrelated)
+    }
+
+    /// Relates a track by its arrivals to the other one that has the same map, if it came to lie too far from it.
+    /// Waiting for it would hold back the other one for as long.
+    mutating func relateAnew(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) -> Bool {
+        let since = arrived &- 2_000_000_000
+        guard maps.count == 1, let found = delays[track]?.extremes(since: since), let other = delays[track.other],
+            arrived &- other.last < 1_000_000_000
+        else { return false }
+        let distance = found.least &- other.extremes(since: since).least
+        status.audioBehindVideoMilliseconds = Double(track == .audio ? distance : -distance) / 1e6
+        guard distance.magnitude > UInt64(Self.unrelated) else { return false }
+        bias(track, by: distance)
+        events.append(.unrelated)
+        return true
+    }
+
+    private mutating func bias(_ track: TrackKind, by distance: Int64) {
+        delays[track]?.move(by: distance)
+        // A floor of its own moves along; a common one had packets of both, and begins anew.
+        if maps.count == 2 { maps[index(of: track)].floor.move(by: -distance) } else { maps[0].floor.restart() }
+    }
+
+    private mutating func place(
+        at offset: Int64, need: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]
+    ) {
+        for index in maps.indices {
+            let floor =
+                settings.arrivals == .captureTime
+                ? 0 : maps[index].floor.delay(at: arrived) ?? need &- settings.latency.inNanoseconds
+            let rate = maps[index].offset?.rate
+            maps[index].offset = SlewedOffset(offset, at: arrived, rate: rate ?? 0)
+            maps[index].buffer = offset &- floor
+            maps[index].leastBuffer = max(0, need &- floor)
+        }
+        isPlacedNow = true
+        status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
+        events.append(.placed(buffer: .nanoseconds(maps[0].buffer)))
+    }
+
+    /// Lets a track that came later count, once enough of its delays were collected: if it takes more buffer, the map
+    /// moves once.
+    mutating func join(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) {
+        let collecting = max(settings.settling.inNanoseconds, 500_000_000)
+        guard let state = delays[track], arrived &- state.since >= collecting else { return }
+        delays[track]?.isJoining = false
+        let since = arrived &- collecting / 2
+        let found = state.extremes(since: since)
+        let index = index(of: track)
+        guard let offset = maps[index].offset else { return }
+        if relateAnew(track, arrived, &events) { return }
+        let least = need(of: found)
+        maps[index].leastBuffer = max(maps[index].leastBuffer, least &- floor(of: maps[index], at: arrived))
+        let need = max(found.greatest &+ Self.margin, least)
+        if need > offset.value { step(by: need &- offset.value, &events) }
+    }
+
+    /// The least delay to be expected on a map.
+    func floor(of map: Map, at moment: Int64) -> Int64 {
+        if settings.arrivals == .captureTime { return 0 }
+        return map.floor.delay(at: moment) ?? (map.offset.map { $0.value &- map.buffer } ?? 0)
+    }
+
+    /// Moves the maps towards their floors and buffers.
+    mutating func slew(to moment: Int64) {
+        guard isPlaced else { return }
+        shrink(at: moment)
+        for index in maps.indices {
+            let floor = floor(of: maps[index], at: moment)
+            // The start burst of a playlist has not shown the floor yet.
+            if settings.arrivals == .bursts, maps[index].floor.count <= 5, let offset = maps[index].offset {
+                maps[index].buffer = offset.value &- floor
+                status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
+            }
+            let isKnown = settings.arrivals == .captureTime || maps[index].floor.isRateKnown
+            let (target, rate) = (floor &+ maps[index].buffer, maps[index].floor.rate)
+            maps[index].offset?.advance(to: moment, target: target, senderRate: isKnown ? rate : nil)
+        }
+    }
+
+    /// Gives up buffer that was not needed for five minutes.
+    private mutating func shrink(at moment: Int64) {
+        guard settings.shrinks, let started, moment &- started > TrackDelays.memory,
+            moment &- lookedAtBuffer > 10_000_000_000
+        else { return }
+        lookedAtBuffer = moment
+        let spare = spareBuffer(at: moment, within: TrackDelays.memory)
+        guard spare > 0 else { return }
+        for index in maps.indices { maps[index].buffer &-= spare }
+        status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
+    }
+
+    /// Gives back at once what was granted beyond the limit, because there was nothing else, when more than the
+    /// limit was not needed for half a minute. At the rate of a slew it would take hours.
+    mutating func giveBackExcess(at moment: Int64, _ events: inout [SourceClockEvent]) {
+        let time: Int64 = 30_000_000_000
+        guard settings.shrinks, isPlaced, moment &- lookedAtExcess > time else { return }
+        var spare = Int64.max
+        for track in delays.tracks {
+            guard let offset = maps[index(of: track)].offset, let state = delays[track],
+                let greatest = state.greatest(since: moment &- time)
+            else { return }
+            spare = min(spare, offset.value &- greatest)
+        }
+        guard delays.count > 0, spare > settings.limit.inNanoseconds else { return }
+        lookedAtExcess = moment
+        step(by: max(settings.latency.inNanoseconds, 2 * Self.margin) &- spare, &events)
+    }
+
+    /// What of the buffer none of the maps needed. Maps shrink together, or the relation of audio to video would
+    /// change.
+    private func spareBuffer(at moment: Int64, within time: Int64) -> Int64 {
+        let spare = maps.indices.map { index in
+            let worst = worstDelay(on: index, at: moment, within: time)
+            return maps[index].buffer &- max(maps[index].leastBuffer, worst &+ 2 * Self.margin)
+        }
+        return spare.min() ?? 0
+    }
+
+    /// The greatest delay over the floor for so long.
+    private func worstDelay(on index: Int, at moment: Int64, within time: Int64) -> Int64 {
+        let now = floor(of: maps[index], at: moment)
+        var worst: Int64 = 0
+        for track in delays.tracks where self.index(of: track) == index {
+            for piece in delays[track]?.pieces ?? [] where moment &- piece.at <= time {
+                let floor = now &- Int64(maps[index].floor.rate * Double(moment &- piece.at))
+                worst = max(worst, piece.greatest &- floor)
+            }
+        }
+        return worst
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// The clock of a program: when each of its frames begins, on the machine's monotonic clock.
+///
+/// It follows a reference source, as the equipment of a studio is locked to one signal (SMPTE ST 318). Its phase is
+/// such that the reference's frames fall in the middle of what a tick takes, which is half a frame around it, and its
+/// rate is the reference's. So no frame is repeated or dropped for a clock's sake, and the reference's audio needs no
+/// resampling but for its own errors. The rate differs from the machine's by at most 1000 ppm and changes by at most
+/// 100 ppm in a second; nothing ever moves at once. While the reference is silent the last rate is held, and another
+/// reference takes over by a glide of at most half a frame, up to a minute long. Without a reference it is the
+/// machine's clock.
+///
+/// A value without a clock of its own. One thread uses it, or a lock guards it.
+package struct ReferenceClock: Sendable {
+    /// What the clock follows.
+    package enum State: Sendable, Hashable {
+        /// The machine's clock.
+        case free
+        /// The source of this number.
+        case following(Int)
+        /// The rate that the source of this number had; nothing came of it for a second.
+        case holding(Int)
+    }
+
+    private static let highest = 1000e-6
+    private static let proportional = 1 / 10e9
+    private static let integral = proportional * proportional / 4
+    /// How fast the rate changes, for each nanosecond.
+    private static let acceleration = 100e-6 / 1e9
+    /// Beyond this a phase is pulled in, and says nothing about the cadence yet, in nanoseconds.
+    private static let cadencePhase = 5_000_000.0
+    /// How much faster or slower frames may come than their stamps' clock says.
+    private static let highestCadence = 500e-6
+    private static let patience: Int64 = 1_000_000_000
+    /// Frame rates with a ratio of more steps than this share no phase.
+    private static let mostSteps: Int64 = 8
+
+    /// The program's rate.
+    package let frameRate: FrameRate
+    /// The source that is followed.
+    package private(set) var reference: Int?
+    /// How far the reference's last frame lay behind the middle of its tick, in nanoseconds.
+    package private(set) var phase: Double = 0
+    /// By how much the program runs faster than the machine's clock: 0.0001 is 100 ppm.
+    package private(set) var rate = 0.0
+
+    private var at: Int64
+    private var program = FineTime(0)
+    /// Into how many steps the reference's frames divide a program frame; nil if they share no phase.
+    private var steps: Int64? = 1
+    private var hasPhase = false
+    private var noted: Int64?
+    private var senderRate = 0.0
+    private var cadence = 0.0
+
+    /// A clock whose program begins at `start`, with the rate of the machine's clock.
+    package init(frameRate: FrameRate, start: Timestamp) {
+        self.frameRate = frameRate
+        at = start.nanoseconds
+    }
+
+    /// What the clock does now.
+    package var state: State {
+        guard let reference else { return .free }
+        guard let noted, at &- noted <= Self.patience else { return .holding(reference) }
+        return .following(reference)
+    }
+
+    /// The program's time against the machine's, as things stand.
+    package var line: ClockLine {
+        ClockLine(
+            origin: Timestamp(nanoseconds: at), image: Timestamp(nanoseconds: program.whole), rate: rate)
+    }
+
+    /// When frame `index` of the program begins, on the machine's clock.
+    package func moment(of index: FrameIndex) -> Timestamp { line.origin(of: frameRate.start(of: index)) }
+
+    /// The program's time when the machine's clock reads `moment`.
+    package func position(at moment: Timestamp) -> Timestamp { line.image(of: moment) }
+
+    /// Follows source `reference`, whose frames come at `sourceRate` (nil for a source without video), or with nil the
+    /// machine's clock.
+    package mutating func follow(_ reference: Int?, sourceRate: FrameRate? = nil) {
+        guard reference != self.reference else { return }
+        self.reference = reference
+        steps = sourceRate.flatMap { Self.steps(from: $0, to: frameRate) }
+        (hasPhase, phase, cadence, noted) = (false, 0, 0, nil)
+        if reference == nil { senderRate = 0 }
+    }
+
+    /// Notes that a frame of `source` is due at `due` on the machine's clock, and that the source's media are stretched
+    /// by `stretch` to fit that clock. Sources that are not followed are ignored. A source without video says when
+    /// its audio is due; only its rate counts.
+    package mutating func note(_ source: Int, due: Timestamp, stretch: Double, now: Timestamp) {
+        guard source == reference else { return }
+        let elapsed = noted.map { min(100_000_000, max(0, now.nanoseconds &- $0)) } ?? 0
+        noted = now.nanoseconds
+        senderRate = -stretch / (1 + stretch)
+        guard let steps else { return }
+        let grid = Double(frameRate.timeBase.rescale(1, to: .nanoseconds)) / Double(steps)
+        var measured = distance(of: position(at: due), steps)
+        // The same way around as before: an error near half a step must not be pulled to and fro.
+        if hasPhase { measured += ((phase - measured) / grid).rounded() * grid }
+        if abs(measured) > 0.75 * grid { measured -= (measured / grid).rounded() * grid }
+        (phase, hasPhase) = (measured, true)
+        guard abs(phase) < Self.cadencePhase else { return }
+        let step = Self.integral * phase * Double(elapsed)
+        cadence = min(Self.highestCadence, max(-Self.highestCadence, cadence - step))
+    }
+
+    /// Moves the clock up to `now`. To be called at each tick; what goes back is ignored.
+    package mutating func advance(to now: Timestamp) {
+        let elapsed = now.nanoseconds &- at
+        guard elapsed > 0 else { return }
+        at = now.nanoseconds
+        var wanted = senderRate + cadence
+        if case .following = state { wanted -= Self.proportional * phase }
+        wanted = min(Self.highest, max(-Self.highest, wanted))
+        let change = Self.acceleration * Double(elapsed)
+        let before = rate
+        rate += min(change, max(-change, wanted - rate))
+        program.add(elapsed)
+        program.add((before + rate) / 2 * Double(elapsed))
+    }
+
+    /// How far `position` lies behind the nearest step of a frame, in nanoseconds.
+    private func distance(of position: Timestamp, _ steps: Int64) -> Double {
+        let scale = Int128(frameRate.numerator) * Int128(steps)
+        let step = Int128(frameRate.denominator) * 1_000_000_000
+        var rest = Int128(position.nanoseconds) * scale % step
+        if rest < 0 { rest += step }
+        if rest * 2 > step { rest -= step }
+        return Double(rest) / Double(scale)
+    }
+
+    /// Into how many steps frames of `source` divide a frame of `program`: 1 for the same rate or half of it, 2 for
+    /// twice the rate, 6 for 30 on 25; nil for 29.97 on 25.
+    private static func steps(from source: FrameRate, to program: FrameRate) -> Int64? {
+        // A frame of the source lasts this many frames of the program, as a fraction.
+        let numerator = Int64(source.denominator) * Int64(program.numerator)
+        let denominator = Int64(source.numerator) * Int64(program.denominator)
+        var (a, b) = (numerator, denominator)
+        while b != 0 { (a, b) = (b, a % b) }
+        return denominator / a <= mostSteps ? denominator / a : nil
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Ingest
+import Media
+import TestSupport
+import Testing
+
+@Suite("The choice of a source")
+struct SourceSelectorTests {
+    private typealias Action = SourceSelector.Action
+
+    /// A selector with a clock in milliseconds, which is told of time only when it asked for it.
+    private struct Driver {
+        var selector: SourceSelector
+        var now: Int64 = 0
+        var actions: [(at: Int64, action: SourceSelector.Action)] = []
+
+        init(count: Int, _ options: SourceSelector.Options = .init()) {
+            selector = SourceSelector(count: count, options: options)
+            note(selector.handle(.started(at: .zero)))
+        }
+
+        var moment: Timestamp { Timestamp(nanoseconds: now * 1_000_000) }
+
+        mutating func note(_ done: [SourceSelector.Action]) { actions += done.map { (now, $0) } }
+
+        mutating func handle(_ event: (Timestamp) -> SourceSelector.Event) { note(selector.handle(event(moment))) }
+
+        /// Lets time pass, in which these sources have a frame every 40 ms.
+        mutating func pass(_ milliseconds: Int64, video: Set<Int> = []) {
+            let end = now + milliseconds
+            while now < end {
+                let frame = (now / 40 + 1) * 40
+                let deadline = selector.nextDeadline.map { ($0.nanoseconds + 999_999) / 1_000_000 } ?? .max
+                now = min(end, frame, max(deadline, now + 1))
+                if now == deadline { handle { .tick(at: $0) } }
+                guard now == frame else { continue }
+                for source in video.sorted() { handle { .video(source, at: $0) } }
+            }
+        }
+
+        /// What was done since the last call, with its moments in milliseconds.
+        mutating func take() -> [SourceSelector.Action] {
+            defer { actions = [] }
+            return actions.map(\.action)
+        }
+
+        var switches: [Int64] {
+            actions.compactMap { entry in
+                if case .air = entry.action { entry.at } else { nil }
+            }
+        }
+    }
+
+    @Test("The first source is opened and on air at its first frame; cold backups are not opened")
+    func start() {
+        var driver = Driver(count: 3)
+        #expect(driver.take() == [.open(0, .all)])
+        driver.handle { .connected(0, at: $0) }
+        #expect(driver.take() == [])
+        driver.pass(5000, video: [0])
+        #expect(driver.take() == [.air(.source(0), .start)])
+        #expect(driver.selector.isConnected(0))
+        #expect(driver.selector.healthySince(0) == Timestamp(nanoseconds: 40_000_000))
+    }
+
+    @Test("Hot and keyframe backups are opened at the start, and decoded as they say")
+    func standby() {
+        var hot = Driver(count: 2, .init(standby: .hot))
+        #expect(hot.take() == [.open(0, .all), .open(1, .all)])
+        var keyframes = Driver(count: 2, .init(standby: .keyframes))
+        #expect(keyframes.take() == [.open(0, .keyframes), .open(1, .keyframes)])
+        keyframes.pass(100, video: [0, 1])
+        #expect(keyframes.take() == [.decode(0, .all), .air(.source(0), .start)])
+        keyframes.handle { .lost(0, at: $0) }
+        #expect(keyframes.take() == [.decode(1, .all), .air(.source(1), .disconnected), .decode(0, .keyframes)])
+    }
+
+    @Test("Without video from the start there is the slate after the timeout; a hot backup does not wait longer either")
+    func absent() {
+        var driver = Driver(count: 1)
+        driver.pass(1999)
+        #expect(driver.take() == [.open(0, .all)])
+        driver.pass(1)
+        #expect(driver.take() == [.air(.slate, .start)])
+        driver.pass(40, video: [0])
+        #expect(driver.take() == [.air(.source(0), .video)])
+        var hot = Driver(count: 2, .init(standby: .hot))
+        _ = hot.take()
+        hot.pass(1960, video: [1])
+        #expect(hot.take() == [])
+        hot.pass(40, video: [1])
+        #expect(hot.take() == [.air(.source(1), .start)])
+    }
+
+    @Test("No video for the timeout: a hot backup is on air at once, and not before")
+    func frozen() {
+        var driver = Driver(count: 2, .init(standby: .hot))
+        driver.pass(4000, video: [0, 1])
+        _ = driver.take()
+        driver.pass(1999, video: [1])
+        #expect(driver.take() == [])
+        driver.pass(1, video: [1])
+        #expect(driver.take() == [.air(.source(1), .noVideo)])
+    }
+
+    @Test("A disconnect does not wait for the timeout where a backup has video, and does for the slate")
+    func disconnected() {
+        var driver = Driver(count: 2, .init(standby: .hot))
+        driver.pass(4000, video: [0, 1])
+        _ = driver.take()
+        driver.handle { .lost(0, at: $0) }
+        #expect(driver.take() == [.air(.source(1), .disconnected)])
+        driver.handle { .lost(1, at: $0) }
+        driver.pass(1999)
+        #expect(driver.take() == [])
+        driver.pass(1)
+        #expect(driver.take() == [.air(.slate, .disconnected)])
+    }
+
+    @Test("A publisher that connects again within the timeout brings no slate")
+    func quickReconnect() {
+        var driver = Driver(count: 1)
+        driver.pass(4000, video: [0])
+        driver.handle { .lost(0, at: $0) }
+        driver.pass(1500)
+        driver.handle { .connected(0, at: $0) }
+        driver.pass(4000, video: [0])
+        #expect(driver.switches.count == 1)
+    }
+
+    @Test(
+        "Cold backups are opened in turn: at once behind one that failed, after the timeout behind a silent one"
+    )
+    func cold() {
+        var driver = Driver(count: 4)
+        driver.pass(4000, video: [0])
+        _ = driver.take()
+        driver.pass(2000)
+        #expect(driver.take() == [.air(.slate, .noVideo), .open(1, .all)])
+        driver.handle { .lost(1, at: $0) }
+        #expect(driver.take() == [.open(2, .all)])
+        driver.handle { .connected(2, at: $0) }
+        driver.pass(2000)
+        #expect(driver.take() == [.open(3, .all)])
+        driver.pass(40, video: [2])
+        #expect(driver.take() == [.air(.source(2), .video)])
+        driver.pass(20_000, video: [2])
+        #expect(driver.take() == [.close(3)])
+        #expect(driver.selector.isOpen(1))
+    }
+
+    @Test("The first is back when it was healthy for ten seconds, and what was opened in its stead is closed")
+    func back() {
+        var driver = Driver(count: 2)
+        driver.pass(4000, video: [0])
+        driver.pass(3000)
+        driver.pass(1000, video: [1])
+        #expect(driver.selector.onAir == .source(1))
+        _ = driver.take()
+        driver.pass(40, video: [0, 1])
+        driver.pass(9960, video: [0, 1])
+        #expect(driver.take() == [])
+        driver.pass(40, video: [0, 1])
+        #expect(driver.take() == [.air(.source(0), .recovered), .close(1)])
+    }
+
+    @Test("A first source that comes and goes does not bring itself back, and does not keep a slow backup from opening")
+    func flapping() {
+        var driver = Driver(count: 2)
+        driver.pass(1000, video: [0])
+        _ = driver.take()
+        // Two and a half seconds without video, one with; the backup takes six to open.
+        driver.pass(2500)
+        driver.pass(1000, video: [0])
+        driver.pass(2500)
+        driver.pass(1000, video: [0])
+        #expect(driver.selector.isOpen(1))
+        #expect(!driver.take().contains(.close(1)))
+        driver.pass(2500, video: [1])
+        #expect(driver.selector.onAir == .source(1))
+        _ = driver.take()
+        for _ in 0..<20 {
+            driver.pass(9000, video: [0, 1])
+            driver.pass(2500, video: [1])
+        }
+        #expect(driver.take() == [])
+    }
+
+    @Test("With return=never a preferred source comes back only when asked for, or when the other one is lost")
+    func never() {
+        var driver = Driver(count: 2, .init(returnAfter: nil, standby: .hot))
+        driver.pass(1000, video: [0, 1])
+        driver.handle { .lost(0, at: $0) }
+        driver.pass(60_000, video: [0, 1])
+        #expect(driver.selector.onAir == .source(1))
+        _ = driver.take()
+        driver.handle { .goBack(at: $0) }
+        #expect(driver.take() == [.air(.source(0), .asked)])
+        driver.handle { .lost(0, at: $0) }
+        driver.pass(60_000, video: [0, 1])
+        driver.handle { .lost(1, at: $0) }
+        #expect(driver.selector.onAir == .source(0))
+    }
+
+    @Test("Without a slate the last picture stands until there is video")
+    func noSlate() {
+        var driver = Driver(count: 1, .init(hasSlate: false))
+        driver.pass(5000)
+        #expect(driver.selector.onAir == nil)
+        driver.pass(1000, video: [0])
+        driver.pass(5000)
+        driver.pass(1000, video: [0])
+        #expect(driver.switches.count == 1)
+    }
+
+    @Test("What closed and unknown sources say is ignored, and so is everything before the start")
+    func strangers() {
+        var driver = Driver(count: 2)
+        driver.pass(1000, video: [0, 1, 7])
+        driver.handle { .lost(1, at: $0) }
+        driver.handle { .lost(-1, at: $0) }
+        driver.handle { .connected(5, at: $0) }
+        driver.handle { .started(at: $0) }
+        #expect(driver.take() == [.open(0, .all), .air(.source(0), .start)])
+        var selector = SourceSelector(count: 1)
+        #expect(selector.handle(.video(0, at: .zero)) == [])
+        #expect(selector.nextDeadline == nil)
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Program
+import Testing
+
+@Suite("Frames' places on the program's grid")
+struct FrameSlotsTests {
+    /// The program frames of frames that are due at these times, in microseconds, and what was repeated and dropped.
+    private func take(
+        _ times: [Int64], _ frameRate: FrameRate = FrameRate(25)
+    ) -> (frames: [Int64?], repeated: Int, dropped: Int) {
+        var slots = FrameSlots(frameRate: frameRate)
+        let frames = times.map { slots.take(Timestamp(nanoseconds: $0 * 1000))?.number }
+        return (frames, slots.repeated, slots.dropped)
+    }
+
+    @Test(
+        "A phase at the very edge, with stamps rounded to milliseconds, neither repeats nor drops",
+        arguments: [0, 1, 2])
+    func edge(shift: Int64) {
+        let rate = FrameRate(30000, 1001)
+        let times = (0..<3000).map { index in
+            (rate.timeBase.rescale(Int64(index), to: .milliseconds) + 16 + shift) * 1000
+        }
+        let taken = take(times, rate)
+        #expect(taken.repeated == 0)
+        #expect(taken.dropped == 0)
+    }
+
+    @Test("A source that runs slower repeats, one that runs faster drops, once for each frame of drift")
+    func drift() {
+        let slow = take((0..<5000).map { $0 * 40_020 })
+        #expect((2...3).contains(slow.repeated))
+        #expect(slow.dropped == 0)
+        let fast = take((0..<5000).map { $0 * 39_980 })
+        #expect((2...3).contains(fast.dropped))
+        #expect(fast.repeated == 0)
+    }
+
+    @Test("A lost frame is one repetition; a doubled one, or one that goes back, is dropped")
+    func holes() {
+        let lost = take([0, 40_000, 120_000, 160_000])
+        #expect(lost.frames == [0, 1, 3, 4])
+        #expect(lost.repeated == 1)
+        let doubled = take([0, 40_000, 40_000, 20_000, 80_000])
+        #expect(doubled.frames == [0, 1, nil, nil, 2])
+        #expect(doubled.dropped == 2)
+    }
+
+    @Test("A source that begins anew repeats nothing")
+    func restart() {
+        var slots = FrameSlots(frameRate: FrameRate(25))
+        _ = slots.take(.zero)
+        slots.restart()
+        let slot = slots.take(Timestamp(nanoseconds: 10_000_000_000))
+        #expect(slot == 250)
+        #expect(slots.repeated == 0)
+    }
+}
