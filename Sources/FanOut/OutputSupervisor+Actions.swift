@@ -50,10 +50,15 @@ extension OutputSupervisor {
         }
     }
 
+    /// A queue that begins at the next keyframe.
+    private func makeQueue() -> PacketQueue {
+        PacketQueue(limits: limits, isFromStart: false, leading: description.leadingKind)
+    }
+
     private func begin(_ number: Int, at endpoint: OutputEndpoint) {
         let (target, packets) = state.withLock { lanes -> (any OutputTarget, PacketQueue) in
             let isCandidate = lanes.machine.candidate?.attempt == number
-            let packets = isCandidate ? PacketQueue(limits: limits, isFromStart: false) : lanes.packets
+            let packets = isCandidate ? makeQueue() : lanes.packets
             return (self.target(at: endpoint, lanes), packets)
         }
         // The attempt holds the output until it is let go of, at its end: a weak reference would make every retain of the
@@ -72,7 +77,7 @@ extension OutputSupervisor {
     }
 
     private func close() {
-        let packets = PacketQueue(limits: limits, isFromStart: false)
+        let packets = makeQueue()
         log(state.withLock { $0.pause(with: packets) })
     }
 

@@ -54,7 +54,8 @@ public final class OutputSupervisor: PacketConsumer {
             OutputLanes(
                 machine: OutputStateMachine(policy: policy),
                 packets: PacketQueue(
-                    limits: limits, isFromStart: !joinsRunningProgram, awaitsCallers: target.awaitsCallers)))
+                    limits: limits, isFromStart: !joinsRunningProgram, awaitsCallers: target.awaitsCallers,
+                    leading: description.leadingKind)))
     }
 
     /// Begins the first attempt. Packets may be queued before.
@@ -72,10 +73,11 @@ public final class OutputSupervisor: PacketConsumer {
     public func accept(_ packets: [EncodedPacket]) {
         var (change, episode) = (OutputLanes.Change?.none, DropEpisode.Event?.none)
         var missed: DropCounts?
+        let leading = description.leadingKind
         state.withLock { lanes in
             var needsLook = false
             for packet in packets {
-                let isKeyframe = packet.track == .video && packet.isKeyframe
+                let isKeyframe = packet.track == leading && packet.isKeyframe
                 if isKeyframe {
                     lanes.keyframes.stopWaiting()
                     if case .live(_, .ready) = lanes.phase { change = lanes.change(at: clock.now) }

@@ -23,6 +23,8 @@ package final class HLSWriter {
     private let run = HLSDate.nowMicroseconds
     private let outbox = Outbox()
     private let muxer: Muxer
+    /// The track by which segments are cut.
+    private let leading: TrackKind
     private var cutter: HLSCutter
     private var playlist: HLSPlaylist
     private var file: HLSFile?
@@ -63,8 +65,9 @@ package final class HLSWriter {
         self.options = options
         self.clock = clock
         let target = options.segmentDuration
-        let frame = description.video.format.frameRate.timeBase.rescale(1, to: .nanoseconds)
-        cutter = HLSCutter(target: target, frame: frame)
+        leading = description.leadingKind
+        cutter = HLSCutter(
+            target: target, isConstant: description.video == nil || description.video?.nominalRate != nil)
         let old = try directory.playlist()
         let seconds = (target.inNanoseconds + 999_999_999) / 1_000_000_000
         // A segment is in the playlist for one length of it, and in players' playlists for another and its own length.
@@ -110,7 +113,7 @@ package final class HLSWriter {
 
     /// A run that could not keep its segments does not begin, lest it begins again and again, each time with a keyframe.
     private func checkSpace(_ description: StreamDescription) throws(EndpointFailure) {
-        let bits = Int64(max(description.video.bitrate, 1_000_000) + description.audio.bitrate)
+        let bits = Int64(max(description.video?.bitrate ?? 0, 1_000_000) + (description.audio?.bitrate ?? 0))
         let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
         // Those of the playlist, as many and one more for players that hold an older one, and the one being written.
         let there = playlist.names.union(expiry.names).union(replaced?.names ?? [])
@@ -128,11 +131,11 @@ extension HLSWriter {
     /// Writes one packet. What comes before the first keyframe cannot be decoded and is left out.
     package func write(_ packet: EncodedPacket) throws(EndpointFailure) {
         if pendingBytes > Self.maximumPendingBytes { try writeFragment() }
-        if packet.track == .video {
+        if packet.track == leading {
             guard shift != nil || packet.isKeyframe else { return }
             try cut(before: packet)
-            pendingFrames += 1
         }
+        if packet.track == .video { pendingFrames += 1 }
         guard let shift else { return }
         pendingBytes += packet.payload.count
         let clock = muxer.timeBase(of: packet.track)
@@ -152,12 +155,15 @@ extension HLSWriter {
             origin = (pts, utc)
             segmentStart = pts
         }
-        switch cutter.video(pts: pts, isKeyframe: packet.isKeyframe) {
+        let frame = packet.timeBase.rescale(packet.duration, to: .nanoseconds)
+        switch cutter.video(pts: pts, frame: frame, isKeyframe: packet.isKeyframe) {
         case .goOn: return
         case .fragmentAndAsk:
             wantsKeyframe = true
             try writeFragment()
-        case .fragment: try writeFragment()
+        case .fragment:
+            // Of audio alone every packet is a keyframe, and a fragment for each would be more headers than audio.
+            if leading == .video { try writeFragment() }
         case .cut(let duration, let isDiscontinuous):
             try finishSegment(duration)
             self.isDiscontinuous = isDiscontinuous

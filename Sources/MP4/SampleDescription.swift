@@ -5,9 +5,8 @@ internal import Media
 /// `stsd` boxes (ISO/IEC 14496-12, 8.5.2).
 enum SampleDescription {
     /// An `avc1` entry with `avcC` (ISO/IEC 14496-15, 5.4.2), color, pixel aspect and bitrate.
-    static func video(_ video: StreamDescription.Video) -> [UInt8] {
+    static func video(_ video: TrackDescription, _ format: FrameFormat) -> [UInt8] {
         var writer = BoxWriter()
-        let format = video.format
         writer.fullBox("stsd") { stsd in
             stsd.u32(1)
             stsd.box("avc1") { entry in
@@ -69,7 +68,7 @@ enum SampleDescription {
     }
 
     /// An `mp4a` entry with `esds` (ISO/IEC 14496-14, 5.6; descriptors: ISO/IEC 14496-1, 7.2.6).
-    static func audio(_ audio: StreamDescription.Audio) -> [UInt8] {
+    static func audio(_ audio: TrackDescription, _ format: AudioFormat) -> [UInt8] {
         var writer = BoxWriter()
         writer.fullBox("stsd") { stsd in
             stsd.u32(1)
@@ -77,18 +76,18 @@ enum SampleDescription {
                 entry.zeros(6)
                 entry.u16(1)
                 entry.zeros(8)
-                entry.u16(UInt16(clamping: audio.format.channels))
+                entry.u16(UInt16(clamping: format.channels))
                 entry.u16(16)
                 entry.u32(0)
                 // 16.16 fixed point: rates over 65535 Hz cannot be said here; players take them from the esds.
-                entry.u32(audio.format.sampleRate < 65536 ? UInt32(audio.format.sampleRate) << 16 : 0)
+                entry.u32(format.sampleRate < 65536 ? UInt32(format.sampleRate) << 16 : 0)
                 entry.fullBox("esds") { elementaryStream(audio, &$0) }
             }
         }
         return writer.bytes
     }
 
-    private static func elementaryStream(_ audio: StreamDescription.Audio, _ esds: inout BoxWriter) {
+    private static func elementaryStream(_ audio: TrackDescription, _ esds: inout BoxWriter) {
         let specific = audio.decoderConfiguration.array.prefix(64)
         let bitrate = UInt32(clamping: max(0, audio.bitrate))
         descriptor(0x03, length: 3 + 5 + 13 + 5 + specific.count + 5 + 1, &esds)

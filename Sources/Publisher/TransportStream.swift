@@ -26,15 +26,16 @@ final class TransportStream {
 
     private let outbox = Outbox()
     private let muxer: Muxer
-    private let frameTicks: Int64
-    private let audioTicks: Int64
+    private var spacing = FrameSpacing()
+    /// How long the newest frame lasts.
+    private var frameTicks: Int64 = 0
     private var shift: Int64?
     private var continuity: UInt8 = 0
     /// The times of the newest frame and of the packet whose time the newest PCR is.
     private var lastFrame: Int64?
     private var lastClock: Int64 = 0
 
-    /// A stream with both tracks of `description`, in messages of at most `messageBytes`.
+    /// A stream with the tracks of `description`, in messages of at most `messageBytes`.
     init(description: StreamDescription, messageBytes: Int) throws(AVFailure) {
         var options = Muxer.Options(format: "mpegts")
         // PES packets of one frame, so that no audio waits for more.
@@ -42,8 +43,6 @@ final class TransportStream {
         options.metadata = ["service_name": "relay", "service_provider": "relay"]
         options.maximumDelay = Self.delay
         options.bufferBytes = messageBytes
-        frameTicks = description.video.format.frameRate.timeBase.rescale(1, to: .mpegTS)
-        audioTicks = description.audio.format.timeBase.rescale(Int64(description.audio.frameLength), to: .mpegTS)
         muxer = try Muxer(options, description: description) { [outbox] bytes in
             outbox.messages.append([UInt8](bytes))
         }
@@ -73,14 +72,17 @@ final class TransportStream {
         case .video:
             let first = count
             try muxer.write(packet, shift: start)
+            spacing.note(packet)
+            frameTicks = TimeBase.nanoseconds.rescale(spacing.interval, to: .mpegTS)
             (lastFrame, lastClock) = (time + start, time + start)
             if frameTicks > Self.clockInterval {
                 flush()
                 addClocks(behind: first)
             }
         case .audio:
-            bridge(until: time + start)
+            bridge(until: time + start, lasting: packet.timeBase.rescale(packet.duration, to: .mpegTS))
             try muxer.write(packet, shift: start)
+        case .data: try muxer.write(packet, shift: start)
         }
     }
 
@@ -99,7 +101,7 @@ final class TransportStream {
     }
 
     /// Where a frame is overdue, the audio at `time` gets a PCR in front of it, if the next audio would be too late for one.
-    private func bridge(until time: Int64) {
+    private func bridge(until time: Int64, lasting audioTicks: Int64) {
         guard let lastFrame, time - lastFrame > frameTicks else { return }
         guard time + audioTicks - lastClock > Self.clockInterval else { return }
         flush()

@@ -4,37 +4,47 @@ package import Media
 
 /// The messages that begin and end a published stream.
 package enum RTMPHeaders {
-    /// `onMetaData`, AVC and AAC configuration, all at 0.
+    /// `onMetaData` and each track's decoder configuration, all at 0.
     package static func messages(for description: StreamDescription) -> [RTMPMessage] {
-        [
-            RTMPMessage(kind: .data, payload: SharedBytes(metadata(description))),
-            RTMPMessage(
-                kind: .video, prefix: .video(isKeyframe: true, packetType: 0, compositionTime: 0),
-                payload: description.video.decoderConfiguration),
-            RTMPMessage(
-                kind: .audio, prefix: .audio(packetType: 0), payload: description.audio.decoderConfiguration),
-        ]
+        var messages = [RTMPMessage(kind: .data, payload: SharedBytes(metadata(description)))]
+        if let video = description.video {
+            messages.append(
+                RTMPMessage(
+                    kind: .video, prefix: .video(isKeyframe: true, packetType: 0, compositionTime: 0),
+                    payload: video.decoderConfiguration))
+        }
+        if let audio = description.audio {
+            messages.append(
+                RTMPMessage(kind: .audio, prefix: .audio(packetType: 0), payload: audio.decoderConfiguration))
+        }
+        return messages
     }
 
-    /// The body of the `onMetaData` message: what OBS sends, name by name, because servers were written against it.
+    /// The body of the `onMetaData` message: what OBS sends, name by name, because servers were written against it. A
+    /// track that is not there is not named.
     static func metadata(_ description: StreamDescription) -> [UInt8] {
-        let (video, audio) = (description.video, description.audio)
         var writer = AMF0Writer()
         writer.write("@setDataFrame")
         writer.write("onMetaData")
-        writer.writeArray([
-            ("duration", .number(0)), ("fileSize", .number(0)),
-            ("width", .number(Double(video.format.width))), ("height", .number(Double(video.format.height))),
-            ("videocodecid", .number(7)), ("videodatarate", .number(Double(video.bitrate) / 1000)),
-            ("framerate", .number(video.format.frameRate.value)),
-            ("audiocodecid", .number(10)), ("audiodatarate", .number(Double(audio.bitrate) / 1000)),
-            ("audiosamplerate", .number(Double(audio.format.sampleRate))), ("audiosamplesize", .number(16)),
-            ("audiochannels", .number(Double(audio.format.channels))),
-            ("stereo", .boolean(audio.format.channels == 2)),
-            ("2.1", .boolean(false)), ("3.1", .boolean(false)), ("4.0", .boolean(false)),
-            ("4.1", .boolean(false)), ("5.1", .boolean(false)), ("7.1", .boolean(false)),
-            ("encoder", .string("relay")),
-        ])
+        var properties: [(String, AMF0Value)] = [("duration", .number(0)), ("fileSize", .number(0))]
+        if let video = description.video, let frames = video.frameFormat {
+            properties += [
+                ("width", .number(Double(frames.width))), ("height", .number(Double(frames.height))),
+                ("videocodecid", .number(7)), ("videodatarate", .number(Double(video.bitrate) / 1000)),
+            ]
+            // A variable rate has no number.
+            if let rate = video.nominalRate { properties.append(("framerate", .number(rate.value))) }
+        }
+        if let audio = description.audio, let format = audio.audioFormat {
+            properties += [
+                ("audiocodecid", .number(10)), ("audiodatarate", .number(Double(audio.bitrate) / 1000)),
+                ("audiosamplerate", .number(Double(format.sampleRate))), ("audiosamplesize", .number(16)),
+                ("audiochannels", .number(Double(format.channels))), ("stereo", .boolean(format.channels == 2)),
+                ("2.1", .boolean(false)), ("3.1", .boolean(false)), ("4.0", .boolean(false)),
+                ("4.1", .boolean(false)), ("5.1", .boolean(false)), ("7.1", .boolean(false)),
+            ]
+        }
+        writer.writeArray(properties + [("encoder", .string("relay"))])
         return writer.bytes
     }
 

@@ -7,6 +7,7 @@ package struct RTMPTimeline {
     private var origin: Int64?
     private var lastVideo: Int64 = 0
     private var lastAudio: Int64 = 0
+    private var lastData: Int64 = 0
 
     /// A clock that begins with the first packet.
     package init() {}
@@ -24,10 +25,13 @@ package struct RTMPTimeline {
         case .video:
             lastVideo = max(decoding - start, lastVideo)
             return lastVideo
+        case .data:
+            lastData = max(decoding - start, lastData)
+            return lastData
         }
     }
 
-    /// The message that carries `packet`.
+    /// The message that carries `packet`, which must be of video, of audio or of AMF0 data.
     package mutating func message(for packet: EncodedPacket) -> RTMPMessage {
         let timestamp = timestamp(of: packet)
         switch packet.track {
@@ -41,6 +45,8 @@ package struct RTMPTimeline {
                 isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: Int32(clamping: offset))
             return RTMPMessage(
                 kind: .video, timestamp: timestamp, prefix: prefix, payload: packet.payload, endsFrame: true)
+        case .data:
+            return RTMPMessage(kind: .data, timestamp: timestamp, payload: packet.payload)
         }
     }
 }

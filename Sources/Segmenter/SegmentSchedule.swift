@@ -13,9 +13,8 @@ struct SegmentSchedule {
     var programStart: Int64 = 0
 
     private let length: SegmentLength
-    private let frameRate: FrameRate
     private let grid: WallClockGrid?
-    /// The recording's first frame, in frames of the program.
+    /// The recording's first frame, in nanoseconds of program time.
     private var origin: Int64?
     /// Program times to come that were asked for.
     private var requested: [Int64] = []
@@ -30,58 +29,50 @@ struct SegmentSchedule {
     /// A moment of the wall clock this close, in milliseconds, is passed over: the clock was put back a little.
     private static let nearest: Int64 = 2000
 
-    init(length: SegmentLength, frameRate: FrameRate, grid: WallClockGrid? = nil) {
+    init(length: SegmentLength, grid: WallClockGrid? = nil) {
         self.length = length
-        self.frameRate = frameRate
         self.grid = grid
     }
 
-    /// The program's frame that is nearest to the frame's presentation time.
-    private func frame(_ packet: EncodedPacket) -> Int64 {
-        packet.timeBase.rescale(packet.pts, to: frameRate.timeBase, rounding: .nearest)
-    }
-
-    /// The first frame of file `number` of those of full length: the first at or after its exact time.
-    private func boundaryFrame(_ number: Int64, _ duration: Duration, _ origin: Int64) -> Int64 {
+    /// The end of file `number` of those of full length.
+    private func boundary(_ number: Int64, _ duration: Duration, _ origin: Int64) -> Int64 {
         let (time, overflow) = duration.inNanoseconds.multipliedReportingOverflow(by: number)
-        guard !overflow else { return .max }
-        return origin &+ TimeBase.nanoseconds.rescale(time, to: frameRate.timeBase, rounding: .up)
+        return overflow ? .max : origin.addingReportingOverflow(time).partialValue
     }
 
-    private func nanoseconds(_ frame: Int64) -> Int64 {
-        frameRate.timeBase.rescale(frame, to: .nanoseconds, rounding: .down)
-    }
-
-    /// The first boundary behind `frame`, as a frame.
-    private func boundaryFrame(after frame: Int64, _ duration: Duration, _ origin: Int64) -> Int64 {
+    /// The first boundary behind `time`.
+    private func boundary(after time: Int64, _ duration: Duration, _ origin: Int64) -> Int64 {
         if let grid {
             let passed = min(Self.nearest, duration.inNanoseconds / 10_000_000)
-            let now = UTCTime(milliseconds: programStart + nanoseconds(frame) / 1_000_000 + passed)
-            let time = (grid.next(after: now).milliseconds - programStart) * 1_000_000
-            return max(frame + 1, TimeBase.nanoseconds.rescale(time, to: frameRate.timeBase, rounding: .up))
+            let now = UTCTime(milliseconds: programStart + time / 1_000_000 + passed)
+            return max(time + 1, (grid.next(after: now).milliseconds - programStart) * 1_000_000)
         }
-        var number = max(1, nanoseconds(frame - origin) / max(1, duration.inNanoseconds))
-        while boundaryFrame(number, duration, origin) <= frame { number += 1 }
-        return boundaryFrame(number, duration, origin)
+        var number = max(1, (time - origin) / max(1, duration.inNanoseconds))
+        while boundary(number, duration, origin) <= time { number += 1 }
+        return boundary(number, duration, origin)
+    }
+
+    /// When the frame is shown, at the latest: where a track's clock is finer than its frames, times were rounded to it.
+    private func latest(_ keyframe: EncodedPacket) -> Int64 {
+        let tick = keyframe.duration > 1 ? keyframe.timeBase.rescale(1, to: .nanoseconds) : 0
+        return keyframe.ptsNanoseconds + tick
     }
 
     /// A file begins with `keyframe`; returns the program times at which keyframes are to be asked for.
     mutating func begin(at keyframe: EncodedPacket) -> [Int64] {
         (bytes, groupBytes, isCutRequested) = (0, 0, false)
         guard case .duration(let duration) = length else { return [] }
-        let frame = frame(keyframe)
-        let origin = self.origin ?? frame
+        let origin = self.origin ?? keyframe.ptsNanoseconds
         self.origin = origin
         requested.removeAll { $0 < keyframe.ptsNanoseconds }
-        var next = boundaryFrame(after: frame, duration, origin)
-        boundary = nanoseconds(next)
+        var next = boundary(after: latest(keyframe), duration, origin)
+        boundary = next
         var times: [Int64] = []
         // The boundary of this very file is asked for however far it is.
         repeat {
-            let time = nanoseconds(next)
-            if !requested.contains(time) { times.append(time) }
-            next = boundaryFrame(after: next, duration, origin)
-        } while nanoseconds(next) < keyframe.ptsNanoseconds + Self.lead
+            if !requested.contains(next) { times.append(next) }
+            next = boundary(after: next, duration, origin)
+        } while next < keyframe.ptsNanoseconds + Self.lead
         requested += times
         return times
     }
@@ -95,8 +86,7 @@ struct SegmentSchedule {
         switch length {
         case .duration:
             guard let boundary else { return false }
-            // The boundary is a frame's time, rounded down; so is the frame's, in whatever time base it came.
-            return nanoseconds(frame(keyframe)) >= boundary
+            return latest(keyframe) >= boundary
         case .bytes(let limit):
             return isNearLimit(limit)
         }
@@ -105,9 +95,10 @@ struct SegmentSchedule {
     private func isNearLimit(_ limit: Int64) -> Bool { bytes + max(largestGroup, groupBytes) >= limit }
 
     /// Counts what went to the file; says whether a keyframe is needed now because the next group would not fit.
-    mutating func wrote(_ count: Int64, _ packet: EncodedPacket) -> Bool {
+    /// `beginsGroup` says that the file can be cut in front of it.
+    mutating func wrote(_ count: Int64, beginsGroup: Bool) -> Bool {
         bytes += count
-        if packet.track == .video, packet.isKeyframe {
+        if beginsGroup {
             // The largest recent one, slowly forgotten, so that one busy minute does not shorten all later files.
             largestGroup = max(groupBytes, largestGroup - largestGroup / 8)
             groupBytes = 0

@@ -3,6 +3,7 @@
 import LibAV
 import Media
 import PacketSamples
+import Synchronization
 import Testing
 
 @testable import Publisher
@@ -13,13 +14,24 @@ struct TransportStreamTests {
     private static let configuration: [UInt8] =
         [1, 0x64, 0, 0x1F, 0xFF, 0xE1, 0, 4, 0x67, 0x64, 0, 0x1F, 1, 0, 4, 0x68, 0xEE, 0x3C, 0x80]
 
+    private static let tracks = Mutex<[FrameRate: TrackDescription]>([:])
+
+    /// For each rate one object, because packets are compared by it.
+    static func track(_ rate: FrameRate) -> TrackDescription {
+        tracks.withLock { tracks in
+            let track =
+                tracks[rate]
+                ?? TrackDescription(
+                    format: VideoFormat(width: 1280, height: 720, frameRate: rate),
+                    decoderConfiguration: SharedBytes(configuration), bitrate: 2_500_000, reorderDepth: 0,
+                    encoderSettings: "")
+            tracks[rate] = track
+            return track
+        }
+    }
+
     static func description(_ rate: FrameRate) -> StreamDescription {
-        StreamDescription(
-            video: .init(
-                format: VideoFormat(width: 1280, height: 720, frameRate: rate),
-                decoderConfiguration: SharedBytes(configuration), bitrate: 2_500_000, reorderDepth: 0,
-                encoderSettings: ""),
-            audio: Samples.description.audio)
+        StreamDescription(video: track(rate), audio: Samples.audioTrack)
     }
 
     /// A slice of this many bytes, with its length in front.
@@ -27,15 +39,15 @@ struct TransportStreamTests {
         let slice = [isKeyframe ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: bytes - 1)
         let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: slice.count >> $0) }
         return EncodedPacket(
-            track: .video, pts: index, dts: index, duration: 1, timeBase: rate.timeBase, isKeyframe: isKeyframe,
+            of: track(rate), pts: index, dts: index, duration: 1, isKeyframe: isKeyframe,
             payload: SharedBytes(length + slice))
     }
 
     /// An AAC packet; libavformat refuses one of less than two bytes.
     private static func audio(_ index: Int64) -> EncodedPacket {
         EncodedPacket(
-            track: .audio, pts: index * 1024, dts: index * 1024, duration: 1024, timeBase: AudioFormat.program.timeBase,
-            isKeyframe: true, payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
+            of: Samples.audioTrack, pts: index * 1024, dts: index * 1024, duration: 1024, isKeyframe: true,
+            payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
     }
 
     /// Three seconds of both tracks, an IDR frame each second; frames whose number `omits` names are missing.

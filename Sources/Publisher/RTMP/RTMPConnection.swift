@@ -157,7 +157,9 @@ extension RTMPConnection {
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
         if isAll, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) { return true }
-        for packet in shared.batch { chunks.append(timeline.message(for: packet), to: &outbound) }
+        for packet in shared.batch where packet.track != .data || packet.description.codec == .amf0 {
+            chunks.append(timeline.message(for: packet), to: &outbound)
+        }
         return isAll
     }
 

@@ -177,7 +177,7 @@ extension SRTListenAttempt {
             shared.callersSoFar += 1
             return shared.callersSoFar
         }
-        let own = PacketQueue(limits: packets.limits, isFromStart: false)
+        let own = PacketQueue(limits: packets.limits, isFromStart: false, leading: streams.leadingKind)
         let executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name).\(number)", qos: .userInitiated))
         do throws(AVFailure) {
             let session = try SRTSession(

@@ -96,7 +96,7 @@ final class Channel: Sendable {
         return ChannelStatus(
             sources: inputs.statuses, feed: inputs.videoFeed.status, audioFeed: inputs.audioFeed?.status,
             program: program.status, encoder: encoder.status,
-            frameRate: encoder.description.video.format.frameRate, outputs: outputs.statuses,
+            frameRate: inputs.format.frameRate, outputs: outputs.statuses,
             recorder: recording.recorder, storage: recording.storage, retention: recording.retention,
             upload: recording.upload)
     }
