@@ -35,6 +35,15 @@ public struct StreamDescription: Sendable {
         video === other.video && audio === other.audio && data.elementsEqual(other.data, by: ===)
     }
 
+    /// Whether `packet` is coded as its track here says.
+    public func holds(_ packet: EncodedPacket) -> Bool {
+        switch packet.track {
+        case .video: packet.description === video
+        case .audio: packet.description === audio
+        case .data: data.contains { $0 === packet.description }
+        }
+    }
+
     /// The same tracks but for the one that `packet` belongs to, which is coded as the packet says.
     public func updated(by packet: EncodedPacket) -> StreamDescription {
         var next = self

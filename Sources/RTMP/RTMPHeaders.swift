@@ -6,18 +6,34 @@ package import Media
 package enum RTMPHeaders {
     /// `onMetaData` and each track's decoder configuration, all at 0.
     package static func messages(for description: StreamDescription) -> [RTMPMessage] {
-        var messages = [RTMPMessage(kind: .data, payload: SharedBytes(metadata(description)))]
-        if let video = description.video {
-            messages.append(
-                RTMPMessage(
-                    kind: .video, prefix: .video(isKeyframe: true, packetType: 0, compositionTime: 0),
-                    payload: video.decoderConfiguration))
+        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(metadata(description)))
+        return [metadata] + [description.video, description.audio].compactMap { $0.flatMap(configuration) }
+    }
+
+    /// The messages in front of a packet of `track` that is the first of its coding, all at `timestamp`: `onMetaData` of
+    /// the whole `description`, which holds the track already, and the track's decoder configuration.
+    package static func messages(
+        of track: TrackDescription, in description: StreamDescription, at timestamp: Int64
+    ) -> [RTMPMessage] {
+        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(metadata(description)))
+        return ([metadata] + [configuration(track)].compactMap(\.self)).map { message in
+            var message = message
+            message.timestamp = timestamp
+            return message
         }
-        if let audio = description.audio {
-            messages.append(
-                RTMPMessage(kind: .audio, prefix: .audio(packetType: 0), payload: audio.decoderConfiguration))
+    }
+
+    /// The message with a track's decoder configuration; nil for a track that has none.
+    private static func configuration(_ track: TrackDescription) -> RTMPMessage? {
+        switch track.kind {
+        case .video:
+            RTMPMessage(
+                kind: .video, prefix: .video(isKeyframe: true, packetType: 0, compositionTime: 0),
+                payload: track.decoderConfiguration)
+        case .audio:
+            RTMPMessage(kind: .audio, prefix: .audio(packetType: 0), payload: track.decoderConfiguration)
+        case .data: nil
         }
-        return messages
     }
 
     /// The body of the `onMetaData` message: what OBS sends, name by name, because servers were written against it. A

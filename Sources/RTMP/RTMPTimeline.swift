@@ -12,8 +12,8 @@ package struct RTMPTimeline {
     /// A clock that begins with the first packet.
     package init() {}
 
-    /// When `packet` is sent, in milliseconds; moves the clock there.
-    mutating func timestamp(of packet: EncodedPacket) -> Int64 {
+    /// When `packet` is sent, in milliseconds; moves the clock there. Asked again it says the same.
+    package mutating func timestamp(of packet: EncodedPacket) -> Int64 {
         let decoding = packet.dtsNanoseconds.milliseconds
         let start = origin ?? decoding
         origin = start

@@ -28,6 +28,13 @@ package enum Samples {
         }
     }
 
+    /// 360p30 with a configuration of its own: what a sender makes that began anew.
+    package static let otherTrack = TrackDescription(
+        format: VideoFormat(width: 640, height: 360, frameRate: FrameRate(30)),
+        decoderConfiguration: SharedBytes(
+            [1, 0x4D, 0, 0x1E, 0xFF, 0xE1, 0, 4, 0x67, 0x4D, 0, 0x1E, 1, 0, 4, 0x68, 0xEE, 0x3C, 0x80]),
+        bitrate: 800_000, reorderDepth: 0, encoderSettings: "")
+
     /// A frame; the times are in frames.
     package static func video(
         pts: Int64, dts: Int64, rate: FrameRate = FrameRate(30), isKeyframe: Bool = false, bytes: Int = 4
@@ -41,5 +48,14 @@ package enum Samples {
     package static func audio(pts: Int64) -> EncodedPacket {
         EncodedPacket(
             of: audioTrack, pts: pts, dts: pts, duration: 1024, isKeyframe: true, payload: SharedBytes([0xAA]))
+    }
+}
+
+extension EncodedPacket {
+    /// The same packet, said to be coded as `track` says.
+    package func recoded(as track: TrackDescription) -> EncodedPacket {
+        EncodedPacket(
+            of: track, pts: pts, dts: dts, duration: duration, isKeyframe: isKeyframe, isDisposable: isDisposable,
+            payload: payload)
     }
 }

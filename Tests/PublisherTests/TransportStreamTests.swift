@@ -108,4 +108,47 @@ struct TransportStreamTests {
             #expect(messages.allSatisfy { $0.count % 188 == 0 && (188...1316).contains($0.count) && $0[0] == 0x47 })
         }
     }
+
+    /// All bytes of a stream of a second in the coding of 25 frames and a second in another.
+    private static func recoded(beginningWith first: Int64 = 0) throws -> TransportStreamReader {
+        let stream = try TransportStream(description: description(FrameRate(25)), messageBytes: 1316)
+        let next = TrackDescription(
+            video: .h264, frames: FrameFormat(width: 640, height: 360), timeBase: TimeBase(1, 25),
+            decoderConfiguration: Samples.otherTrack.decoderConfiguration)
+        let video = (first..<50).map { index in
+            let packet = frame(index, FrameRate(25), bytes: 3000, isKeyframe: index % 25 == 0)
+            return index < 25 ? packet : packet.recoded(as: next)
+        }
+        let audio = (0..<94).map { self.audio($0) }.filter { $0.dtsNanoseconds >= video[0].dtsNanoseconds }
+        for packet in (video + audio).sorted(by: { $0.dtsNanoseconds < $1.dtsNanoseconds }) {
+            try stream.write(packet)
+            if packet.track == .video { stream.flush() }
+        }
+        var bytes: [UInt8] = []
+        while let message = stream.first {
+            bytes += message
+            stream.removeFirst()
+        }
+        return TransportStreamReader(bytes)
+    }
+
+    @Test("Where the coding changes, new tables and parameter sets come with the keyframe, and the clock goes on")
+    func recoding() throws {
+        let stream = try Self.recoded()
+        #expect(Set(stream.tableVersions) == [0, 1])
+        #expect(stream.tableVersions == stream.tableVersions.sorted())
+        #expect(stream.randomAccessPoints.map(\.types) == [[9, 7, 8, 5], [9, 7, 8, 5]])
+        #expect(stream.randomAccessPoints.allSatisfy { $0.hasTables })
+        #expect(stream.clockDistances.allSatisfy { $0 > 0 && $0 <= 40 })
+        #expect(stream.continuityErrors == 0)
+        let profiles = stream.parameterSets.map { $0[1] }
+        #expect(profiles == [0x64, 0x4D])
+    }
+
+    @Test("A stream that was made for an earlier coding begins with the present one's tables")
+    func lateJoiner() throws {
+        let stream = try Self.recoded(beginningWith: 25)
+        #expect(Set(stream.tableVersions) == [1])
+        #expect(stream.parameterSets.map { $0[1] } == [0x4D])
+    }
 }

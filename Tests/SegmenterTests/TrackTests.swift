@@ -16,7 +16,7 @@ import Testing
     /// Records `packets` in files of 4 s, and returns what ffprobe finds in each: its streams.
     private func record(
         _ packets: [EncodedPacket], _ stream: StreamDescription, _ format: RecordFormat
-    ) throws -> (status: RecorderStatus, streams: [[String]]) {
+    ) throws -> (status: RecorderStatus, streams: [Set<String>]) {
         let directory = try TemporaryDirectory()
         var configuration = RecorderConfiguration(
             directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(4)))
@@ -25,9 +25,12 @@ import Testing
             configuration: configuration, description: stream, keyframes: KeyframeSpy(), logger: quiet)
         Recording(directory: directory, recorder: recorder).record(packets)
         let streams = try directory.files.map { name in
-            try run(
-                "ffprobe", "-v", "quiet", "-show_entries", "stream=codec_type", "-of", "csv=p=0", directory.path(name)
-            ).output.split(separator: "\n").map(String.init)
+            // Of a transport stream it tells each stream twice.
+            Set(
+                try run(
+                    "ffprobe", "-v", "quiet", "-show_entries", "stream=codec_type", "-of", "csv=p=0",
+                    directory.path(name)
+                ).output.split(separator: "\n").map(String.init))
         }
         return (recorder.status, streams)
     }
@@ -50,7 +53,7 @@ import Testing
             if case .write(let packet) = action, packet.track == .audio { packet.pts } else { nil }
         }
         // One packet is in both files, hidden in the second.
-        #expect(Set(audio).count == packets.count { $0.track == .audio } - 1)
+        #expect(Set(audio).count == packets.count { $0.track == .audio })
         #expect(audio.count == Set(audio).count + 1)
     }
 
