@@ -22,7 +22,8 @@ public struct Interleaver {
 
     /// In the order in which they go out at the same time.
     private var (video, audio, data) = (Track(), Track(), Track())
-    private let bound: Int64
+    /// In nanoseconds.
+    var bound: Int64
 
     /// An interleaver that waits for `tracks`, while no other track holds more than `bound`. The bound must be longer than
     /// one track is behind the other in ordinary operation.

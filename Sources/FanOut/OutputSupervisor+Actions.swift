@@ -52,7 +52,7 @@ extension OutputSupervisor {
 
     /// A queue that begins at the next keyframe.
     private func makeQueue() -> PacketQueue {
-        PacketQueue(limits: limits, isFromStart: false, leading: description.leadingKind)
+        PacketQueue(limits: limits, isFromStart: false, leading: leading)
     }
 
     private func begin(_ number: Int, at endpoint: OutputEndpoint) {
@@ -63,7 +63,7 @@ extension OutputSupervisor {
         }
         // The attempt holds the output until it is let go of, at its end: a weak reference would make every retain of the
         // output, on each packet's way, several times as slow.
-        let attempt = target.makeAttempt(queue: packets, description: description) { event in
+        let attempt = target.makeAttempt(queue: packets, description: description()) { event in
             self.receive(event, from: number)
         }
         let lane = OutputLanes.Lane(attempt: attempt, number: number, target: target, packets: packets)

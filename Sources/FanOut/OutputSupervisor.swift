@@ -20,7 +20,9 @@ public final class OutputSupervisor: PacketConsumer {
 
     let primary: any OutputTarget
     let backup: (any OutputTarget)?
-    let description: StreamDescription
+    /// The tracks as they are coded now.
+    let description: @Sendable () -> StreamDescription
+    let leading: TrackKind
     let limits: QueueLimits
     let keyframes: any KeyframeRequester
     let clock: any MonotonicClock
@@ -30,8 +32,10 @@ public final class OutputSupervisor: PacketConsumer {
 
     /// An output that is not started yet. `joinsRunningProgram` says that the program has begun: the output begins at a
     /// keyframe that comes anyway, and not with the program's first frame. A `backup` is used by the rules of `retry`.
+    /// `description` is asked for at each attempt, on any thread.
     public init(
-        name: String, target: any OutputTarget, backup: (any OutputTarget)? = nil, description: StreamDescription,
+        name: String, target: any OutputTarget, backup: (any OutputTarget)? = nil,
+        description: @autoclosure @escaping @Sendable () -> StreamDescription,
         limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), joinsRunningProgram: Bool = false,
         keyframes: any KeyframeRequester, clock: any MonotonicClock = SystemClock(),
         timers: any OutputTimers = SystemTimers(), logger: Logger
@@ -40,6 +44,7 @@ public final class OutputSupervisor: PacketConsumer {
         primary = target
         self.backup = backup
         self.description = description
+        leading = description().leadingKind
         self.limits = limits
         self.keyframes = keyframes
         self.clock = clock
@@ -55,7 +60,7 @@ public final class OutputSupervisor: PacketConsumer {
                 machine: OutputStateMachine(policy: policy),
                 packets: PacketQueue(
                     limits: limits, isFromStart: !joinsRunningProgram, awaitsCallers: target.awaitsCallers,
-                    leading: description.leadingKind)))
+                    leading: leading)))
     }
 
     /// Begins the first attempt. Packets may be queued before.
@@ -73,7 +78,6 @@ public final class OutputSupervisor: PacketConsumer {
     public func accept(_ packets: [EncodedPacket]) {
         var (change, episode) = (OutputLanes.Change?.none, DropEpisode.Event?.none)
         var missed: DropCounts?
-        let leading = description.leadingKind
         state.withLock { lanes in
             var needsLook = false
             for packet in packets {

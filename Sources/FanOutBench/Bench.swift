@@ -16,7 +16,7 @@ final class Bench {
     }
 
     private let clip: Clip
-    private let hub = FanOut()
+    private let hub = PacketStream()
     private let feed = Feed()
     private var healthy: [OutputSupervisor] = []
     private var others: [OutputSupervisor] = []

@@ -24,8 +24,8 @@ public struct StreamDescription: Sendable {
     public var tracks: [TrackDescription] { [video, audio].compactMap(\.self) + data }
 
     /// The track at whose keyframes the program can be begun, cut and joined: the video, or else the audio, of which
-    /// every packet is a keyframe.
-    public var leadingKind: TrackKind { video == nil ? .audio : .video }
+    /// every packet is a keyframe. Video, as long as no track is known.
+    public var leadingKind: TrackKind { video == nil && audio != nil ? .audio : .video }
 
     /// Average bits a second of all tracks, as far as they are known.
     public var bitrate: Int { tracks.reduce(0) { $0 + $1.bitrate } }

@@ -69,7 +69,7 @@ final class Recording: Sendable {
     /// Takes packets from `hub` from now on; the first file begins with the next keyframe. With
     /// `joinsRunningProgram` one is asked for. What a crash left open is completed beside the program, and `group` is
     /// left when that is done.
-    func start(at hub: FanOut, joinsRunningProgram: Bool, in group: DispatchGroup) {
+    func start(at hub: PacketStream, joinsRunningProgram: Bool, in group: DispatchGroup) {
         hub.add(recorder)
         if joinsRunningProgram { program.encoder.requestKeyframe(at: nil) }
         storage.start()
@@ -85,7 +85,7 @@ final class Recording: Sendable {
 
     /// Takes no more packets, closes the open file, hands over what is to be uploaded, notes everything in the
     /// catalogue, and then calls `completion`. What waits for a remote may take long: see ``cancelUploads()``.
-    func finish(from hub: FanOut, _ completion: @escaping @Sendable () -> Void) {
+    func finish(from hub: PacketStream, _ completion: @escaping @Sendable () -> Void) {
         hub.remove(recorder)
         storage.stop()
         retention?.stop()
