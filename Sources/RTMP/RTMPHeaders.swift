@@ -25,14 +25,30 @@ package enum RTMPHeaders {
 
     /// The message with a track's decoder configuration; nil for a track that has none.
     private static func configuration(_ track: TrackDescription) -> RTMPMessage? {
-        switch track.kind {
-        case .video:
-            RTMPMessage(
-                kind: .video, prefix: .video(isKeyframe: true, packetType: 0, compositionTime: 0),
-                payload: track.decoderConfiguration)
-        case .audio:
-            RTMPMessage(kind: .audio, prefix: .audio(packetType: 0), payload: track.decoderConfiguration)
-        case .data: nil
+        let fourCC = FourCC(track.codec)
+        switch track.codec {
+        case .h264, .hevc, .av1:
+            let prefix =
+                fourCC.map {
+                    .enhancedVideo(isKeyframe: true, packetType: 0, fourCC: $0, compositionTime: nil)
+                } ?? RTMPMessage.Prefix.video(isKeyframe: true, packetType: 0, compositionTime: 0)
+            return RTMPMessage(kind: .video, prefix: prefix, payload: track.decoderConfiguration)
+        case .aac, .opus:
+            let prefix =
+                fourCC.map { .enhancedAudio(packetType: 0, fourCC: $0) } ?? RTMPMessage.Prefix.audio(packetType: 0)
+            return RTMPMessage(kind: .audio, prefix: prefix, payload: track.decoderConfiguration)
+        // Their packets say it all.
+        case .mp3, .ac3, .scte35, .amf0: return nil
+        }
+    }
+
+    /// The codec's number in `onMetaData`: Adobe's (FLV 10.1, E.4.2.1 and E.4.3.1), or the FourCC as a number.
+    private static func codecID(_ codec: Codec) -> Double {
+        if let fourCC = FourCC(codec) { return Double(fourCC.code) }
+        return switch codec {
+        case .h264: 7
+        case .aac: 10
+        default: 2  // MP3
         }
     }
 
@@ -46,14 +62,16 @@ package enum RTMPHeaders {
         if let video = description.video, let frames = video.frameFormat {
             properties += [
                 ("width", .number(Double(frames.width))), ("height", .number(Double(frames.height))),
-                ("videocodecid", .number(7)), ("videodatarate", .number(Double(video.bitrate) / 1000)),
+                ("videocodecid", .number(codecID(video.codec))),
+                ("videodatarate", .number(Double(video.bitrate) / 1000)),
             ]
             // A variable rate has no number.
             if let rate = video.nominalRate { properties.append(("framerate", .number(rate.value))) }
         }
         if let audio = description.audio, let format = audio.audioFormat {
             properties += [
-                ("audiocodecid", .number(10)), ("audiodatarate", .number(Double(audio.bitrate) / 1000)),
+                ("audiocodecid", .number(codecID(audio.codec))),
+                ("audiodatarate", .number(Double(audio.bitrate) / 1000)),
                 ("audiosamplerate", .number(Double(format.sampleRate))), ("audiosamplesize", .number(16)),
                 ("audiochannels", .number(Double(format.channels))), ("stereo", .boolean(format.channels == 2)),
                 ("2.1", .boolean(false)), ("3.1", .boolean(false)), ("4.0", .boolean(false)),

@@ -37,17 +37,33 @@ package struct RTMPTimeline {
         switch packet.track {
         case .audio:
             return RTMPMessage(
-                kind: .audio, timestamp: timestamp, prefix: .audio(packetType: 1), payload: packet.payload)
+                kind: .audio, timestamp: timestamp, prefix: Self.audioPrefix(packet.description),
+                payload: packet.payload)
         case .video:
-            // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
-            let offset = packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds
-            let prefix = RTMPMessage.Prefix.video(
-                isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: Int32(clamping: offset))
             return RTMPMessage(
-                kind: .video, timestamp: timestamp, prefix: prefix, payload: packet.payload, endsFrame: true)
+                kind: .video, timestamp: timestamp, prefix: Self.videoPrefix(packet), payload: packet.payload,
+                endsFrame: true)
         case .data:
             return RTMPMessage(kind: .data, timestamp: timestamp, payload: packet.payload)
         }
+    }
+}
+
+extension RTMPTimeline {
+    private static func audioPrefix(_ track: TrackDescription) -> RTMPMessage.Prefix {
+        if let fourCC = FourCC(track.codec) { return .enhancedAudio(packetType: 1, fourCC: fourCC) }
+        return track.codec == .mp3 ? .mp3(isStereo: track.audioFormat?.channels != 1) : .audio(packetType: 1)
+    }
+
+    private static func videoPrefix(_ packet: EncodedPacket) -> RTMPMessage.Prefix {
+        // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
+        let offset = Int32(clamping: packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds)
+        guard let fourCC = FourCC(packet.description.codec) else {
+            return .video(isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: offset)
+        }
+        // `CodedFrames`; of the codecs that we send, HEVC has a composition time there, AV1 has none.
+        let time = packet.description.codec == .hevc ? offset : nil
+        return .enhancedVideo(isKeyframe: packet.isKeyframe, packetType: 1, fourCC: fourCC, compositionTime: time)
     }
 }
 
