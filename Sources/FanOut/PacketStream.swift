@@ -60,13 +60,13 @@ public final class PacketStream: PacketSink, KeyframeRequester {
 
     /// Adds a consumer that gets the GOP under way at once and then the packets that follow, each once.
     public func join(_ consumer: any PacketConsumer) {
-        state.withLock { state in
+        let server = state.withLock { state in
+            state.consumers.append(consumer)
             // Under the lock, so that nothing newer reaches the consumer first; it only queues.
             let packets = state.history.currentGOP
-            if !packets.isEmpty { consumer.accept(packets) }
-            state.consumers.append(consumer)
+            return packets.isEmpty ? nil : consumer.accept(packets)
         }
-        consumer.server?.wake()
+        server?.wake()
     }
 
     /// What was published last, from a keyframe on, as far as the limits say; for a replay. Any thread.
@@ -103,8 +103,7 @@ public final class PacketStream: PacketSink, KeyframeRequester {
     private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
         var servers: [any PacketServer] = []
         for consumer in consumers {
-            consumer.accept(packets)
-            if let server = consumer.server, server !== servers.last { servers.append(server) }
+            if let server = consumer.accept(packets), server !== servers.last { servers.append(server) }
         }
         for server in servers { server.wake() }
     }

@@ -6,18 +6,18 @@ internal import Media
 /// When a file is long enough: by time, in absolute multiples from the recording's start or of the wall clock, by size,
 /// or because somebody says so.
 struct SegmentSchedule {
-    /// The program time in nanoseconds at which the present file is to end; nil for a limit in bytes.
-    private(set) var boundary: Int64?
-    /// By the wall clock, in milliseconds since 1970, when the program's time was 0. Read when a file begins, and only
-    /// then: a clock that is set moves the next boundary, once.
-    var programStart: Int64 = 0
+    /// The program time at which the present file is to end; nil for a limit in bytes.
+    private(set) var boundary: Timestamp?
+    /// By the wall clock, when the program's time was 0. Read when a file begins, and only then: a clock that is set moves
+    /// the next boundary, once.
+    var programStart = UTCTime(milliseconds: 0)
 
     private let length: SegmentLength
     private let grid: WallClockGrid?
-    /// The recording's first frame, in nanoseconds of program time.
-    private var origin: Int64?
+    /// The recording's first frame.
+    private var origin: Timestamp?
     /// Program times to come that were asked for.
-    private var requested: [Int64] = []
+    private var requested: [Timestamp] = []
     private var bytes: Int64 = 0
     private var groupBytes: Int64 = 0
     private var largestGroup: Int64 = 0
@@ -25,9 +25,9 @@ struct SegmentSchedule {
 
     /// Boundaries are asked for this long before they come, because an encoder looks ahead: a request that comes when
     /// the encoder has the frame already is of no use.
-    private static let lead: Int64 = 5_000_000_000
-    /// A moment of the wall clock this close, in milliseconds, is passed over: the clock was put back a little.
-    private static let nearest: Int64 = 2000
+    private static let lead = Duration.seconds(5)
+    /// A moment of the wall clock this close is passed over: the clock was put back a little.
+    private static let nearest = Duration.seconds(2)
 
     init(length: SegmentLength, grid: WallClockGrid? = nil) {
         self.length = length
@@ -35,44 +35,47 @@ struct SegmentSchedule {
     }
 
     /// The end of file `number` of those of full length.
-    private func boundary(_ number: Int64, _ duration: Duration, _ origin: Int64) -> Int64 {
+    private func boundary(_ number: Int64, _ duration: Duration, _ origin: Timestamp) -> Timestamp {
         let (time, overflow) = duration.inNanoseconds.multipliedReportingOverflow(by: number)
-        return overflow ? .max : origin.addingReportingOverflow(time).partialValue
+        let (end, isLate) = origin.nanoseconds.addingReportingOverflow(time)
+        return Timestamp(nanoseconds: overflow || isLate ? .max : end)
     }
 
     /// The first boundary behind `time`.
-    private func boundary(after time: Int64, _ duration: Duration, _ origin: Int64) -> Int64 {
+    private func boundary(after time: Timestamp, _ duration: Duration, _ origin: Timestamp) -> Timestamp {
         if let grid {
-            let passed = min(Self.nearest, duration.inNanoseconds / 10_000_000)
-            let now = UTCTime(milliseconds: programStart + time / 1_000_000 + passed)
-            return max(time + 1, (grid.next(after: now).milliseconds - programStart) * 1_000_000)
+            let passed = min(Self.nearest, duration / 10).inNanoseconds / 1_000_000
+            let now = UTCTime(milliseconds: programStart.milliseconds + time.nanoseconds / 1_000_000 + passed)
+            let wait = Duration.milliseconds(grid.next(after: now).milliseconds - programStart.milliseconds)
+            return max(time + .nanoseconds(1), .zero + wait)
         }
-        var number = max(1, (time - origin) / max(1, duration.inNanoseconds))
+        var number = max(1, (time - origin).inNanoseconds / max(1, duration.inNanoseconds))
         while boundary(number, duration, origin) <= time { number += 1 }
         return boundary(number, duration, origin)
     }
 
     /// When the frame is shown, at the latest: where a track's clock is finer than its frames, times were rounded to it.
-    private func latest(_ keyframe: EncodedPacket) -> Int64 {
-        let tick = keyframe.duration > 1 ? keyframe.timeBase.rescale(1, to: .nanoseconds) : 0
-        return keyframe.ptsNanoseconds + tick
+    private func latest(_ keyframe: EncodedPacket) -> Timestamp {
+        let tick = keyframe.duration > 1 ? keyframe.timeBase.duration(1) : .zero
+        return Timestamp(nanoseconds: keyframe.ptsNanoseconds) + tick
     }
 
     /// A file begins with `keyframe`; returns the program times at which keyframes are to be asked for.
-    mutating func begin(at keyframe: EncodedPacket) -> [Int64] {
+    mutating func begin(at keyframe: EncodedPacket) -> [Timestamp] {
         (bytes, groupBytes, isCutRequested) = (0, 0, false)
         guard case .duration(let duration) = length else { return [] }
-        let origin = self.origin ?? keyframe.ptsNanoseconds
+        let origin = self.origin ?? Timestamp(nanoseconds: keyframe.ptsNanoseconds)
         self.origin = origin
-        requested.removeAll { $0 < keyframe.ptsNanoseconds }
+        let now = Timestamp(nanoseconds: keyframe.ptsNanoseconds)
+        requested.removeAll { $0 < now }
         var next = boundary(after: latest(keyframe), duration, origin)
         boundary = next
-        var times: [Int64] = []
+        var times: [Timestamp] = []
         // The boundary of this very file is asked for however far it is.
         repeat {
             if !requested.contains(next) { times.append(next) }
             next = boundary(after: next, duration, origin)
-        } while next < keyframe.ptsNanoseconds + Self.lead
+        } while next < now + Self.lead
         requested += times
         return times
     }

@@ -12,8 +12,10 @@ private final class Guest: PacketConsumer, PacketServer {
     var packets: [EncodedPacket] { state.withLock { $0.packets } }
     var wakes: Int { state.withLock { $0.wakes } }
 
-    func accept(_ packets: [EncodedPacket]) { state.withLock { $0.packets += packets } }
-    var server: (any PacketServer)? { self }
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        state.withLock { $0.packets += packets }
+        return self
+    }
     func wake() { state.withLock { $0.wakes += 1 } }
     func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
     func stop() {}

@@ -5,6 +5,7 @@ import FanOut
 import Glibc
 import Media
 import PacketSamples
+import TestSupport
 import Testing
 
 @testable import Network
@@ -32,8 +33,8 @@ import Testing
         }
 
         /// Reads until the messages are what `isMeant` wants.
-        func reads(until isMeant: ([RTMPInboundParser.Message]) -> Bool) -> Bool {
-            eventually {
+        func reads(line: Int = #line, until isMeant: ([RTMPInboundParser.Message]) -> Bool) throws {
+            try eventually(line: line) {
                 try? read()
                 return isMeant(messages)
             }
@@ -89,16 +90,16 @@ import Testing
         push(0..<10)
         _ = packets.connected()
         connection.goLive()
-        #expect(server.reads { $0.count == 13 })
+        try server.reads { $0.count == 13 }
         #expect(server.messages.prefix(3).map(\.type) == [18, 9, 8])
         #expect(server.count(9) == 11)
-        #expect(eventually { connection.progress.frames == 10 })
+        try eventually { connection.progress.frames == 10 }
         push(10..<20)
         connection.drain()
-        #expect(server.reads { $0.count == 25 })
+        try server.reads { $0.count == 25 }
         #expect(server.messages.suffix(2).map(\.type) == [20, 20])
         shutdown(server.descriptor, CInt(SHUT_RDWR))
-        #expect(eventually { events.isDrained })
+        try eventually { events.isDrained }
         #expect(connection.progress.frames == 20)
     }
 
@@ -109,13 +110,13 @@ import Testing
         _ = packets.connected()
         connection.goLive()
         // The server reads nothing: the socket is full, and so is what is held for it.
-        #expect(eventually { connection.progress.bytes > 0 && !packets.isEmpty })
+        try eventually { connection.progress.bytes > 0 && !packets.isEmpty }
         for time in 0..<5 { server.say(4, [0, 6, 0, 0, 0, UInt8(time)]) }
         // They have been read when the connection has taken up a message that was sent behind them.
         server.say(status: "NetStream.Info", level: "status")
-        #expect(eventually { events.notices.contains { $0.contains("NetStream.Info") } })
-        #expect(server.reads { $0.contains { $0.type == 4 && $0.body == [0, 7, 0, 0, 0, 4] } })
-        #expect(server.reads { _ in server.count(9) == 11 })
+        try eventually { events.notices.contains { $0.contains("NetStream.Info") } }
+        try server.reads { $0.contains { $0.type == 4 && $0.body == [0, 7, 0, 0, 0, 4] } }
+        try server.reads { _ in server.count(9) == 11 }
         connection.abandon()
     }
 
@@ -125,14 +126,14 @@ import Testing
         push(0..<2)
         _ = packets.connected()
         connection.goLive()
-        #expect(server.reads { _ in server.count(9) == 3 })
+        try server.reads { _ in server.count(9) == 3 }
         server.say(status: "NetStream.Record.Failed", level: "error")
-        #expect(eventually { events.notices.contains { $0.contains("NetStream.Record.Failed") } })
+        try eventually { events.notices.contains { $0.contains("NetStream.Record.Failed") } }
         push(2..<4)
-        #expect(server.reads { _ in server.count(9) == 5 })
+        try server.reads { _ in server.count(9) == 5 }
         #expect(events.failure == nil)
         server.say(status: "NetStream.Publish.Denied", level: "error")
-        #expect(eventually { events.failure != nil })
+        try eventually { events.failure != nil }
         #expect(events.failure?.kind == .refused && events.failure?.step == "send")
     }
 
@@ -140,11 +141,11 @@ import Testing
     func loss() throws {
         let (connection, server) = try connect()
         connection.goLive()
-        #expect(server.reads { $0.count == 3 })
+        try server.reads { $0.count == 3 }
         server.say(status: "NetConnection.Connect.Info abcdef", level: "status")
-        #expect(eventually { !events.notices.isEmpty })
+        try eventually { !events.notices.isEmpty }
         shutdown(server.descriptor, CInt(SHUT_RDWR))
-        #expect(eventually { events.failure != nil })
+        try eventually { events.failure != nil }
         #expect(events.failure?.kind == .lost)
         #expect(events.all.allSatisfy { !"\($0)".contains("abcdef") })
         connection.drain()
@@ -163,15 +164,15 @@ import Testing
         push(0..<30)
         _ = packets.connected()
         connection.goLive()
-        #expect(server.reads { $0.count == 33 })
+        try server.reads { $0.count == 33 }
         push(30..<40, as: Samples.otherTrack)
-        #expect(server.reads { $0.count == 45 })
+        try server.reads { $0.count == 45 }
         #expect(server.messages.dropFirst(33).prefix(3).map(\.type) == [18, 9, 9])
         #expect(isHeader(server.messages[34], of: Samples.otherTrack))
         #expect(server.messages[33].body != server.messages[0].body)
         #expect(server.messages[35].body.first == 0x17)
         push(40..<50, as: Samples.otherTrack)
-        #expect(server.reads { $0.count == 55 })
+        try server.reads { $0.count == 55 }
         #expect(server.count(18) == 2)
         connection.abandon()
     }
@@ -182,7 +183,7 @@ import Testing
         push(0..<1)
         _ = packets.connected()
         connection.goLive()
-        #expect(server.reads { $0.count == 4 })
+        try server.reads { $0.count == 4 }
         // Nobody is woken, so that all of it waits and the bound is reached.
         for index in Int64(1)..<120 {
             let frame = Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0, bytes: 100_000)
@@ -190,9 +191,9 @@ import Testing
         }
         #expect(packets.status.drops[.overflow] ?? 0 > 0)
         writer.wake()
-        #expect(server.reads { $0.contains { isHeader($0, of: Samples.otherTrack) } })
+        try server.reads { $0.contains { isHeader($0, of: Samples.otherTrack) } }
         let header = try #require(server.messages.firstIndex { isHeader($0, of: Samples.otherTrack) })
-        #expect(server.reads { $0.count > header + 1 })
+        try server.reads { $0.count > header + 1 }
         #expect(server.messages[header + 1].body.first == 0x17)
         connection.abandon()
     }
@@ -203,7 +204,7 @@ import Testing
         push(0..<3, as: Samples.otherTrack)
         _ = packets.connected()
         connection.goLive()
-        #expect(server.reads { $0.count == 8 })
+        try server.reads { $0.count == 8 }
         #expect(isHeader(server.messages[4], of: Samples.otherTrack))
         connection.abandon()
     }
