@@ -50,7 +50,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         synchroniser = FileSynchroniser(name: channel)
         closer = SegmentCloser(
             directory: configuration.directory, channel: channel, status: box, observers: configuration.observers,
-            synchroniser: synchroniser, logger: logger)
+            synchroniser: synchroniser, clock: clock, logger: logger)
         let keyframes = CountedKeyframes(keyframes)
         self.keyframes = keyframes
         self.clock = clock
