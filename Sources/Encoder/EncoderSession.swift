@@ -33,15 +33,7 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
     ) throws {
         let videoEncoder = try X264Encoder(settings: settings, format: video)
         let audioEncoder = try AACEncoder(format: audio, bitrate: settings.audioBitrate)
-        let headers = try videoEncoder.headers()
-        let bitrate = if case .bitrate(let bits) = settings.rateControl { bits } else { 0 }
-        description = StreamDescription(
-            video: .init(
-                format: video, decoderConfiguration: headers.configuration, bitrate: bitrate,
-                reorderDepth: videoEncoder.reorderDepth, encoderSettings: headers.settings),
-            audio: .init(
-                format: audio, decoderConfiguration: audioEncoder.configuration, bitrate: audioEncoder.bitrate,
-                frameLength: audioEncoder.frameLength))
+        description = StreamDescription(video: videoEncoder.description, audio: audioEncoder.description)
         delayInFrames = videoEncoder.delay
         videoThreads = videoEncoder.threads
         counters.withLock { [parallelism = videoEncoder.parallelism] counters in
@@ -98,6 +90,7 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
             switch packet.track {
             case .video: counters.framesOut += 1
             case .audio: counters.audioBytes += Int64(packet.payload.count)
+            case .data: break
             }
         }
         if packet.track == .video, packet.isKeyframe { schedule.withLock { $0.noteKeyframe() } }

@@ -20,7 +20,7 @@ public final class PieceEncoder {
         recorded.apply(to: &param)
         param.i_level_idc = Int32(configuration[3])
         encoder = try X264Encoder(parameters: param, format: format)
-        guard try encoder.headers().configuration.array == configuration else {
+        guard encoder.description.decoderConfiguration.array == configuration else {
             throw EncoderError(
                 operation: operation, reason: "this x264 makes other parameter sets than the recording has")
         }

@@ -10,12 +10,9 @@ final class X264Encoder {
     private let handle: OpaquePointer
     // x264 keeps the address for the life of the session; allocated before it is opened, freed after it is closed.
     private let log: UnsafeMutablePointer<relay_x264_log>
-    private let timeBase: TimeBase
 
-    /// Size, color and rate of the frames.
-    let format: VideoFormat
-    /// The first input's pts minus its dts, in frames.
-    let reorderDepth: Int64
+    /// What the packets refer to: their size, color, rate and parameter sets.
+    let description: TrackDescription
     /// Frames that the session holds before the first comes out.
     let delay: Int
     /// The threads that x264 works with, besides the caller's.
@@ -25,11 +22,13 @@ final class X264Encoder {
 
     /// Opens a session, or says why x264 would not.
     convenience init(settings: EncoderSettings, format: VideoFormat) throws(EncoderError) {
-        try self.init(parameters: X264Encoder.parameters(settings, format: format), format: format)
+        let bitrate = if case .bitrate(let bits) = settings.rateControl { bits } else { 0 }
+        try self.init(
+            parameters: X264Encoder.parameters(settings, format: format), format: format, bitrate: bitrate)
     }
 
-    /// Opens a session of these parameters, or says why x264 would not.
-    init(parameters: x264_param_t, format: VideoFormat) throws(EncoderError) {
+    /// Opens a session of these parameters, or says why x264 would not. `bitrate` is what the description says.
+    init(parameters: x264_param_t, format: VideoFormat, bitrate: Int = 0) throws(EncoderError) {
         var param = parameters
         let log = UnsafeMutablePointer<relay_x264_log>.allocate(capacity: 1)
         log.initialize(to: relay_x264_log())
@@ -42,13 +41,21 @@ final class X264Encoder {
                 operation: "opening x264 for \(format.width)x\(format.height) at \(format.frameRate) fps",
                 reason: said.isEmpty ? "no reason given" : said)
         }
+        x264_encoder_parameters(handle, &param)
+        do throws(EncoderError) {
+            let headers = try Self.headers(handle, log)
+            description = TrackDescription(
+                format: format, decoderConfiguration: headers.configuration, bitrate: bitrate,
+                reorderDepth: param.i_bframe == 0 ? 0 : (param.i_bframe_pyramid != 0 ? 2 : 1),
+                encoderSettings: headers.settings)
+        } catch {
+            x264_encoder_close(handle)
+            log.deallocate()
+            throw error
+        }
         self.handle = handle
         self.threads = threads
         self.log = log
-        self.format = format
-        timeBase = format.frameRate.timeBase
-        x264_encoder_parameters(handle, &param)
-        reorderDepth = param.i_bframe == 0 ? 0 : (param.i_bframe_pyramid != 0 ? 2 : 1)
         parallelism = Int(param.i_threads)
         delay = Int(x264_encoder_maximum_delayed_frames(handle))
     }
@@ -98,8 +105,8 @@ final class X264Encoder {
         // The NAL units of one call lie one behind the other (x264.h, "x264_encoder_encode").
         let payload = SharedBytes(UnsafeBufferPointer(start: bytes, count: Int(size)))
         return EncodedPacket(
-            track: .video, pts: output.i_pts, dts: output.i_dts, duration: 1, timeBase: timeBase,
-            isKeyframe: output.b_keyframe != 0, isDisposable: isDisposable, payload: payload)
+            of: description, pts: output.i_pts, dts: output.i_dts, duration: 1, isKeyframe: output.b_keyframe != 0,
+            isDisposable: isDisposable, payload: payload)
     }
 
     private static func text(_ log: UnsafeMutablePointer<relay_x264_log>) -> String {
@@ -109,11 +116,13 @@ final class X264Encoder {
     }
 
     /// The parameter sets as `AVCDecoderConfigurationRecord`, and x264's own account of its settings.
-    func headers() throws(EncoderError) -> (configuration: SharedBytes, settings: String) {
+    private static func headers(
+        _ handle: OpaquePointer, _ log: UnsafeMutablePointer<relay_x264_log>
+    ) throws(EncoderError) -> (configuration: SharedBytes, settings: String) {
         var nals: UnsafeMutablePointer<x264_nal_t>?
         var count: Int32 = 0
         guard x264_encoder_headers(handle, &nals, &count) > 0, let nals else {
-            throw EncoderError(operation: "asking x264 for its parameter sets", reason: Self.text(log))
+            throw EncoderError(operation: "asking x264 for its parameter sets", reason: text(log))
         }
         var sps: [UInt8] = []
         var pps: [UInt8] = []

@@ -47,6 +47,8 @@ public struct DropPolicy: Sendable {
     private let disposableDepth: Int64
     private let videoDepth: Int64
     private let maximumDepth: Int64
+    /// The track at whose keyframes a decoder can begin.
+    let leading: TrackKind
     /// What the output is doing.
     public private(set) var mode: Mode
     /// Whether video is refused until the next keyframe.
@@ -54,14 +56,18 @@ public struct DropPolicy: Sendable {
     /// Whether audio is refused until then, too: a stream that joins the program begins with a frame.
     private var beginsAtKeyframe = false
 
-    /// A policy for an output that is not connected yet.
-    public init(limits: QueueLimits, mode: Mode = .holdingStart) {
+    /// A policy for an output that is not connected yet, and whose program can be joined at keyframes of `leading`.
+    public init(limits: QueueLimits, mode: Mode = .holdingStart, leading: TrackKind = .video) {
         maximumBytes = limits.maximumBytes
         disposableDepth = limits.disposableThreshold.inNanoseconds
         videoDepth = limits.videoThreshold.inNanoseconds
         maximumDepth = limits.maximumDuration.inNanoseconds
         self.mode = mode
+        self.leading = leading
     }
+
+    /// Whether a decoder can begin with `packet`.
+    func canBegin(_ packet: EncodedPacket) -> Bool { packet.track == leading && packet.isKeyframe }
 
     /// The output came on air with what is queued.
     public mutating func connected() {
@@ -88,7 +94,7 @@ public struct DropPolicy: Sendable {
         if mode == .catchingUp, depth < disposableDepth { mode = .live }
         let isOverBound = depth >= maximumDepth || bytes + packet.payload.count > maximumBytes
         if isOverBound, bytes > 0 { return .flush }
-        guard packet.track == .video else {
+        guard packet.track == leading else {
             return awaitsKeyframe && (mode == .holding || beginsAtKeyframe) ? .refuse(.awaitingKeyframe) : .accept
         }
         if packet.isKeyframe {

@@ -3,24 +3,42 @@
 internal import DequeModule
 public import Media
 
-/// Puts the packets of both tracks into one order by decoding time, so that every output can rely on it.
+/// Puts the packets of several tracks into one order by decoding time, so that every output can rely on it.
 ///
-/// A packet is released when the other track has come as far, or has ended. Of two packets with the same time the
-/// frame goes first.
+/// A packet is released when each awaited track has come as far, or has ended. A track that has stopped is waited for up
+/// to a bound in media time; what it brings later is released at once, behind what was not held for it. Of two packets
+/// with the same time the frame goes first. Timed data is not awaited.
 public struct Interleaver {
-    private var video = Deque<EncodedPacket>()
-    private var audio = Deque<EncodedPacket>()
-    private var hasVideoEnded = false
-    private var hasAudioEnded = false
+    private struct Track {
+        var packets = Deque<EncodedPacket>()
+        var isAwaited = false
 
-    /// An interleaver that waits for both tracks.
-    public init() {}
+        /// Media time from the oldest held packet to the newest, in nanoseconds.
+        var depth: Int64 {
+            guard let first = packets.first, let last = packets.last else { return 0 }
+            return last.dtsNanoseconds - first.dtsNanoseconds
+        }
+    }
+
+    /// In the order in which they go out at the same time.
+    private var (video, audio, data) = (Track(), Track(), Track())
+    /// In nanoseconds.
+    var bound: Int64
+
+    /// An interleaver that waits for `tracks`, while no other track holds more than `bound`. The bound must be longer than
+    /// one track is behind the other in ordinary operation.
+    public init(waitingFor tracks: Set<TrackKind> = [.video, .audio], bound: Duration = .seconds(10)) {
+        self.bound = bound.inNanoseconds
+        video.isAwaited = tracks.contains(.video)
+        audio.isAwaited = tracks.contains(.audio)
+    }
 
     /// Takes one packet in and returns what can go out, in order.
     public mutating func push(_ packet: EncodedPacket) -> [EncodedPacket] {
         switch packet.track {
-        case .video: video.append(packet)
-        case .audio: audio.append(packet)
+        case .video: video.packets.append(packet)
+        case .audio: audio.packets.append(packet)
+        case .data: data.packets.append(packet)
         }
         return release()
     }
@@ -28,30 +46,26 @@ public struct Interleaver {
     /// Says that `track` is over and returns what can go out because of it.
     public mutating func end(_ track: TrackKind) -> [EncodedPacket] {
         switch track {
-        case .video: hasVideoEnded = true
-        case .audio: hasAudioEnded = true
+        case .video: video.isAwaited = false
+        case .audio: audio.isAwaited = false
+        case .data: break
         }
         return release()
     }
 
     private mutating func release() -> [EncodedPacket] {
         var released: [EncodedPacket] = []
-        while let next = nextTrack() {
-            switch next {
-            case .video: if let packet = video.popFirst() { released.append(packet) }
-            case .audio: if let packet = audio.popFirst() { released.append(packet) }
-            }
-        }
+        while let packet = next() { released.append(packet) }
         return released
     }
 
-    private func nextTrack() -> TrackKind? {
-        switch (video.first, audio.first) {
-        case (let frame?, let sample?):
-            frame.dtsNanoseconds <= sample.dtsNanoseconds ? .video : .audio
-        case (.some, nil): hasAudioEnded ? .video : nil
-        case (nil, .some): hasVideoEnded ? .audio : nil
-        case (nil, nil): nil
-        }
+    private mutating func next() -> EncodedPacket? {
+        let isWaiting = video.isAwaited && video.packets.isEmpty || audio.isAwaited && audio.packets.isEmpty
+        if isWaiting, max(video.depth, audio.depth) <= bound { return nil }
+        let heads = [video.packets.first, audio.packets.first, data.packets.first]
+        guard let time = heads.compactMap(\.?.dtsNanoseconds).min() else { return nil }
+        if heads[0]?.dtsNanoseconds == time { return video.packets.popFirst() }
+        if heads[1]?.dtsNanoseconds == time { return audio.packets.popFirst() }
+        return data.packets.popFirst()
     }
 }

@@ -65,22 +65,18 @@ public final class OutputSet: Sendable {
     /// How long a removed output may take to send its rest.
     private static let teardown = Duration.milliseconds(2600)
 
-    private let hub: FanOut
-    private let stream: StreamDescription
-    private let keyframes: any KeyframeRequester
+    private let stream: PacketStream
     private let clock: any MonotonicClock
     private let timers: any OutputTimers
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// An empty set whose outputs are fed by `hub`.
+    /// An empty set whose outputs are fed by `stream`.
     public init(
-        hub: FanOut, description: StreamDescription, keyframes: any KeyframeRequester,
-        clock: any MonotonicClock = SystemClock(), timers: any OutputTimers = SystemTimers(), logger: Logger
+        stream: PacketStream, clock: any MonotonicClock = SystemClock(), timers: any OutputTimers = SystemTimers(),
+        logger: Logger
     ) {
-        self.hub = hub
-        stream = description
-        self.keyframes = keyframes
+        self.stream = stream
         self.clock = clock
         self.timers = timers
         self.logger = logger
@@ -96,10 +92,12 @@ public final class OutputSet: Sendable {
             guard !state.outputs.contains(where: { $0.name == definition.name }) else {
                 throw .nameTaken(definition.name)
             }
+            let stream = stream
             let output = OutputSupervisor(
-                name: definition.name, target: definition.target, backup: definition.backup, description: stream,
+                name: definition.name, target: definition.target, backup: definition.backup,
+                description: stream.description,
                 limits: definition.limits, retry: definition.retry, joinsRunningProgram: state.isRunning,
-                keyframes: keyframes, clock: clock, timers: timers, logger: logger)
+                keyframes: stream, clock: clock, timers: timers, logger: logger)
             state.outputs.append(output)
             if state.isRunning { begin(output) }
         }
@@ -113,7 +111,7 @@ public final class OutputSet: Sendable {
             state.leaving.append(output)
             return output
         }
-        hub.remove(output)
+        stream.remove(output)
         output.finish(deadline: clock.now + Self.teardown.inNanoseconds) { [weak self] in
             self?.state.withLock { state in state.leaving.removeAll { $0 === output } }
         }
@@ -150,7 +148,7 @@ public final class OutputSet: Sendable {
     }
 
     private func begin(_ output: OutputSupervisor) {
-        hub.add(output)
+        stream.add(output)
         output.start()
     }
 

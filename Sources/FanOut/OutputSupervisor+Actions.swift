@@ -50,15 +50,20 @@ extension OutputSupervisor {
         }
     }
 
+    /// A queue that begins at the next keyframe.
+    private func makeQueue() -> PacketQueue {
+        PacketQueue(limits: limits, isFromStart: false, leading: leading)
+    }
+
     private func begin(_ number: Int, at endpoint: OutputEndpoint) {
         let (target, packets) = state.withLock { lanes -> (any OutputTarget, PacketQueue) in
             let isCandidate = lanes.machine.candidate?.attempt == number
-            let packets = isCandidate ? PacketQueue(limits: limits, isFromStart: false) : lanes.packets
+            let packets = isCandidate ? makeQueue() : lanes.packets
             return (self.target(at: endpoint, lanes), packets)
         }
         // The attempt holds the output until it is let go of, at its end: a weak reference would make every retain of the
         // output, on each packet's way, several times as slow.
-        let attempt = target.makeAttempt(queue: packets, description: description) { event in
+        let attempt = target.makeAttempt(queue: packets, description: description()) { event in
             self.receive(event, from: number)
         }
         let lane = OutputLane(attempt: attempt, number: number, target: target, packets: packets)
@@ -74,7 +79,7 @@ extension OutputSupervisor {
     }
 
     private func close() {
-        let packets = PacketQueue(limits: limits, isFromStart: false)
+        let packets = makeQueue()
         log(state.withLock { $0.pause(with: packets) })
     }
 

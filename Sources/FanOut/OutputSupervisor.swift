@@ -20,7 +20,9 @@ public final class OutputSupervisor: PacketConsumer {
 
     let primary: any OutputTarget
     let backup: (any OutputTarget)?
-    let description: StreamDescription
+    /// The tracks as they are coded now.
+    let description: @Sendable () -> StreamDescription
+    let leading: TrackKind
     let limits: QueueLimits
     let keyframes: any KeyframeRequester
     let clock: any MonotonicClock
@@ -30,8 +32,10 @@ public final class OutputSupervisor: PacketConsumer {
 
     /// An output that is not started yet. `joinsRunningProgram` says that the program has begun: the output begins at a
     /// keyframe that comes anyway, and not with the program's first frame. A `backup` is used by the rules of `retry`.
+    /// `description` is asked for at each attempt, on any thread.
     public init(
-        name: String, target: any OutputTarget, backup: (any OutputTarget)? = nil, description: StreamDescription,
+        name: String, target: any OutputTarget, backup: (any OutputTarget)? = nil,
+        description: @autoclosure @escaping @Sendable () -> StreamDescription,
         limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), joinsRunningProgram: Bool = false,
         keyframes: any KeyframeRequester, clock: any MonotonicClock = SystemClock(),
         timers: any OutputTimers = SystemTimers(), logger: Logger
@@ -40,6 +44,7 @@ public final class OutputSupervisor: PacketConsumer {
         primary = target
         self.backup = backup
         self.description = description
+        leading = description().leadingKind
         self.limits = limits
         self.keyframes = keyframes
         self.clock = clock
@@ -54,7 +59,8 @@ public final class OutputSupervisor: PacketConsumer {
             OutputLanes(
                 machine: OutputStateMachine(policy: policy),
                 packets: PacketQueue(
-                    limits: limits, isFromStart: !joinsRunningProgram, awaitsCallers: target.awaitsCallers)))
+                    limits: limits, isFromStart: !joinsRunningProgram, awaitsCallers: target.awaitsCallers,
+                    leading: leading)))
     }
 
     /// Begins the first attempt. Packets may be queued before.
@@ -76,7 +82,7 @@ public final class OutputSupervisor: PacketConsumer {
         let (server, request) = state.withLock { lanes -> ((any PacketServer)?, Int?) in
             var (hasDrops, hasKeyframe) = (false, false)
             for packet in packets {
-                let isKeyframe = packet.track == .video && packet.isKeyframe
+                let isKeyframe = packet.track == leading && packet.isKeyframe
                 if isKeyframe {
                     hasKeyframe = true
                     lanes.keyframes.stopWaiting()

@@ -56,10 +56,12 @@ public final class PacketQueue: Sendable {
 
     /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which is
     /// worth keeping for a target that is not connected yet. `awaitsCallers` says that nobody misses anything until
-    /// somebody calls.
-    public init(limits: QueueLimits, isFromStart: Bool = true, awaitsCallers: Bool = false) {
+    /// somebody calls. The program can be joined at keyframes of `leading`.
+    public init(
+        limits: QueueLimits, isFromStart: Bool = true, awaitsCallers: Bool = false, leading: TrackKind = .video
+    ) {
         self.limits = limits
-        let policy = DropPolicy(limits: limits, mode: isFromStart ? .holdingStart : .holding)
+        let policy = DropPolicy(limits: limits, mode: isFromStart ? .holdingStart : .holding, leading: leading)
         state = Mutex(State(policy: policy, isJoining: !isFromStart || awaitsCallers))
     }
 
@@ -95,7 +97,7 @@ public final class PacketQueue: Sendable {
     public func connected() -> Bool {
         state.withLock { state in
             let isFromStart = state.policy.mode == .holdingStart
-            let hasKeyframe = state.packets.contains { $0.track == .video && $0.isKeyframe }
+            let hasKeyframe = state.packets.contains(where: state.policy.canBegin)
             state.policy.connected()
             if hasKeyframe { state.isJoining = false }
             return isFromStart || hasKeyframe
@@ -155,7 +157,7 @@ extension PacketQueue.State {
             case .accept:
                 packets.append(packet)
                 bytes += packet.payload.count
-                if packet.track == .video, !policy.mode.isHolding { isJoining = false }
+                if packet.track == policy.leading, !policy.mode.isHolding { isJoining = false }
                 return .queued
             case .refuse(let cause):
                 count(packet, as: cause)
@@ -180,10 +182,10 @@ extension PacketQueue.State {
     /// Removes what precedes the newest keyframe; everything, if that keyframe is at the head already, if there is
     /// none, or if the packet about to be queued is itself one.
     fileprivate mutating func flush(incoming: EncodedPacket?, cause: DropCause) {
-        let isIncomingKeyframe = incoming.map { $0.track == .video && $0.isKeyframe } ?? false
+        let isIncomingKeyframe = incoming.map(policy.canBegin) ?? false
         // At a loss of connection a keyframe whose followers were refused is worth nothing: a stale frame, then a hole.
         let isUseless = incoming == nil && policy.awaitsKeyframe
-        let newest = isUseless ? nil : packets.lastIndex { $0.track == .video && $0.isKeyframe }
+        let newest = isUseless ? nil : packets.lastIndex(where: policy.canBegin)
         let keepsFrom: Int
         if isIncomingKeyframe {
             keepsFrom = packets.count

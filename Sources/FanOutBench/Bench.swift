@@ -16,7 +16,7 @@ final class Bench {
     }
 
     private let clip: Clip
-    private let hub = FanOut()
+    private let hub = PacketStream()
     private let feed = Feed()
     private var healthy: [OutputSupervisor] = []
     private var others: [OutputSupervisor] = []
@@ -26,9 +26,10 @@ final class Bench {
     /// Adds an output that publishes to `url`. One that is not healthy is not measured.
     func add(_ url: String, pool: RTMPWriterPool, isHealthy: Bool) throws {
         let name = "rtmp-\(healthy.count + others.count + 1)"
+        let description = clip.description
         let output = OutputSupervisor(
             name: name, target: RTMPTarget(url: try RTMPURL(url), name: name, pool: pool),
-            description: clip.description, keyframes: NoKeyframes(), logger: Logger(label: "bench"))
+            description: description, keyframes: NoKeyframes(), logger: Logger(label: "bench"))
         hub.add(output)
         if isHealthy { healthy.append(output) } else { others.append(output) }
     }

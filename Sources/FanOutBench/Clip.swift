@@ -19,13 +19,18 @@ struct Clip {
     /// Reads all of `path`, which begins with a keyframe.
     init(path: String) throws {
         let demuxer = try Demuxer(url: path, options: .init(), interrupter: Interrupter(), subject: path)
-        guard let description = demuxer.codedDescription, let video = demuxer.bestVideo, let audio = demuxer.bestAudio
+        guard let video = demuxer.bestVideo, let audio = demuxer.bestAudio, let description = demuxer.codedDescription,
+            let videoTrack = description.video, let audioTrack = description.audio
         else { throw BenchError("\(path) is not H.264 with AAC in MP4 or FLV") }
         var videoPackets: [EncodedPacket] = []
         var audioPackets: [EncodedPacket] = []
         while let box = try demuxer.readPacket() {
-            if box.streamIndex == video.index, let packet = box.encodedPacket(of: video) { videoPackets.append(packet) }
-            if box.streamIndex == audio.index, let packet = box.encodedPacket(of: audio) { audioPackets.append(packet) }
+            if box.streamIndex == video.index, let packet = box.encodedPacket(of: videoTrack) {
+                videoPackets.append(packet)
+            }
+            if box.streamIndex == audio.index, let packet = box.encodedPacket(of: audioTrack) {
+                audioPackets.append(packet)
+            }
         }
         guard let first = videoPackets.first, let last = videoPackets.last, first.isKeyframe else {
             throw BenchError("\(path) does not begin with a keyframe")
@@ -54,8 +59,8 @@ extension EncodedPacket {
     func delayed(by nanoseconds: Int64) -> EncodedPacket {
         let ticks = TimeBase.nanoseconds.rescale(nanoseconds, to: timeBase)
         return EncodedPacket(
-            track: track, pts: pts + ticks, dts: dts + ticks, duration: duration, timeBase: timeBase,
-            isKeyframe: isKeyframe, isDisposable: isDisposable, payload: payload)
+            of: description, pts: pts + ticks, dts: dts + ticks, duration: duration, isKeyframe: isKeyframe,
+            isDisposable: isDisposable, payload: payload)
     }
 }
 

@@ -20,8 +20,12 @@ struct HLSCutter {
         case fragmentAndAsk
     }
 
+    /// How much later than expected a keyframe of a variable rate comes before frames count as missing.
+    private static let variableTolerance: Int64 = 500_000_000
+
     private let target: Int64
-    private let frame: Int64
+    /// Whether frames follow each other at a constant rate.
+    private let isConstant: Bool
     private var start: Int64?
     private var end: Int64 = 0
     private var lastKeyframe: Int64 = 0
@@ -29,16 +33,17 @@ struct HLSCutter {
     /// When a keyframe was asked for last, in this segment.
     private var lastAsked: Int64?
 
-    /// A cutter for segments of `target`, of a program whose frames last `frame` nanoseconds.
-    init(target: Duration, frame: Int64) {
-        (self.target, self.frame) = (target.inNanoseconds, frame)
+    /// A cutter for segments of `target`. `isConstant` says that a frame which comes later than the one before lasts is
+    /// missing; at a variable rate that is usual.
+    init(target: Duration, isConstant: Bool = true) {
+        (self.target, self.isConstant) = (target.inNanoseconds, isConstant)
     }
 
     /// What the segment under way has lasted.
     var elapsed: Int64 { start.map { max(0, end - $0) } ?? 0 }
 
-    /// Takes the next frame in decoding order. The first must be a keyframe.
-    mutating func video(pts: Int64, isKeyframe: Bool) -> Decision {
+    /// Takes the next frame in decoding order, which lasts `frame`. The first must be a keyframe.
+    mutating func video(pts: Int64, frame: Int64, isKeyframe: Bool) -> Decision {
         defer { end = max(end, pts + frame) }
         guard let start else {
             begin(at: pts)
@@ -50,7 +55,7 @@ struct HLSCutter {
             return .fragmentAndAsk
         }
         // Before a keyframe all frames of the segment are there, so `end` is where it should be, to half a frame.
-        if pts - end > frame / 2 {
+        if pts - end > (isConstant ? frame / 2 : Self.variableTolerance) {
             let duration = elapsed
             begin(at: pts)
             return .cut(duration: duration, isDiscontinuous: true)

@@ -4,7 +4,8 @@ internal import LibAV
 package import Media
 package import Network
 
-/// Writes one run of an HLS output: a header, segments and, after each segment, the playlist.
+/// Writes one run of an HLS output, or several one behind the other where the coding changes: a header, segments and,
+/// after each segment, the playlist.
 ///
 /// libavformat makes the header and the fragments. Its own HLS muxer is not used: it keeps one header for all segments
 /// of a playlist, so that those of an earlier run with other codec settings cannot be decoded any more; and it goes
@@ -20,9 +21,15 @@ package final class HLSWriter {
 
     private let directory: HLSDirectory
     private let options: HLSOptions
-    private let run = HLSDate.nowMicroseconds
+    private var run = HLSDate.nowMicroseconds
     private let outbox = Outbox()
-    private let muxer: Muxer
+    private var muxer: Muxer
+    /// The tracks as the run's header says.
+    private var streams: StreamDescription
+    /// As ``streams``, but for tracks whose coding changed: the next run's.
+    private var upcoming: StreamDescription
+    /// The track by which segments are cut.
+    private var leading: TrackKind { streams.leadingKind }
     private var cutter: HLSCutter
     private var playlist: HLSPlaylist
     private var file: HLSFile?
@@ -63,8 +70,8 @@ package final class HLSWriter {
         self.options = options
         self.clock = clock
         let target = options.segmentDuration
-        let frame = description.video.format.frameRate.timeBase.rescale(1, to: .nanoseconds)
-        cutter = HLSCutter(target: target, frame: frame)
+        (streams, upcoming) = (description, description)
+        cutter = Self.makeCutter(options, description)
         let old = try directory.playlist()
         let seconds = (target.inNanoseconds + 999_999_999) / 1_000_000_000
         // A segment is in the playlist for one length of it, and in players' playlists for another and its own length.
@@ -82,8 +89,7 @@ package final class HLSWriter {
         isDiscontinuous = old?.entries.isEmpty == false
         muxer = try Self.makeMuxer(description, outbox)
         try checkSpace(description)
-        try directory.write(outbox.bytes, as: HLSName.map(run: run))
-        outbox.bytes = []
+        try writeMap()
     }
 
     /// The program is over, and no run follows: the playlist in the directory `path` says so, unless it does already or
@@ -97,7 +103,18 @@ package final class HLSWriter {
     }
 
     deinit {
-        if segments == 0 { directory.remove(HLSName.map(run: run)) }
+        if number == 0 { directory.remove(HLSName.map(run: run)) }
+    }
+
+    private static func makeCutter(_ options: HLSOptions, _ description: StreamDescription) -> HLSCutter {
+        HLSCutter(
+            target: options.segmentDuration,
+            isConstant: description.video == nil || description.video?.nominalRate != nil)
+    }
+
+    private func writeMap() throws(EndpointFailure) {
+        try directory.write(outbox.bytes, as: HLSName.map(run: run))
+        outbox.bytes = []
     }
 
     private static func makeMuxer(
@@ -120,7 +137,7 @@ package final class HLSWriter {
 
     /// A run that could not keep its segments does not begin, lest it begins again and again, each time with a keyframe.
     private func checkSpace(_ description: StreamDescription) throws(EndpointFailure) {
-        let bits = Int64(max(description.video.bitrate, 1_000_000) + description.audio.bitrate)
+        let bits = Int64(max(description.video?.bitrate ?? 0, 1_000_000) + (description.audio?.bitrate ?? 0))
         let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
         // Those of the playlist, as many and one more for players that hold an older one, and the one being written.
         let there = playlist.names.union(expiry.names).union(replaced?.names ?? [])
@@ -138,11 +155,12 @@ extension HLSWriter {
     /// Writes one packet. What comes before the first keyframe cannot be decoded and is left out.
     package func write(_ packet: EncodedPacket) throws(EndpointFailure) {
         if pendingBytes > Self.maximumPendingBytes { try writeFragment() }
-        if packet.track == .video {
+        guard try follow(packet) else { return }
+        if packet.track == leading {
             guard shift != nil || packet.isKeyframe else { return }
             try cut(before: packet)
-            pendingFrames += 1
         }
+        if packet.track == .video { pendingFrames += 1 }
         guard let shift else { return }
         pendingBytes += packet.payload.count
         let clock = muxer.timeBase(of: packet.track)
@@ -153,21 +171,52 @@ extension HLSWriter {
         }
     }
 
+    /// Begins another run where the coding changes: players read a header once for all segments that name it. That is
+    /// possible at a keyframe of the leading track only; whatever else is coded in another way is left out until then.
+    /// Returns whether `packet` can be written.
+    private func follow(_ packet: EncodedPacket) throws(EndpointFailure) -> Bool {
+        guard packet.track != .data else { return false }
+        if !upcoming.holds(packet) {
+            upcoming = upcoming.updated(by: packet)
+            wantsKeyframe = wantsKeyframe || !packet.isKeyframe || packet.track != upcoming.leadingKind
+        }
+        if packet.track == upcoming.leadingKind, packet.isKeyframe, !upcoming.isIdentical(to: streams) {
+            try beginRun()
+        }
+        return streams.holds(packet)
+    }
+
+    private func beginRun() throws(EndpointFailure) {
+        // Nothing of a run without a frame is in a playlist, and its header is of no use.
+        if cutter.elapsed > 0 { try finishSegment(cutter.elapsed) }
+        if number == 0 { directory.remove(HLSName.map(run: run)) }
+        streams = upcoming
+        isDiscontinuous = isDiscontinuous || !playlist.entries.isEmpty
+        (run, number) = (max(run + 1, HLSDate.nowMicroseconds), 0)
+        outbox.bytes = []
+        muxer = try Self.makeMuxer(streams, outbox)
+        cutter = Self.makeCutter(options, streams)
+        try writeMap()
+    }
+
     private func cut(before packet: EncodedPacket) throws(EndpointFailure) {
         let pts = packet.ptsNanoseconds
+        if cutter.elapsed == 0 { segmentStart = pts }
         if shift == nil {
             // Hundredths of a second are whole ticks of every clock in use, so audio and video move by exactly the same.
             let utc = HLSDate.nowMicroseconds * 1000
             shift = TimeBase.nanoseconds.rescale(utc - pts, to: TimeBase(1, 100), rounding: .down)
             origin = (pts, utc)
-            segmentStart = pts
         }
-        switch cutter.video(pts: pts, isKeyframe: packet.isKeyframe) {
+        let frame = packet.timeBase.rescale(packet.duration, to: .nanoseconds)
+        switch cutter.video(pts: pts, frame: frame, isKeyframe: packet.isKeyframe) {
         case .goOn: return
         case .fragmentAndAsk:
             wantsKeyframe = true
             try writeFragment()
-        case .fragment: try writeFragment()
+        case .fragment:
+            // Of audio alone every packet is a keyframe, and a fragment for each would be more headers than audio.
+            if leading == .video { try writeFragment() }
         case .cut(let duration, let isDiscontinuous):
             try finishSegment(duration)
             self.isDiscontinuous = isDiscontinuous

@@ -23,8 +23,8 @@ public final class AACEncoder {
     public let frameLength: Int
     /// Samples that the encoder puts before the first.
     public let priming: Int
-    /// `AudioSpecificConfig`.
-    public let configuration: SharedBytes
+    /// What the packets refer to.
+    public let description: TrackDescription
 
     /// Opens a session, or says why libavcodec would not.
     public init(format: AudioFormat, bitrate: Int) throws(AVFailure) {
@@ -63,8 +63,11 @@ public final class AACEncoder {
         self.bitrate = bitrate
         frameLength = Int(context.pointee.frame_size)
         priming = Int(context.pointee.initial_padding)
-        configuration = SharedBytes(
-            UnsafeBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size)))
+        description = TrackDescription(
+            format: format,
+            decoderConfiguration: SharedBytes(
+                UnsafeBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size))),
+            bitrate: bitrate, frameLength: frameLength)
         pending = .silence(at: 0, count: 0, format: format)
     }
 
@@ -126,8 +129,8 @@ public final class AACEncoder {
             let bytes = UnsafeBufferPointer(start: packet.pointee.data, count: Int(packet.pointee.size))
             packets.append(
                 EncodedPacket(
-                    track: .audio, pts: packet.pointee.pts, dts: packet.pointee.pts, duration: Int64(frameLength),
-                    timeBase: format.timeBase, isKeyframe: true, payload: SharedBytes(bytes)))
+                    of: description, pts: packet.pointee.pts, dts: packet.pointee.pts, duration: Int64(frameLength),
+                    isKeyframe: true, payload: SharedBytes(bytes)))
             av_packet_unref(packet)
         }
     }

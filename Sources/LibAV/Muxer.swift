@@ -3,7 +3,7 @@
 internal import CFFmpeg
 public import Media
 
-/// Writes coded packets of one video and one audio track into a container, and hands out the container's bytes; the owner
+/// Writes coded packets of a video track, an audio track or both into a container, and hands out the container's bytes; the owner
 /// of an `AVFormatContext`.
 ///
 /// Used by one thread at a time; the container's bytes come back on the thread of the call. What libavformat refuses is
@@ -45,9 +45,12 @@ public final class Muxer {
     private let packet: UnsafeMutablePointer<AVPacket>
     private let sink: Sink
     private let format: String
+    /// The numbers of the streams; nil for a track that the container does not have.
+    private var (videoIndex, audioIndex): (Int32?, Int32?)
     private var isFinished = false
 
-    /// Begins a container with both tracks of `description`. `write` gets the container's bytes as they come.
+    /// Begins a container with the video and audio tracks of `description`. `write` gets the container's bytes as they
+    /// come.
     public init(
         _ options: Options, description: StreamDescription, write: @escaping (UnsafeRawBufferPointer) -> Void
     ) throws(AVFailure) {
@@ -65,8 +68,8 @@ public final class Muxer {
         format = options.format
         sink = Sink(write)
         try openOutput(bufferBytes: options.bufferBytes)
-        try addVideo(description.video)
-        try addAudio(description.audio)
+        if let video = description.video { videoIndex = try addVideo(video) }
+        if let audio = description.audio { audioIndex = try addAudio(audio) }
         try begin(options)
     }
 
@@ -87,8 +90,9 @@ public final class Muxer {
     }
 
     /// Writes one packet, `shift` ticks of ``timeBase(of:)`` later than it says. Packets of both tracks must come in
-    /// decoding order.
+    /// decoding order. One of a track that the container does not have is left out.
     public func write(_ packet: EncodedPacket, shift: Int64 = 0) throws(AVFailure) {
+        guard let index = index(packet.track) else { return }
         let target = timeBase(of: packet.track)
         let raw = self.packet
         var status = av_new_packet(raw, Int32(clamping: packet.payload.count))
@@ -96,7 +100,7 @@ public final class Muxer {
         packet.payload.withUnsafeBytes { bytes in
             UnsafeMutableRawBufferPointer(start: raw.pointee.data, count: bytes.count).copyMemory(from: bytes)
         }
-        raw.pointee.stream_index = Self.index(packet.track)
+        raw.pointee.stream_index = index
         raw.pointee.pts = packet.timeBase.rescale(packet.pts, to: target) + shift
         raw.pointee.dts = packet.timeBase.rescale(packet.dts, to: target) + shift
         raw.pointee.duration = packet.timeBase.rescale(packet.duration, to: target)
@@ -127,10 +131,16 @@ public final class Muxer {
 }
 
 extension Muxer {
-    private static func index(_ track: TrackKind) -> Int32 { track == .video ? 0 : 1 }
+    private func index(_ track: TrackKind) -> Int32? {
+        switch track {
+        case .video: videoIndex
+        case .audio: audioIndex
+        case .data: nil
+        }
+    }
 
     private func stream(_ track: TrackKind) -> UnsafeMutablePointer<AVStream>? {
-        context.pointee.streams[Int(Self.index(track))]
+        index(track).flatMap { context.pointee.streams[Int($0)] }
     }
 
     private func openOutput(bufferBytes: Int) throws(AVFailure) {
@@ -151,45 +161,49 @@ extension Muxer {
         context.pointee.flush_packets = 0  // we say when: at the end of a frame
     }
 
-    private func addStream() throws(AVFailure) -> UnsafeMutablePointer<AVStream> {
-        try AVFailure.unwrap(avformat_new_stream(context, nil), "allocate a stream of", format)
+    private func addStream(_ track: TrackDescription) throws(AVFailure) -> UnsafeMutablePointer<AVStream> {
+        let stream = try AVFailure.unwrap(avformat_new_stream(context, nil), "allocate a stream of", format)
+        stream.pointee.time_base = AVRational(num: track.timeBase.numerator, den: track.timeBase.denominator)
+        guard let parameters = stream.pointee.codecpar else { return stream }
+        parameters.pointee.codec_type = track.kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
+        parameters.pointee.codec_id = track.codec.libavID
+        parameters.pointee.bit_rate = Int64(track.bitrate)
+        try setExtradata(parameters, track.decoderConfiguration)
+        return stream
     }
 
-    private func addVideo(_ video: StreamDescription.Video) throws(AVFailure) {
-        let stream = try addStream()
-        let shape = video.format
-        let aspect = AVRational(
-            num: shape.sampleAspectRatio.horizontal, den: shape.sampleAspectRatio.vertical)
-        stream.pointee.time_base = AVRational(num: shape.frameRate.denominator, den: shape.frameRate.numerator)
-        stream.pointee.avg_frame_rate = AVRational(num: shape.frameRate.numerator, den: shape.frameRate.denominator)
+    private func addVideo(_ video: TrackDescription) throws(AVFailure) -> Int32 {
+        let stream = try addStream(video)
+        guard let frames = video.frameFormat, let parameters = stream.pointee.codecpar else {
+            return stream.pointee.index
+        }
+        let aspect = AVRational(num: frames.sampleAspectRatio.horizontal, den: frames.sampleAspectRatio.vertical)
+        if let rate = video.nominalRate {
+            stream.pointee.avg_frame_rate = AVRational(num: rate.numerator, den: rate.denominator)
+        }
         stream.pointee.sample_aspect_ratio = aspect
-        guard let parameters = stream.pointee.codecpar else { return }
-        parameters.pointee.codec_type = AVMEDIA_TYPE_VIDEO
-        parameters.pointee.codec_id = AV_CODEC_ID_H264
-        parameters.pointee.width = Int32(shape.width)
-        parameters.pointee.height = Int32(shape.height)
+        parameters.pointee.width = Int32(frames.width)
+        parameters.pointee.height = Int32(frames.height)
         parameters.pointee.sample_aspect_ratio = aspect
-        parameters.pointee.bit_rate = Int64(video.bitrate)
         parameters.pointee.video_delay = Int32(clamping: video.reorderDepth)
-        try setExtradata(parameters, video.decoderConfiguration)
+        return stream.pointee.index
     }
 
-    private func addAudio(_ audio: StreamDescription.Audio) throws(AVFailure) {
-        let stream = try addStream()
-        stream.pointee.time_base = AVRational(num: 1, den: audio.format.sampleRate)
-        guard let parameters = stream.pointee.codecpar else { return }
-        parameters.pointee.codec_type = AVMEDIA_TYPE_AUDIO
-        parameters.pointee.codec_id = AV_CODEC_ID_AAC
-        parameters.pointee.sample_rate = audio.format.sampleRate
-        parameters.pointee.bit_rate = Int64(audio.bitrate)
+    private func addAudio(_ audio: TrackDescription) throws(AVFailure) -> Int32 {
+        let stream = try addStream(audio)
+        guard let format = audio.audioFormat, let parameters = stream.pointee.codecpar else {
+            return stream.pointee.index
+        }
+        parameters.pointee.sample_rate = format.sampleRate
         parameters.pointee.frame_size = Int32(audio.frameLength)
-        relay_parameters_set_channels(parameters, Int32(audio.format.channels))
-        try setExtradata(parameters, audio.decoderConfiguration)
+        relay_parameters_set_channels(parameters, Int32(format.channels))
+        return stream.pointee.index
     }
 
     private func setExtradata(
         _ parameters: UnsafeMutablePointer<AVCodecParameters>, _ bytes: SharedBytes
     ) throws(AVFailure) {
+        guard bytes.count > 0 else { return }
         let memory = try AVFailure.unwrap(
             av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)), "allocate a header of", format)
         bytes.withUnsafeBytes { source in

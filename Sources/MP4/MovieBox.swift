@@ -211,6 +211,7 @@ package struct MovieBox {
         switch track.kind {
         case .video: minf.fullBox("vmhd", flags: 1) { $0.zeros(8) }
         case .audio: minf.fullBox("smhd") { $0.zeros(4) }
+        case .data: minf.fullBox("nmhd") { _ in }
         }
     }
 

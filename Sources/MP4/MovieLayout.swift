@@ -26,7 +26,7 @@ package struct MovieLayout {
         package var shownDuration: Int64 = 0
     }
 
-    /// Movie ticks a second: the audio's rate, so that its edits are exact.
+    /// Movie ticks a second: the audio's rate, so that its edits are exact; without audio, the video's timescale.
     package var timescale: UInt32
     /// Seconds since 1904-01-01 UTC (ISO/IEC 14496-12, 8.2.2).
     package var creationTime: UInt64 = 0
@@ -35,25 +35,32 @@ package struct MovieLayout {
     /// The complete `udta` box, or nothing.
     package var userData: [UInt8] = []
 
-    static let videoID: UInt32 = 1
-    static let audioID: UInt32 = 2
+    /// The number of the video track in files of ours.
+    package static let videoID: UInt32 = 1
+    /// The number of the audio track in files of ours.
+    package static let audioID: UInt32 = 2
 
-    /// The layout of a file of `description` that was begun at `creationTime` and says `userData` about itself.
+    /// The layout of a file of the video and audio of `description` that was begun at `creationTime` and says `userData` about itself.
     package init(description: StreamDescription, creationTime: UInt64, userData: [UInt8]) {
-        let video = description.video
-        let aspect = video.format.sampleAspectRatio
-        let width = Int64(video.format.width) * 65536 * Int64(aspect.horizontal) / Int64(aspect.vertical)
-        timescale = UInt32(description.audio.format.sampleRate)
+        tracks = []
+        if let video = description.video, let frames = video.frameFormat {
+            let aspect = frames.sampleAspectRatio
+            let width = Int64(frames.width) * 65536 * Int64(aspect.horizontal) / Int64(aspect.vertical)
+            tracks.append(
+                Track(
+                    id: Self.videoID, kind: .video, timescale: Self.videoTimescale(video.timeBase),
+                    width: UInt32(clamping: width), height: UInt32(clamping: frames.height << 16),
+                    sampleDescription: SampleDescription.video(video, frames)))
+        }
+        if let audio = description.audio, let format = audio.audioFormat {
+            tracks.append(
+                Track(
+                    id: Self.audioID, kind: .audio, timescale: UInt32(format.sampleRate),
+                    sampleDescription: SampleDescription.audio(audio, format)))
+        }
+        // The audio's rate, if there is audio.
+        timescale = tracks.last?.timescale ?? 1000
         self.creationTime = creationTime
-        tracks = [
-            Track(
-                id: Self.videoID, kind: .video, timescale: Self.videoTimescale(video.format.frameRate),
-                width: UInt32(clamping: width), height: UInt32(clamping: video.format.height << 16),
-                sampleDescription: SampleDescription.video(video)),
-            Track(
-                id: Self.audioID, kind: .audio, timescale: timescale,
-                sampleDescription: SampleDescription.audio(description.audio)),
-        ]
         self.userData = userData
     }
 
@@ -65,9 +72,9 @@ package struct MovieLayout {
         self.userData = userData
     }
 
-    /// The least multiple of the rate's numerator that is at least 10000: a frame lasts a whole number of ticks.
-    static func videoTimescale(_ rate: FrameRate) -> UInt32 {
-        let numerator = UInt32(rate.numerator)
-        return numerator * max(1, (10_000 + numerator - 1) / numerator)
+    /// The least multiple of the packets' ticks a second that is at least 10000: all times stay exact.
+    static func videoTimescale(_ base: TimeBase) -> UInt32 {
+        let ticks = UInt32(base.denominator)
+        return ticks * max(1, (10_000 + ticks - 1) / ticks)
     }
 }

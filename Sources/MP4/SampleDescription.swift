@@ -4,13 +4,19 @@ internal import Media
 
 /// `stsd` boxes (ISO/IEC 14496-12, 8.5.2).
 enum SampleDescription {
-    /// An `avc1` entry with `avcC` (ISO/IEC 14496-15, 5.4.2), color, pixel aspect and bitrate.
-    static func video(_ video: StreamDescription.Video) -> [UInt8] {
+    /// An `avc1` or `hvc1` entry (ISO/IEC 14496-15, 5.4.2 and 8.4.1) or an `av01` entry (AV1-ISOBMFF, 2.2), each with its
+    /// decoder configuration, color, pixel aspect and bitrate.
+    static func video(_ video: TrackDescription, _ format: FrameFormat) -> [UInt8] {
+        let (name, configuration) =
+            switch video.codec {
+            case .hevc: ("hvc1", "hvcC")
+            case .av1: ("av01", "av1C")
+            default: ("avc1", "avcC")
+            }
         var writer = BoxWriter()
-        let format = video.format
         writer.fullBox("stsd") { stsd in
             stsd.u32(1)
-            stsd.box("avc1") { entry in
+            stsd.box(name) { entry in
                 entry.zeros(6)
                 entry.u16(1)
                 entry.zeros(16)
@@ -23,7 +29,7 @@ enum SampleDescription {
                 entry.zeros(32)
                 entry.u16(24)
                 entry.u16(0xFFFF)
-                entry.box("avcC") { $0.raw(video.decoderConfiguration.array) }
+                entry.box(configuration) { $0.raw(video.decoderConfiguration.array) }
                 color(format.color, &entry)
                 entry.box("pasp") { pasp in
                     pasp.u32(UInt32(clamping: format.sampleAspectRatio.horizontal))
@@ -68,40 +74,63 @@ enum SampleDescription {
         }
     }
 
-    /// An `mp4a` entry with `esds` (ISO/IEC 14496-14, 5.6; descriptors: ISO/IEC 14496-1, 7.2.6).
-    static func audio(_ audio: StreamDescription.Audio) -> [UInt8] {
+    /// An `mp4a` entry with `esds` (ISO/IEC 14496-14, 5.6; descriptors: ISO/IEC 14496-1, 7.2.6), an `Opus` entry with `dOps`
+    /// (Opus in ISOBMFF, 4.3), or an `ac-3` entry with `dac3` (ETSI TS 102 366, annex F).
+    static func audio(_ audio: TrackDescription, _ format: AudioFormat) -> [UInt8] {
         var writer = BoxWriter()
         writer.fullBox("stsd") { stsd in
             stsd.u32(1)
-            stsd.box("mp4a") { entry in
+            let name =
+                switch audio.codec {
+                case .opus: "Opus"
+                case .ac3: "ac-3"
+                default: "mp4a"
+                }
+            stsd.box(name) { entry in
                 entry.zeros(6)
                 entry.u16(1)
                 entry.zeros(8)
-                entry.u16(UInt16(clamping: audio.format.channels))
+                entry.u16(UInt16(clamping: format.channels))
                 entry.u16(16)
                 entry.u32(0)
                 // 16.16 fixed point: rates over 65535 Hz cannot be said here; players take them from the esds.
-                entry.u32(audio.format.sampleRate < 65536 ? UInt32(audio.format.sampleRate) << 16 : 0)
-                entry.fullBox("esds") { elementaryStream(audio, &$0) }
+                entry.u32(format.sampleRate < 65536 ? UInt32(format.sampleRate) << 16 : 0)
+                switch audio.codec {
+                case .opus: entry.box("dOps") { $0.raw(opusSpecific(audio.decoderConfiguration.array)) }
+                case .ac3: entry.box("dac3") { $0.raw(audio.decoderConfiguration.array) }
+                default: entry.fullBox("esds") { elementaryStream(audio, &$0) }
+                }
             }
         }
         return writer.bytes
     }
 
-    private static func elementaryStream(_ audio: StreamDescription.Audio, _ esds: inout BoxWriter) {
-        let specific = audio.decoderConfiguration.array.prefix(64)
+    /// The body of `dOps` out of an `OpusHead` (RFC 7845, 5.1): the same fields without the name, of another version and
+    /// with the most significant byte in front. Nothing for what is no `OpusHead`.
+    static func opusSpecific(_ head: [UInt8]) -> [UInt8] {
+        guard head.count >= 19, head.starts(with: "OpusHead".utf8) else { return [] }
+        return [0, head[9], head[11], head[10]] + head[12..<16].reversed() + [head[17], head[16]] + head[18...]
+    }
+
+    private static func elementaryStream(_ audio: TrackDescription, _ esds: inout BoxWriter) {
+        let isMP3 = audio.codec == .mp3
+        let specific = isMP3 ? [] : audio.decoderConfiguration.array.prefix(64)
+        // MP3 needs no configuration, and so has no descriptor of one.
+        let specificBytes = isMP3 ? 0 : 5 + specific.count
         let bitrate = UInt32(clamping: max(0, audio.bitrate))
-        descriptor(0x03, length: 3 + 5 + 13 + 5 + specific.count + 5 + 1, &esds)
+        descriptor(0x03, length: 3 + 5 + 13 + specificBytes + 5 + 1, &esds)
         esds.u16(UInt16(MovieLayout.audioID))
         esds.u8(0)
-        descriptor(0x04, length: 13 + 5 + specific.count, &esds)
-        esds.u8(0x40)  // Audio ISO/IEC 14496-3
+        descriptor(0x04, length: 13 + specificBytes, &esds)
+        esds.u8(isMP3 ? 0x6B : 0x40)  // Audio ISO/IEC 11172-3 or 14496-3
         esds.u8(0x15)  // AudioStream, not upstream, the reserved bit set
         esds.zeros(3)
         esds.u32(bitrate)
         esds.u32(bitrate)
-        descriptor(0x05, length: specific.count, &esds)
-        esds.raw(specific)
+        if !isMP3 {
+            descriptor(0x05, length: specific.count, &esds)
+            esds.raw(specific)
+        }
         descriptor(0x06, length: 1, &esds)
         esds.u8(2)
     }

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which of a program's tracks something belongs to.
-public enum TrackKind: String, Sendable, Codable, CaseIterable {
-    /// The video.
-    case video
-    /// The audio.
-    case audio
-}
-
 /// One coded frame or one coded audio frame, immutable and shared by all outputs.
 ///
-/// Video payloads are H.264 NAL units with 4-byte big-endian lengths in front (ISO/IEC 14496-15, 5.3.3.1), without
-/// parameter sets; audio payloads are raw AAC access units without ADTS.
+/// Payloads of H.264 and HEVC are NAL units with 4-byte big-endian lengths in front (ISO/IEC 14496-15, 5.3.3.1), those
+/// of AV1 are temporal units without temporal delimiters, those of AAC raw access units without ADTS; all others are
+/// what their codec calls a packet or frame.
 ///
 /// A class: each of hundreds of queues holds one reference, and what they all look at is in the processor's cache.
 public final class EncodedPacket: Sendable {
-    /// The track.
-    public let track: TrackKind
+    /// How the packet and its like are coded. Another object than before says that the coding changed.
+    public let description: TrackDescription
     /// Presentation time in ticks of ``timeBase`` since the start of the program. The first audio packet of an
     /// encoder that primes is negative.
     public let pts: Int64
@@ -24,8 +17,6 @@ public final class EncodedPacket: Sendable {
     public let dts: Int64
     /// How long the packet lasts, in the same ticks.
     public let duration: Int64
-    /// The track's time base.
-    public let timeBase: TimeBase
     /// Whether decoding can start here: an IDR frame; true for every audio packet.
     public let isKeyframe: Bool
     /// Whether no other frame refers to this one (`nal_ref_idc == 0`, ITU-T H.264, 7.4.1).
@@ -39,19 +30,24 @@ public final class EncodedPacket: Sendable {
 
     /// A packet of these properties.
     public init(
-        track: TrackKind, pts: Int64, dts: Int64, duration: Int64, timeBase: TimeBase, isKeyframe: Bool,
+        of description: TrackDescription, pts: Int64, dts: Int64, duration: Int64, isKeyframe: Bool,
         isDisposable: Bool = false, payload: SharedBytes
     ) {
-        self.track = track
+        self.description = description
         self.pts = pts
         self.dts = dts
         self.duration = duration
-        self.timeBase = timeBase
         self.isKeyframe = isKeyframe
         self.isDisposable = isDisposable
         self.payload = payload
         // Once here, and not once for each output: the division is one of 128 bits.
+        let timeBase = description.timeBase
         dtsNanoseconds = timeBase.rescale(dts, to: .nanoseconds, rounding: .down)
         ptsNanoseconds = timeBase.rescale(pts, to: .nanoseconds, rounding: .down)
     }
+
+    /// The track.
+    public var track: TrackKind { description.kind }
+    /// The track's time base.
+    public var timeBase: TimeBase { description.timeBase }
 }

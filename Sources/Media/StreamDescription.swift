@@ -1,61 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an output must know of the coded streams before the first packet.
+/// The tracks of a program as they are coded now. A camera may have no audio, a radio no video.
+///
+/// A value that is passed on whole; what it refers to is compared by identity.
 public struct StreamDescription: Sendable {
-    /// How the video is coded.
-    public struct Video: Sendable {
-        /// Size, rate, pixel aspect and color.
-        public let format: VideoFormat
-        /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2).
-        public let decoderConfiguration: SharedBytes
-        /// Average bits a second that the encoder aims for; 0 when it aims for a quality.
-        public let bitrate: Int
-        /// The decoding delay: the first packet's pts minus its dts, in frames.
-        public let reorderDepth: Int64
-        /// The encoder's settings in its own words, kept with recordings.
-        public let encoderSettings: String
+    /// The video, if there is any.
+    public var video: TrackDescription?
+    /// The audio, if there is any.
+    public var audio: TrackDescription?
+    /// Timed data.
+    public var data: [TrackDescription]
 
-        /// A description of a coded video track.
-        public init(
-            format: VideoFormat, decoderConfiguration: SharedBytes, bitrate: Int, reorderDepth: Int64,
-            encoderSettings: String
-        ) {
-            self.format = format
-            self.decoderConfiguration = decoderConfiguration
-            self.bitrate = bitrate
-            self.reorderDepth = reorderDepth
-            self.encoderSettings = encoderSettings
-        }
-    }
-
-    /// How the audio is coded.
-    public struct Audio: Sendable {
-        /// Rate and channels.
-        public let format: AudioFormat
-        /// `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1).
-        public let decoderConfiguration: SharedBytes
-        /// Bits a second.
-        public let bitrate: Int
-        /// Samples in an access unit: 1024 for AAC-LC.
-        public let frameLength: Int
-
-        /// A description of a coded audio track.
-        public init(format: AudioFormat, decoderConfiguration: SharedBytes, bitrate: Int, frameLength: Int) {
-            self.format = format
-            self.decoderConfiguration = decoderConfiguration
-            self.bitrate = bitrate
-            self.frameLength = frameLength
-        }
-    }
-
-    /// The video.
-    public let video: Video
-    /// The audio.
-    public let audio: Audio
-
-    /// A description of both tracks.
-    public init(video: Video, audio: Audio) {
+    /// A description of these tracks. Each must be of its kind.
+    public init(video: TrackDescription? = nil, audio: TrackDescription? = nil, data: [TrackDescription] = []) {
+        precondition(video.map { $0.kind == .video } ?? true && audio.map { $0.kind == .audio } ?? true)
+        precondition(data.allSatisfy { $0.kind == .data }, "a track is of its kind")
         self.video = video
         self.audio = audio
+        self.data = data
+    }
+
+    /// All tracks: video, audio, data.
+    public var tracks: [TrackDescription] { [video, audio].compactMap(\.self) + data }
+
+    /// The track at whose keyframes the program can be begun, cut and joined: the video, or else the audio, of which
+    /// every packet is a keyframe. Video, as long as no track is known.
+    public var leadingKind: TrackKind { video == nil && audio != nil ? .audio : .video }
+
+    /// Average bits a second of all tracks, as far as they are known.
+    public var bitrate: Int { tracks.reduce(0) { $0 + $1.bitrate } }
+
+    /// Whether `other` has the same tracks, each the same object.
+    public func isIdentical(to other: StreamDescription) -> Bool {
+        video === other.video && audio === other.audio && data.elementsEqual(other.data, by: ===)
+    }
+
+    /// Whether `packet` is coded as its track here says.
+    public func holds(_ packet: EncodedPacket) -> Bool {
+        switch packet.track {
+        case .video: packet.description === video
+        case .audio: packet.description === audio
+        case .data: data.contains { $0 === packet.description }
+        }
+    }
+
+    /// The same tracks but for the one that `packet` belongs to, which is coded as the packet says.
+    public func updated(by packet: EncodedPacket) -> StreamDescription {
+        var next = self
+        switch packet.track {
+        case .video: next.video = packet.description
+        case .audio: next.audio = packet.description
+        case .data:
+            let codec = packet.description.codec
+            next.data = data.filter { $0.codec != codec } + [packet.description]
+        }
+        return next
     }
 }

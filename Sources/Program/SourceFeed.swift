@@ -93,6 +93,7 @@ public final class SourceFeed: SourceSink {
             return switch track {
             case .video: state.frames.count < Self.frameRoom
             case .audio: state.audio.end - state.audio.consumed < audioRoom
+            case .data: true
             }
         }
     }

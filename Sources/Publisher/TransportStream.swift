@@ -25,28 +25,54 @@ final class TransportStream {
     private static let delay = Duration.milliseconds(50)
 
     private let outbox = Outbox()
-    private let muxer: Muxer
-    private let frameTicks: Int64
-    private let audioTicks: Int64
+    private var muxer: Muxer
+    /// The tracks as the tables say.
+    private var streams: StreamDescription
+    private let messageBytes: Int
+    /// The tables' version, modulo 32 (ISO/IEC 13818-1, 2.4.4.9).
+    private var version = 0
+    private var spacing = FrameSpacing()
+    /// How long the newest frame lasts.
+    private var frameTicks: Int64 = 0
     private var shift: Int64?
     private var continuity: UInt8 = 0
     /// The times of the newest frame and of the packet whose time the newest PCR is.
     private var lastFrame: Int64?
     private var lastClock: Int64 = 0
 
-    /// A stream with both tracks of `description`, in messages of at most `messageBytes`.
+    /// A stream with the tracks of `description`, in messages of at most `messageBytes`.
     init(description: StreamDescription, messageBytes: Int) throws(AVFailure) {
+        streams = description
+        self.messageBytes = messageBytes
+        muxer = try Self.makeMuxer(description, messageBytes, outbox)
+    }
+
+    /// A muxer for the tracks of `description`. One that is not the first says that its packets do not go on from those
+    /// before, whose counters it does not know; times do.
+    private static func makeMuxer(
+        _ description: StreamDescription, _ messageBytes: Int, _ outbox: Outbox, version: Int = 0
+    ) throws(AVFailure) -> Muxer {
         var options = Muxer.Options(format: "mpegts")
         // PES packets of one frame, so that no audio waits for more.
         options.values = ["pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20"]
         options.metadata = ["service_name": "relay", "service_provider": "relay"]
         options.maximumDelay = Self.delay
         options.bufferBytes = messageBytes
-        frameTicks = description.video.format.frameRate.timeBase.rescale(1, to: .mpegTS)
-        audioTicks = description.audio.format.timeBase.rescale(Int64(description.audio.frameLength), to: .mpegTS)
-        muxer = try Muxer(options, description: description) { [outbox] bytes in
-            outbox.messages.append([UInt8](bytes))
+        if version > 0 {
+            options.values["tables_version"] = "\(version % 32)"
+            options.values["mpegts_flags"] = "initial_discontinuity"
         }
+        return try Muxer(options, description: description) { outbox.messages.append([UInt8]($0)) }
+    }
+
+    /// From `packet` on its track is coded in another way: new tables and parameter sets.
+    private func renew(for packet: EncodedPacket) throws(AVFailure) {
+        let next = streams.updated(by: packet)
+        defer { streams = next }
+        guard packet.track != .data else { return }
+        try muxer.finish()
+        version += 1
+        muxer = try Self.makeMuxer(next, messageBytes, outbox, version: version)
     }
 
     /// The oldest message that is not sent yet.
@@ -63,9 +89,10 @@ final class TransportStream {
         continuity = ClockReference.continuity(of: Self.clockPID, in: message) ?? continuity
     }
 
-    /// Adds a packet. All times move by one amount, so that the first is 1 s and none is negative; the distance of
+    /// Adds a packet, with new tables in front of it if its track is coded in another way than before. All times move by one amount, so that the first is 1 s and none is negative; the distance of
     /// audio and video stays exact to the tick.
     func write(_ packet: EncodedPacket) throws(AVFailure) {
+        if !streams.holds(packet) { try renew(for: packet) }
         let time = packet.timeBase.rescale(packet.dts, to: .mpegTS)
         let start = shift ?? 90_000 - time
         shift = start
@@ -73,14 +100,17 @@ final class TransportStream {
         case .video:
             let first = count
             try muxer.write(packet, shift: start)
+            spacing.note(packet)
+            frameTicks = TimeBase.nanoseconds.rescale(spacing.interval, to: .mpegTS)
             (lastFrame, lastClock) = (time + start, time + start)
             if frameTicks > Self.clockInterval {
                 flush()
                 addClocks(behind: first)
             }
         case .audio:
-            bridge(until: time + start)
+            bridge(until: time + start, lasting: packet.timeBase.rescale(packet.duration, to: .mpegTS))
             try muxer.write(packet, shift: start)
+        case .data: try muxer.write(packet, shift: start)
         }
     }
 
@@ -99,7 +129,7 @@ final class TransportStream {
     }
 
     /// Where a frame is overdue, the audio at `time` gets a PCR in front of it, if the next audio would be too late for one.
-    private func bridge(until time: Int64) {
+    private func bridge(until time: Int64, lasting audioTicks: Int64) {
         guard let lastFrame, time - lastFrame > frameTicks else { return }
         guard time + audioTicks - lastClock > Self.clockInterval else { return }
         flush()

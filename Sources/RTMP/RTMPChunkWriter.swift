@@ -29,9 +29,7 @@ package struct RTMPChunkWriter {
         _ packets: [EncodedPacket], on timeline: inout RTMPTimeline, sharing bursts: inout RTMPBursts,
         to buffer: inout OutboundBuffer
     ) -> Bool {
-        guard packets.last?.track == .video, !packets.dropLast().contains(where: { $0.track == .video }) else {
-            return false
-        }
+        guard packets.last?.track == .video, packets.dropLast().allSatisfy({ $0.track == .audio }) else { return false }
         var (next, times) = (timeline, self)
         bursts.steps.removeAll(keepingCapacity: true)
         for packet in packets {

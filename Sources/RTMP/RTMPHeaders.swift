@@ -4,37 +4,81 @@ package import Media
 
 /// The messages that begin and end a published stream.
 package enum RTMPHeaders {
-    /// `onMetaData`, AVC and AAC configuration, all at 0.
+    /// `onMetaData` and each track's decoder configuration, all at 0.
     package static func messages(for description: StreamDescription) -> [RTMPMessage] {
-        [
-            RTMPMessage(kind: .data, payload: SharedBytes(metadata(description))),
-            RTMPMessage(
-                kind: .video, prefix: .video(isKeyframe: true, packetType: 0, compositionTime: 0),
-                payload: description.video.decoderConfiguration),
-            RTMPMessage(
-                kind: .audio, prefix: .audio(packetType: 0), payload: description.audio.decoderConfiguration),
-        ]
+        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(metadata(description)))
+        return [metadata] + [description.video, description.audio].compactMap { $0.flatMap(configuration) }
     }
 
-    /// The body of the `onMetaData` message: what OBS sends, name by name, because servers were written against it.
+    /// The messages in front of a packet of `track` that is the first of its coding, all at `timestamp`: `onMetaData` of
+    /// the whole `description`, which holds the track already, and the track's decoder configuration.
+    package static func messages(
+        of track: TrackDescription, in description: StreamDescription, at timestamp: Int64
+    ) -> [RTMPMessage] {
+        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(metadata(description)))
+        return ([metadata] + [configuration(track)].compactMap(\.self)).map { message in
+            var message = message
+            message.timestamp = timestamp
+            return message
+        }
+    }
+
+    /// The message with a track's decoder configuration; nil for a track that has none.
+    private static func configuration(_ track: TrackDescription) -> RTMPMessage? {
+        let fourCC = FourCC(track.codec)
+        switch track.codec {
+        case .h264, .hevc, .av1:
+            let prefix =
+                fourCC.map {
+                    .enhancedVideo(isKeyframe: true, packetType: 0, fourCC: $0, compositionTime: nil)
+                } ?? RTMPMessage.Prefix.video(isKeyframe: true, packetType: 0, compositionTime: 0)
+            return RTMPMessage(kind: .video, prefix: prefix, payload: track.decoderConfiguration)
+        case .aac, .opus:
+            let prefix =
+                fourCC.map { .enhancedAudio(packetType: 0, fourCC: $0) } ?? RTMPMessage.Prefix.audio(packetType: 0)
+            return RTMPMessage(kind: .audio, prefix: prefix, payload: track.decoderConfiguration)
+        // Their packets say it all.
+        case .mp3, .ac3, .scte35, .amf0: return nil
+        }
+    }
+
+    /// The codec's number in `onMetaData`: Adobe's (FLV 10.1, E.4.2.1 and E.4.3.1), or the FourCC as a number.
+    private static func codecID(_ codec: Codec) -> Double {
+        if let fourCC = FourCC(codec) { return Double(fourCC.code) }
+        return switch codec {
+        case .h264: 7
+        case .aac: 10
+        default: 2  // MP3
+        }
+    }
+
+    /// The body of the `onMetaData` message: what OBS sends, name by name, because servers were written against it. A
+    /// track that is not there is not named.
     static func metadata(_ description: StreamDescription) -> [UInt8] {
-        let (video, audio) = (description.video, description.audio)
         var writer = AMF0Writer()
         writer.write("@setDataFrame")
         writer.write("onMetaData")
-        writer.writeArray([
-            ("duration", .number(0)), ("fileSize", .number(0)),
-            ("width", .number(Double(video.format.width))), ("height", .number(Double(video.format.height))),
-            ("videocodecid", .number(7)), ("videodatarate", .number(Double(video.bitrate) / 1000)),
-            ("framerate", .number(video.format.frameRate.value)),
-            ("audiocodecid", .number(10)), ("audiodatarate", .number(Double(audio.bitrate) / 1000)),
-            ("audiosamplerate", .number(Double(audio.format.sampleRate))), ("audiosamplesize", .number(16)),
-            ("audiochannels", .number(Double(audio.format.channels))),
-            ("stereo", .boolean(audio.format.channels == 2)),
-            ("2.1", .boolean(false)), ("3.1", .boolean(false)), ("4.0", .boolean(false)),
-            ("4.1", .boolean(false)), ("5.1", .boolean(false)), ("7.1", .boolean(false)),
-            ("encoder", .string("relay")),
-        ])
+        var properties: [(String, AMF0Value)] = [("duration", .number(0)), ("fileSize", .number(0))]
+        if let video = description.video, let frames = video.frameFormat {
+            properties += [
+                ("width", .number(Double(frames.width))), ("height", .number(Double(frames.height))),
+                ("videocodecid", .number(codecID(video.codec))),
+                ("videodatarate", .number(Double(video.bitrate) / 1000)),
+            ]
+            // A variable rate has no number.
+            if let rate = video.nominalRate { properties.append(("framerate", .number(rate.value))) }
+        }
+        if let audio = description.audio, let format = audio.audioFormat {
+            properties += [
+                ("audiocodecid", .number(codecID(audio.codec))),
+                ("audiodatarate", .number(Double(audio.bitrate) / 1000)),
+                ("audiosamplerate", .number(Double(format.sampleRate))), ("audiosamplesize", .number(16)),
+                ("audiochannels", .number(Double(format.channels))), ("stereo", .boolean(format.channels == 2)),
+                ("2.1", .boolean(false)), ("3.1", .boolean(false)), ("4.0", .boolean(false)),
+                ("4.1", .boolean(false)), ("5.1", .boolean(false)), ("7.1", .boolean(false)),
+            ]
+        }
+        writer.writeArray(properties + [("encoder", .string("relay"))])
         return writer.bytes
     }
 

@@ -7,12 +7,13 @@ package struct RTMPTimeline {
     private var origin: Int64?
     private var lastVideo: Int64 = 0
     private var lastAudio: Int64 = 0
+    private var lastData: Int64 = 0
 
     /// A clock that begins with the first packet.
     package init() {}
 
-    /// When `packet` is sent, in milliseconds; moves the clock there.
-    mutating func timestamp(of packet: EncodedPacket) -> Int64 {
+    /// When `packet` is sent, in milliseconds; moves the clock there. Asked again it says the same.
+    package mutating func timestamp(of packet: EncodedPacket) -> Int64 {
         let decoding = packet.dtsNanoseconds.milliseconds
         let start = origin ?? decoding
         origin = start
@@ -24,24 +25,45 @@ package struct RTMPTimeline {
         case .video:
             lastVideo = max(decoding - start, lastVideo)
             return lastVideo
+        case .data:
+            lastData = max(decoding - start, lastData)
+            return lastData
         }
     }
 
-    /// The message that carries `packet`.
+    /// The message that carries `packet`, which must be of video, of audio or of AMF0 data.
     package mutating func message(for packet: EncodedPacket) -> RTMPMessage {
         let timestamp = timestamp(of: packet)
         switch packet.track {
         case .audio:
             return RTMPMessage(
-                kind: .audio, timestamp: timestamp, prefix: .audio(packetType: 1), payload: packet.payload)
+                kind: .audio, timestamp: timestamp, prefix: Self.audioPrefix(packet.description),
+                payload: packet.payload)
         case .video:
-            // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
-            let offset = packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds
-            let prefix = RTMPMessage.Prefix.video(
-                isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: Int32(clamping: offset))
             return RTMPMessage(
-                kind: .video, timestamp: timestamp, prefix: prefix, payload: packet.payload, endsFrame: true)
+                kind: .video, timestamp: timestamp, prefix: Self.videoPrefix(packet), payload: packet.payload,
+                endsFrame: true)
+        case .data:
+            return RTMPMessage(kind: .data, timestamp: timestamp, payload: packet.payload)
         }
+    }
+}
+
+extension RTMPTimeline {
+    private static func audioPrefix(_ track: TrackDescription) -> RTMPMessage.Prefix {
+        if let fourCC = FourCC(track.codec) { return .enhancedAudio(packetType: 1, fourCC: fourCC) }
+        return track.codec == .mp3 ? .mp3(isStereo: track.audioFormat?.channels != 1) : .audio(packetType: 1)
+    }
+
+    private static func videoPrefix(_ packet: EncodedPacket) -> RTMPMessage.Prefix {
+        // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
+        let offset = Int32(clamping: packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds)
+        guard let fourCC = FourCC(packet.description.codec) else {
+            return .video(isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: offset)
+        }
+        // `CodedFrames`; of the codecs that we send, HEVC has a composition time there, AV1 has none.
+        let time = packet.description.codec == .hevc ? offset : nil
+        return .enhancedVideo(isKeyframe: packet.isKeyframe, packetType: 1, fourCC: fourCC, compositionTime: time)
     }
 }
 

@@ -66,7 +66,8 @@ struct RecorderBench {
         var logger = Logger(label: "bench")
         logger.logLevel = .error
         let recorder = Recorder(
-            configuration: configuration, description: description, keyframes: NoKeyframes(), logger: logger)
+            configuration: configuration, description: StreamDescription(video: Self.video, audio: Self.audio),
+            keyframes: NoKeyframes(), logger: logger)
         let payloads = Payloads()
         var start = Cost.now()
         let origin = SystemClock().now
@@ -74,10 +75,10 @@ struct RecorderBench {
         for frame in 0..<seconds * 30 {
             if isPaced { usleep(UInt32(clamping: (origin + frame * 1_000_000_000 / 30 - SystemClock().now) / 1000)) }
             while audioIndex * 1024 <= frame * 1600 {
-                recorder.accept([payloads.audio(audioIndex)])
+                recorder.accept([payloads.audio(audioIndex, audio)])
                 audioIndex += 1
             }
-            recorder.accept([payloads.video(frame, rate, group)])
+            recorder.accept([payloads.video(frame, video, group)])
             recorder.wake()
             if !isPaced, frame % 15 == 0 { recorder.waitForRoom() }
         }
@@ -113,13 +114,12 @@ struct RecorderBench {
         return Cost.since(start)
     }
 
-    private static let description = StreamDescription(
-        video: .init(
-            format: VideoFormat(width: 1280, height: 720, frameRate: rate),
-            decoderConfiguration: SharedBytes([1, 100, 0, 31, 255, 224, 0]), bitrate: 8_000_000, reorderDepth: 2,
-            encoderSettings: ""),
-        audio: .init(
-            format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 160_000, frameLength: 1024))
+    private static let video = TrackDescription(
+        format: VideoFormat(width: 1280, height: 720, frameRate: rate),
+        decoderConfiguration: SharedBytes([1, 100, 0, 31, 255, 224, 0]), bitrate: 8_000_000, reorderDepth: 2,
+        encoderSettings: "")
+    private static let audio = TrackDescription(
+        format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 160_000, frameLength: 1024)
 }
 
 /// Payloads of the sizes that an encoder at 8 Mbit/s makes; each is shared by many packets.
@@ -135,16 +135,15 @@ private struct Payloads {
         return SharedBytes(bytes)
     }
 
-    func audio(_ number: Int64) -> EncodedPacket {
+    func audio(_ number: Int64, _ track: TrackDescription) -> EncodedPacket {
         EncodedPacket(
-            track: .audio, pts: number * 1024, dts: number * 1024, duration: 1024, timeBase: TimeBase(1, 48_000),
-            isKeyframe: true, payload: voice)
+            of: track, pts: number * 1024, dts: number * 1024, duration: 1024, isKeyframe: true, payload: voice)
     }
 
-    func video(_ frame: Int64, _ rate: FrameRate, _ group: Int64) -> EncodedPacket {
+    func video(_ frame: Int64, _ track: TrackDescription, _ group: Int64) -> EncodedPacket {
         let isKeyframe = frame % group == 0
         return EncodedPacket(
-            track: .video, pts: frame, dts: frame - 2, duration: 1, timeBase: rate.timeBase, isKeyframe: isKeyframe,
+            of: track, pts: frame, dts: frame - 2, duration: 1, isKeyframe: isKeyframe,
             payload: isKeyframe ? key : others[Int(frame % 8)])
     }
 }

@@ -64,13 +64,19 @@ package struct SRTBandwidth {
     /// Bytes a second of a transport stream: each packet of 188 bytes carries 184; each access unit costs a PES header and
     /// on average half a packet of stuffing; then come the tables.
     static func nominal(_ description: StreamDescription) -> Int64 {
-        let (video, audio) = (description.video, description.audio)
-        // A stream of constant quality has no rate: 0.15 bits a pixel is more than most frames need.
-        let pixels = Double(video.format.width * video.format.height) * video.format.frameRate.value
-        let frame = video.bitrate > 0 ? Double(video.bitrate) : pixels * 0.15
-        let media = (frame + Double(audio.bitrate)) / 8 * 188 / 184
-        let pieces = Double(audio.format.sampleRate) / Double(max(1, audio.frameLength))
-        return Int64(media + video.format.frameRate.value * 130 + pieces * 115) + 6000
+        var (bits, rates) = (0.0, 0.0)
+        if let video = description.video, let frames = video.frameFormat {
+            // A variable rate is seldom higher.
+            let rate = video.nominalRate?.value ?? 60
+            // A stream of constant quality has no rate: 0.15 bits a pixel is more than most frames need.
+            bits += video.bitrate > 0 ? Double(video.bitrate) : Double(frames.width * frames.height) * rate * 0.15
+            rates += rate * 130
+        }
+        if let audio = description.audio, let format = audio.audioFormat {
+            bits += audio.bitrate > 0 ? Double(audio.bitrate) : 320_000
+            rates += Double(format.sampleRate) / Double(audio.frameLength > 0 ? audio.frameLength : 1024) * 115
+        }
+        return Int64(bits / 8 * 188 / 184 + rates) + 6000
     }
 
     /// What forward error correction adds, in percent: a packet for each row and one for each column

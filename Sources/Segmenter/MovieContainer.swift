@@ -15,8 +15,8 @@ struct MovieContainer: SegmentContainer {
     private var tags: MovieTags
     private var tables: [UInt32: SampleTable] = [:]
     private var index: FragmentIndex
-    private var video: TrackClock
-    private var audio: TrackClock
+    private var video: MovieTrack?
+    private var audio: MovieTrack?
     private var sequence: UInt32 = 0
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
 
@@ -29,22 +29,35 @@ struct MovieContainer: SegmentContainer {
         layout = MovieLayout(
             description: settings.description, creationTime: settings.tags.secondsSince1904, userData: settings.tags.box
         )
-        let (videoTrack, audioTrack) = (layout.tracks[0], layout.tracks[1])
-        index = FragmentIndex(track: videoTrack.id)
-        video = TrackClock(timescale: videoTrack.timescale)
-        video.origin = video.ticks(start.keyframe.dts, start.keyframe)
-        layout.tracks[0].mediaTime = video.ticks(start.keyframe.pts, start.keyframe) - video.origin
+        index = FragmentIndex(track: layout.tracks.first?.id ?? MovieLayout.videoID)
+        for number in layout.tracks.indices {
+            switch layout.tracks[number].kind {
+            case .video: video = MovieTrack(number: number, clock: beginVideo(number, start))
+            case .audio: audio = MovieTrack(number: number, clock: beginAudio(number, start))
+            case .data: break
+            }
+        }
+    }
 
-        // The audio's timeline begins with the hidden packet; the first frame is at `zero` on the same clock.
-        audio = TrackClock(timescale: audioTrack.timescale)
-        let zero = start.keyframe.timeBase.rescale(start.keyframe.pts, to: audio.timeBase)
-        audio.origin = zero
-        guard let first = start.firstAudio else { return }
-        let begin = audio.ticks(first.pts, first)
+    private mutating func beginVideo(_ number: Int, _ start: SegmentStart) -> TrackClock {
+        var clock = TrackClock(timescale: layout.tracks[number].timescale)
+        clock.origin = clock.ticks(start.keyframe.dts, start.keyframe)
+        layout.tracks[number].mediaTime = clock.ticks(start.keyframe.pts, start.keyframe) - clock.origin
+        return clock
+    }
+
+    /// The audio's timeline begins with the hidden packet; the first frame is at `zero` on the same clock.
+    private mutating func beginAudio(_ number: Int, _ start: SegmentStart) -> TrackClock {
+        var clock = TrackClock(timescale: layout.tracks[number].timescale)
+        let zero = start.keyframe.timeBase.rescale(start.keyframe.pts, to: clock.timeBase)
+        clock.origin = zero
+        guard let first = start.firstAudio else { return clock }
+        let begin = clock.ticks(first.pts, first)
         let hidden = (isHybrid ? start.preRoll : nil) ?? first
-        audio.origin = min(begin, audio.ticks(hidden.pts, hidden))
-        layout.tracks[1].emptyEdit = max(0, begin - zero)
-        layout.tracks[1].mediaTime = begin - audio.origin
+        clock.origin = min(begin, clock.ticks(hidden.pts, hidden))
+        layout.tracks[number].emptyEdit = max(0, begin - zero)
+        layout.tracks[number].mediaTime = begin - clock.origin
+        return clock
     }
 
     func head() -> [UInt8] { MovieBox.openHead + MovieBox.open(layout) }
@@ -52,10 +65,15 @@ struct MovieContainer: SegmentContainer {
     mutating func fragment(
         _ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], next: EncodedPacket?, at offset: Int64
     ) -> [SharedBytes] {
-        let runs = [
-            Fragment.Run(track: layout.tracks[0], samples: video.entries(videoPackets, next: next)),
-            Fragment.Run(track: layout.tracks[1], samples: audio.entries(audioPackets, next: nil)),
-        ].filter { !$0.samples.isEmpty }
+        var runs: [Fragment.Run] = []
+        if let video, !videoPackets.isEmpty {
+            let samples = video.clock.entries(videoPackets, next: next)
+            runs.append(Fragment.Run(track: layout.tracks[video.number], samples: samples))
+        }
+        if let audio, !audioPackets.isEmpty {
+            let samples = audio.clock.entries(audioPackets, next: nil)
+            runs.append(Fragment.Run(track: layout.tracks[audio.number], samples: samples))
+        }
         let (header, offsets) = Fragment(sequence: sequence &+ 1, runs: runs).encode()
         written = (runs, offsets, offset)
         return [SharedBytes(header)] + videoPackets.map(\.payload) + audioPackets.map(\.payload)
@@ -88,7 +106,7 @@ struct MovieContainer: SegmentContainer {
             try? file.truncate(to: mediaEnd)
             throw error
         }
-        index = FragmentIndex(track: layout.tracks[0].id)
+        index = FragmentIndex(track: layout.tracks.first?.id ?? MovieLayout.videoID)
         return mediaEnd + Int64(box.count)
     }
 
@@ -101,6 +119,13 @@ struct MovieContainer: SegmentContainer {
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }
     }
+}
+
+/// One track of a movie that is being written.
+private struct MovieTrack {
+    /// Where it is in the layout.
+    let number: Int
+    let clock: TrackClock
 }
 
 /// The clock of one track of a file.

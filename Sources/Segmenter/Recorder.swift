@@ -35,14 +35,15 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     /// Packets that are taken at once. While a backlog lasts, whatever else is asked of the recorder is served between.
     private static let turn = 256
 
-    /// A recorder of a program of `description`, which asks `keyframes` for the frames that its files begin with.
+    /// A recorder of a program that begins with the tracks of `description`; packets say when a track's coding changes. It
+    /// asks `keyframes` for the frames that its files begin with.
     public init(
         configuration: RecorderConfiguration, description: StreamDescription, keyframes: any KeyframeRequester,
         clock: any MonotonicClock = SystemClock(), wallClock: @escaping @Sendable () -> UTCTime = { .now },
         logger: Logger
     ) {
         let channel = SegmentName.safe(configuration.channel)
-        packets = RecorderQueue(limit: configuration.queueLimitBytes)
+        packets = RecorderQueue(limit: configuration.queueLimitBytes, leading: description.leadingKind)
         queue = DispatchQueue(label: "relay.recorder.\(channel)")
         synchroniser = FileSynchroniser(name: channel)
         closer = SegmentCloser(
@@ -67,13 +68,6 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     public func wake() {
         guard packets.beginDrain() else { return }
         engine.post { self.drain($0) }
-    }
-
-    /// Says that the packets that follow are coded as `description` says. The open file ends before the first of them,
-    /// which must be a keyframe. Returns at once.
-    public func change(to description: StreamDescription) {
-        packets.push(description)
-        wake()
     }
 
     /// Ends the open file with the next keyframe, and asks for that. Returns at once.

@@ -56,7 +56,7 @@ extension RecorderEngine {
             directory: configuration.directory.path, name: name, format: configuration.format,
             description: description,
             tags: MovieTags(
-                channel: configuration.channel, start: time, encoderSettings: description.video.encoderSettings,
+                channel: configuration.channel, start: time, encoderSettings: description.video?.encoderSettings ?? "",
                 version: configuration.version,
                 position: SegmentPosition(
                     run: run, programStart: start.keyframe.ptsNanoseconds, ending: .recovered)),

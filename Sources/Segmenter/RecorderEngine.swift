@@ -30,7 +30,8 @@ actor RecorderEngine: QueueActor {
 
     nonisolated let executor: QueueExecutor
     let environment: Environment
-    var description: StreamDescription
+    /// What the file that was begun last holds.
+    private(set) var description: StreamDescription
     var cutter: SegmentCutter
     var mode = Mode.active
     var file: SegmentFile?
@@ -40,7 +41,7 @@ actor RecorderEngine: QueueActor {
     var nextSync = Int64.min
     /// Where the last frame on disk ends, in nanoseconds of program time.
     var recordedEnd: Int64?
-    private var lastVideoEnd: Int64 = 0
+    private var lastEnd: Int64 = 0
     var closedBytes: Int64 = 0
     var closedFrames = 0
     var dating: SegmentDating
@@ -69,18 +70,18 @@ actor RecorderEngine: QueueActor {
         if configuration.isClockAligned, case .duration(let period) = configuration.length {
             grid = WallClockGrid(period: period, offset: configuration.localOffset)
         }
-        return SegmentCutter(
-            length: configuration.length, frameRate: description.video.format.frameRate, grid: grid)
+        return SegmentCutter(length: configuration.length, stream: description, grid: grid)
     }
 
     var configuration: RecorderConfiguration { environment.configuration }
+    /// The track by which files are cut.
+    private var leading: TrackKind { description.leadingKind }
     var logger: Logger { environment.logger }
 
     /// Takes one item of the queue.
     func process(_ item: RecorderQueue.Item) {
         switch item {
         case .packet(let packet): take(packet)
-        case .description(let description): change(to: description)
         case .overflowBegan:
             guard case .active = mode else { return }
             let reason = "the disk was too slow: \(environment.configuration.queueLimitBytes) bytes were waiting"
@@ -95,13 +96,13 @@ actor RecorderEngine: QueueActor {
 
     private func take(_ packet: EncodedPacket) {
         dating.begin(packet, now: environment.wallClock())
-        if packet.track == .video {
+        if packet.track == leading {
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
-            lastVideoEnd = max(lastVideoEnd, end)
+            lastEnd = max(lastEnd, end)
         }
         if case .failed(let failure, let probeAt) = mode, environment.clock.now >= probeAt { probe(failure) }
         if case .active = mode {
-            if configuration.isClockAligned, packet.track == .video, packet.isKeyframe {
+            if configuration.isClockAligned, packet.track == leading, packet.isKeyframe {
                 cutter.setProgramStart(
                     dating.programStart(at: packet, now: environment.wallClock(), queued: environment.queued()))
             }
@@ -112,21 +113,12 @@ actor RecorderEngine: QueueActor {
         }
     }
 
-    /// A file describes its packets once, so packets of another kind need another file.
-    private func change(to description: StreamDescription) {
-        for action in cutter.finish() {
-            if case .close = action { endFile(.rotate) } else { perform([action]) }
-        }
-        self.description = description
-        cutter = Self.cutter(configuration, description)
-        logger.notice("the coding changed; a new segment begins")
-    }
-
     func perform(_ actions: [SegmentCutter.Action]) {
         for action in actions {
             switch action {
             case .open(let start):
                 endFile(.rotate)
+                follow(start)
                 if case .active = mode { open(start) }
             case .write(let packet): write(packet)
             case .skip(let packet): lose(packet)
@@ -139,16 +131,26 @@ actor RecorderEngine: QueueActor {
         }
     }
 
+    /// A file describes its packets once, and so they say what it is to describe.
+    private func follow(_ start: SegmentStart) {
+        var next = description.updated(by: start.keyframe)
+        if let audio = start.firstAudio { next = next.updated(by: audio) }
+        if !next.isIdentical(to: description), recordedEnd != nil {
+            logger.notice("the coding changed; a new segment begins")
+        }
+        description = next
+    }
+
     func lose(_ packet: EncodedPacket) {
-        guard packet.track == .video, let gap else { return }
-        self.gap?.frames += 1
+        guard packet.track == leading, let gap else { return }
+        if packet.track == .video { self.gap?.frames += 1 }
         // Frames come in decoding order: a later one can be shown earlier.
         self.gap?.from = min(gap.from, packet.ptsNanoseconds)
     }
 
     func beginGap(_ reason: String) {
         guard gap == nil else { return }
-        gap = RecordingGap(from: recordedEnd ?? max(0, lastVideoEnd), to: nil, reason: reason, frames: 0, run: run)
+        gap = RecordingGap(from: recordedEnd ?? max(0, lastEnd), to: nil, reason: reason, frames: 0, run: run)
     }
 
     /// Ends the file where what it shows has no hole, because nothing follows for now.
@@ -203,7 +205,7 @@ extension RecorderEngine {
     func finish() {
         perform(cutter.finish())
         endFile(.stop)
-        endGap(at: lastVideoEnd)
+        endGap(at: lastEnd)
     }
 }
 

@@ -10,8 +10,6 @@ internal import Synchronization
 final class RecorderQueue: Sendable {
     enum Item: Sendable {
         case packet(EncodedPacket)
-        /// From here on packets are coded in another way.
-        case description(StreamDescription)
         /// From here on packets are missing.
         case overflowBegan
         /// So many frames were refused, the earliest of them shown at `from`, in nanoseconds; the last refused audio can be the hidden first packet of the next file.
@@ -24,9 +22,10 @@ final class RecorderQueue: Sendable {
         var isKeyframeWanted = false
         var from: Int64?
 
-        mutating func refuse(_ packet: EncodedPacket) {
-            guard packet.track == .video else { return lastAudio = packet }
-            frames += 1
+        mutating func refuse(_ packet: EncodedPacket, leading: TrackKind) {
+            if packet.track == .audio { lastAudio = packet }
+            guard packet.track == leading else { return }
+            if packet.track == .video { frames += 1 }
             from = min(from ?? .max, packet.ptsNanoseconds)
         }
 
@@ -45,20 +44,22 @@ final class RecorderQueue: Sendable {
     }
 
     private let limit: Int
+    /// The track at whose keyframes the queue goes on after an overflow.
+    private let leading: TrackKind
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
 
-    init(limit: Int) { self.limit = limit }
+    init(limit: Int, leading: TrackKind = .video) { (self.limit, self.leading) = (limit, leading) }
 
     /// Appends `packet` or refuses it; true if a keyframe should be asked for, because there is room again.
     func push(_ packet: EncodedPacket) -> Bool {
         state.withLock { state in
             let size = packet.payload.count
             if var overflow = state.overflow {
-                guard packet.track == .video && packet.isKeyframe && state.bytes + size <= limit / 2 else {
+                guard packet.track == leading && packet.isKeyframe && state.bytes + size <= limit / 2 else {
                     let asks = state.bytes <= limit / 2 && !overflow.isKeyframeWanted
                     overflow.isKeyframeWanted = overflow.isKeyframeWanted || asks
-                    overflow.refuse(packet)
+                    overflow.refuse(packet, leading: leading)
                     state.overflow = overflow
                     return asks
                 }
@@ -67,7 +68,7 @@ final class RecorderQueue: Sendable {
             } else if state.bytes + size > limit {
                 state.items.append(.overflowBegan)
                 state.overflow = Overflow()
-                state.overflow?.refuse(packet)
+                state.overflow?.refuse(packet, leading: leading)
                 return false
             }
             state.items.append(.packet(packet))
@@ -77,9 +78,6 @@ final class RecorderQueue: Sendable {
             return false
         }
     }
-
-    /// Says that what follows is coded as `description` says.
-    func push(_ description: StreamDescription) { state.withLock { $0.items.append(.description(description)) } }
 
     /// Takes the oldest item; nil also ends the scheduled drain.
     func pop() -> Item? {

@@ -22,7 +22,8 @@ struct SegmentStart: Sendable {
 /// A file begins exactly at an IDR frame. From that frame on video is held until an audio packet that begins at or
 /// after it has come; audio that begins earlier belongs to the old file. The new file's audio begins with the last
 /// packet of the old file, hidden, because an AAC decoder needs it to get the next one right. So no frame and no
-/// sample of audio is lost or shown twice. Pure: packets in, actions out.
+/// sample of audio is lost or shown twice. A file also ends where the coding of its tracks does. A program without video is cut at any packet of its audio. Pure: packets in,
+/// actions out.
 struct SegmentCutter {
     /// What to do, in order.
     enum Action: Sendable {
@@ -47,6 +48,12 @@ struct SegmentCutter {
         case holding(frames: [EncodedPacket], isFileOpen: Bool)
     }
 
+    /// The track by whose keyframes files are cut.
+    private var leading: TrackKind
+    /// How audio is coded now; nil as long as there is none, so that no file waits for any.
+    private var audioTrack: TrackDescription?
+    /// How the tracks of the file are coded that was begun last.
+    private var (fileVideo, fileAudio): (TrackDescription?, TrackDescription?)
     private var phase = Phase.waiting
     private var lastAudio: EncodedPacket?
     private var lateness: Int64 = 0
@@ -57,9 +64,12 @@ struct SegmentCutter {
     /// Audio that is this late is not waited for.
     private static let longestHold: Int64 = 3_000_000_000
 
-    /// A cutter of files of `length`, counted from the recording's start or along `grid`.
-    init(length: SegmentLength, frameRate: FrameRate, grid: WallClockGrid? = nil) {
-        schedule = SegmentSchedule(length: length, frameRate: frameRate, grid: grid)
+    /// A cutter of files of `length`, counted from the recording's start or along `grid`, of a program that begins with the
+    /// tracks of `stream`.
+    init(length: SegmentLength, stream: StreamDescription, grid: WallClockGrid? = nil) {
+        leading = stream.leadingKind
+        audioTrack = stream.audio
+        schedule = SegmentSchedule(length: length, grid: grid)
     }
 
     /// The program time in nanoseconds at which the open file is to end.
@@ -80,10 +90,13 @@ struct SegmentCutter {
     /// Takes the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [Action] {
         var actions: [Action] = []
+        if packet.track == .video, packet.isKeyframe, leading == .audio { followVideo(&actions) }
         switch packet.track {
-        case .video: video(packet, &actions)
+        case leading: lead(packet, &actions)
         case .audio: audio(packet, &actions)
+        case .video, .data: break
         }
+        passOver(packet)
         return actions
     }
 
@@ -113,20 +126,23 @@ struct SegmentCutter {
 
     /// Remembers audio that was not recorded, so that it can be the hidden packet of the next file.
     mutating func passOver(_ packet: EncodedPacket) {
-        if packet.track == .audio { lastAudio = packet }
+        if packet.track == .audio { (lastAudio, audioTrack) = (packet, packet.description) }
     }
 
-    private mutating func video(_ packet: EncodedPacket, _ actions: inout [Action]) {
+    private mutating func lead(_ packet: EncodedPacket, _ actions: inout [Action]) {
         switch phase {
         case .waiting:
             guard packet.isKeyframe else { return actions.append(.skip(packet)) }
             hold(packet, isFileOpen: false, &actions)
         case .writing:
-            if packet.isKeyframe, schedule.isCut(packet) {
+            if packet.isKeyframe, schedule.isCut(packet) || isCodedAnew(packet) {
                 hold(packet, isFileOpen: true, &actions)
             } else {
                 write(packet, &actions)
             }
+        case .holding(let frames, _) where packet.isKeyframe && packet.description !== frames[0].description:
+            begin(frames, firstAudio: nil, &actions)
+            hold(packet, isFileOpen: true, &actions)
         case .holding(var frames, let isFileOpen):
             frames.append(packet)
             let waited = packet.dtsNanoseconds - frames[0].dtsNanoseconds
@@ -141,18 +157,38 @@ struct SegmentCutter {
     private mutating func audio(_ packet: EncodedPacket, _ actions: inout [Action]) {
         switch phase {
         case .waiting: actions.append(.skip(packet))
-        case .writing: write(packet, &actions)
+        case .writing: writeAudio(packet, &actions)
         case .holding(let frames, let isFileOpen):
             if Self.isAtOrAfter(packet, frames[0]) {
                 begin(frames, firstAudio: packet, &actions)
                 write(packet, &actions)
-            } else if isFileOpen {
+            } else if isFileOpen, packet.description === fileAudio {
                 write(packet, &actions)
             } else {
                 actions.append(.skip(packet))
             }
         }
-        lastAudio = packet
+    }
+
+    /// Audio beside video. A file describes it once: audio that is coded in another way, or that the file does not have,
+    /// has to wait for the next one, which begins as soon as may be.
+    private mutating func writeAudio(_ packet: EncodedPacket, _ actions: inout [Action]) {
+        guard packet.description !== fileAudio else { return write(packet, &actions) }
+        actions.append(.skip(packet))
+        guard packet.description !== audioTrack else { return }
+        schedule.requestCut()
+        actions.append(.request(nil))
+    }
+
+    /// Whether the open file's description does not fit `packet`, which is of the leading track.
+    private func isCodedAnew(_ packet: EncodedPacket) -> Bool {
+        packet.description !== (leading == .video ? fileVideo : fileAudio)
+    }
+
+    /// There is video now: it leads from here on.
+    private mutating func followVideo(_ actions: inout [Action]) {
+        if case .writing = phase { actions.append(.close) }
+        (leading, phase) = (.video, .waiting)
     }
 
     /// Exact comparison of presentation times, whatever the time bases.
@@ -164,15 +200,20 @@ struct SegmentCutter {
         phase = .holding(frames: [keyframe], isFileOpen: isFileOpen)
         lateness = isFileOpen ? max(0, keyframe.ptsNanoseconds - (nextBoundary ?? .max)) : 0
         for time in schedule.begin(at: keyframe) { actions.append(.request(time.nanoseconds)) }
+        guard leading == .audio || audioTrack == nil else { return }
+        begin([keyframe], firstAudio: leading == .audio ? keyframe : nil, &actions)
     }
 
     private mutating func begin(
         _ frames: [EncodedPacket], firstAudio: EncodedPacket?, _ actions: inout [Action]
     ) {
+        let preRoll = firstAudio.flatMap { $0.description === lastAudio?.description ? lastAudio : nil }
         let start = SegmentStart(
-            keyframe: frames[0], preRoll: firstAudio == nil ? nil : lastAudio, firstAudio: firstAudio,
-            boundary: nextBoundary, lateness: lateness)
+            keyframe: frames[0], preRoll: preRoll, firstAudio: firstAudio, boundary: nextBoundary,
+            lateness: lateness)
         phase = .writing
+        fileVideo = leading == .video ? frames[0].description : nil
+        fileAudio = firstAudio?.description ?? audioTrack
         actions.append(.open(start))
         if let preRoll = start.preRoll { actions.append(.write(preRoll)) }
         for frame in frames { write(frame, &actions) }
@@ -180,6 +221,8 @@ struct SegmentCutter {
 
     private mutating func write(_ packet: EncodedPacket, _ actions: inout [Action]) {
         actions.append(.write(packet))
-        if schedule.wrote(Int64(packet.payload.count) + Self.sampleOverhead, packet) { actions.append(.request(nil)) }
+        let size = Int64(packet.payload.count) + Self.sampleOverhead
+        let beginsGroup = packet.track == leading && packet.isKeyframe
+        if schedule.wrote(size, beginsGroup: beginsGroup) { actions.append(.request(nil)) }
     }
 }

@@ -45,6 +45,8 @@ final class SegmentFile {
     private var audioPackets: [EncodedPacket] = []
     private var order = PresentationOrder()
     private let fragmentDuration: Int64
+    /// The track by which fragments are cut.
+    private let leading: TrackKind
     private let audioBase: TimeBase
     private let preRoll: EncodedPacket?
     private var fragmentEnd: Int64
@@ -59,11 +61,12 @@ final class SegmentFile {
         self.start = start.keyframe.ptsNanoseconds
         recordedEnd = self.start
         let description = settings.description
-        audioBase = TimeBase(1, description.audio.format.sampleRate)
+        leading = description.leadingKind
+        audioBase = description.audio?.audioFormat?.timeBase ?? .nanoseconds
         preRoll = start.preRoll
         fragmentDuration = settings.fragmentDuration.inNanoseconds
         fragmentEnd = start.keyframe.dtsNanoseconds + fragmentDuration
-        preallocation = Preallocation(bitrate: description.video.bitrate + description.audio.bitrate)
+        preallocation = Preallocation(bitrate: description.bitrate)
         let path = "\(settings.directory)/\(settings.name.open)"
         switch settings.format {
         case .hybrid, .fragmented: container = MovieContainer(settings, start: start)
@@ -114,26 +117,33 @@ final class SegmentFile {
     /// Appends a packet; writes a fragment when one is full, and returns how long the writing took in nanoseconds.
     /// After a failure the file ends with its last whole fragment and can only be closed.
     func append(_ packet: EncodedPacket, clock: some MonotonicClock) throws(FileFailure) -> Int64? {
-        guard packet.track == .video else {
-            if container.hidesPreRoll || !isPreRoll(packet) { audioPackets.append(packet) }
-            return nil
-        }
-        guard packet.dtsNanoseconds >= fragmentEnd, !videoPackets.isEmpty else {
-            appendVideo(packet)
+        guard packet.track == leading, packet.dtsNanoseconds >= fragmentEnd, hasPendingLead else {
+            gather(packet)
             return nil
         }
         let began = clock.now
         try writeFragment(next: packet)
         let elapsed = clock.now - began
         while fragmentEnd <= packet.dtsNanoseconds { fragmentEnd += max(1, fragmentDuration) }
-        appendVideo(packet)
+        gather(packet)
         return elapsed
+    }
+
+    private var hasPendingLead: Bool { leading == .video ? !videoPackets.isEmpty : !audioPackets.isEmpty }
+
+    private func gather(_ packet: EncodedPacket) {
+        switch packet.track {
+        case .video: appendVideo(packet)
+        case .audio: if container.hidesPreRoll || !isPreRoll(packet) { audioPackets.append(packet) }
+        case .data: break
+        }
     }
 
     /// Writes what is pending as one fragment.
     private func writeFragment(next: EncodedPacket?) throws(FileFailure) {
         guard !videoPackets.isEmpty || !audioPackets.isEmpty else { return }
-        let pieces = try container.fragment(videoPackets, audioPackets, next: next, at: bytes)
+        let nextFrame = next?.track == .video ? next : nil
+        let pieces = try container.fragment(videoPackets, audioPackets, next: nextFrame, at: bytes)
         let total = pieces.reduce(Int64(0)) { $0 + Int64($1.count) }
         do {
             try checkNames("write")
@@ -148,7 +158,9 @@ final class SegmentFile {
         isEmpty = false
         bytes += total
         frames += videoPackets.count
-        let ends = videoPackets.map { $0.timeBase.rescale($0.pts + $0.duration, to: .nanoseconds) }
+        let ends = (leading == .video ? videoPackets : audioPackets).map {
+            $0.timeBase.rescale($0.pts + $0.duration, to: .nanoseconds)
+        }
         recordedEnd = max(recordedEnd, ends.max() ?? 0)
         videoPackets.removeAll(keepingCapacity: true)
         order.wrote()

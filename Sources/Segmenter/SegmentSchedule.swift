@@ -13,10 +13,9 @@ struct SegmentSchedule {
     var programStart = UTCTime(milliseconds: 0)
 
     private let length: SegmentLength
-    private let frameRate: FrameRate
     private let grid: WallClockGrid?
     /// The recording's first frame.
-    private var origin: FrameIndex?
+    private var origin: Timestamp?
     /// Program times to come that were asked for.
     private var requested: [Timestamp] = []
     private var bytes: Int64 = 0
@@ -30,60 +29,53 @@ struct SegmentSchedule {
     /// A moment of the wall clock this close is passed over: the clock was put back a little.
     private static let nearest = Duration.seconds(2)
 
-    init(length: SegmentLength, frameRate: FrameRate, grid: WallClockGrid? = nil) {
+    init(length: SegmentLength, grid: WallClockGrid? = nil) {
         self.length = length
-        self.frameRate = frameRate
         self.grid = grid
     }
 
-    /// The program's frame that is nearest to the frame's presentation time.
-    private func frame(_ packet: EncodedPacket) -> FrameIndex {
-        FrameIndex(packet.timeBase.rescale(packet.pts, to: frameRate.timeBase, rounding: .nearest))
-    }
-
-    /// The first frame of file `number` of those of full length: the first at or after its exact time.
-    private func boundaryFrame(_ number: Int64, _ duration: Duration, _ origin: FrameIndex) -> FrameIndex {
+    /// The end of file `number` of those of full length.
+    private func boundary(_ number: Int64, _ duration: Duration, _ origin: Timestamp) -> Timestamp {
         let (time, overflow) = duration.inNanoseconds.multipliedReportingOverflow(by: number)
-        guard !overflow else { return FrameIndex(.max) }
-        return FrameIndex(
-            origin.number &+ TimeBase.nanoseconds.rescale(time, to: frameRate.timeBase, rounding: .up))
+        let (end, isLate) = origin.nanoseconds.addingReportingOverflow(time)
+        return Timestamp(nanoseconds: overflow || isLate ? .max : end)
     }
 
-    private func start(of frame: FrameIndex) -> Timestamp { frameRate.start(of: frame, rounding: .down) }
-
-    /// The first boundary behind `frame`, as a frame.
-    private func boundaryFrame(after frame: FrameIndex, _ duration: Duration, _ origin: FrameIndex) -> FrameIndex {
+    /// The first boundary behind `time`.
+    private func boundary(after time: Timestamp, _ duration: Duration, _ origin: Timestamp) -> Timestamp {
         if let grid {
             let passed = min(Self.nearest, duration / 10).inNanoseconds / 1_000_000
-            let now = UTCTime(
-                milliseconds: programStart.milliseconds + start(of: frame).nanoseconds / 1_000_000 + passed)
+            let now = UTCTime(milliseconds: programStart.milliseconds + time.nanoseconds / 1_000_000 + passed)
             let wait = Duration.milliseconds(grid.next(after: now).milliseconds - programStart.milliseconds)
-            return max(frame + 1, frameRate.frame(at: .zero + wait, rounding: .up))
+            return max(time + .nanoseconds(1), .zero + wait)
         }
-        let elapsed = start(of: FrameIndex(frame - origin)).nanoseconds
-        var number = max(1, elapsed / max(1, duration.inNanoseconds))
-        while boundaryFrame(number, duration, origin) <= frame { number += 1 }
-        return boundaryFrame(number, duration, origin)
+        var number = max(1, (time - origin).inNanoseconds / max(1, duration.inNanoseconds))
+        while boundary(number, duration, origin) <= time { number += 1 }
+        return boundary(number, duration, origin)
+    }
+
+    /// When the frame is shown, at the latest: where a track's clock is finer than its frames, times were rounded to it.
+    private func latest(_ keyframe: EncodedPacket) -> Timestamp {
+        let tick = keyframe.duration > 1 ? keyframe.timeBase.duration(1) : .zero
+        return Timestamp(nanoseconds: keyframe.ptsNanoseconds) + tick
     }
 
     /// A file begins with `keyframe`; returns the program times at which keyframes are to be asked for.
     mutating func begin(at keyframe: EncodedPacket) -> [Timestamp] {
         (bytes, groupBytes, isCutRequested) = (0, 0, false)
         guard case .duration(let duration) = length else { return [] }
-        let frame = frame(keyframe)
-        let origin = self.origin ?? frame
+        let origin = self.origin ?? Timestamp(nanoseconds: keyframe.ptsNanoseconds)
         self.origin = origin
         let now = Timestamp(nanoseconds: keyframe.ptsNanoseconds)
         requested.removeAll { $0 < now }
-        var next = boundaryFrame(after: frame, duration, origin)
-        boundary = start(of: next)
+        var next = boundary(after: latest(keyframe), duration, origin)
+        boundary = next
         var times: [Timestamp] = []
         // The boundary of this very file is asked for however far it is.
         repeat {
-            let time = start(of: next)
-            if !requested.contains(time) { times.append(time) }
-            next = boundaryFrame(after: next, duration, origin)
-        } while start(of: next) < now + Self.lead
+            if !requested.contains(next) { times.append(next) }
+            next = boundary(after: next, duration, origin)
+        } while next < now + Self.lead
         requested += times
         return times
     }
@@ -97,8 +89,7 @@ struct SegmentSchedule {
         switch length {
         case .duration:
             guard let boundary else { return false }
-            // The boundary is a frame's time, rounded down; so is the frame's, in whatever time base it came.
-            return start(of: frame(keyframe)) >= boundary
+            return latest(keyframe) >= boundary
         case .bytes(let limit):
             return isNearLimit(limit)
         }
@@ -107,9 +98,10 @@ struct SegmentSchedule {
     private func isNearLimit(_ limit: Int64) -> Bool { bytes + max(largestGroup, groupBytes) >= limit }
 
     /// Counts what went to the file; says whether a keyframe is needed now because the next group would not fit.
-    mutating func wrote(_ count: Int64, _ packet: EncodedPacket) -> Bool {
+    /// `beginsGroup` says that the file can be cut in front of it.
+    mutating func wrote(_ count: Int64, beginsGroup: Bool) -> Bool {
         bytes += count
-        if packet.track == .video, packet.isKeyframe {
+        if beginsGroup {
             // The largest recent one, slowly forgotten, so that one busy minute does not shorten all later files.
             largestGroup = max(groupBytes, largestGroup - largestGroup / 8)
             groupBytes = 0

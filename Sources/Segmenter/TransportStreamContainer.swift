@@ -15,8 +15,9 @@ struct TransportStreamContainer: SegmentContainer {
     private let outbox = Outbox()
     private let muxer: Muxer
     private let path: String
-    /// Ticks of 90 kHz that all times move by, so that none is negative.
-    private let shift: Int64
+    /// Ticks of 90 kHz that all times move by, so that none is negative: the decoding time of a program's first frame is
+    /// less than this before its zero. The same for all files.
+    private static let shift: Int64 = 3 * 90_000
 
     /// A stream has no edit list: a packet of audio more in front would be heard.
     let hidesPreRoll = false
@@ -24,8 +25,6 @@ struct TransportStreamContainer: SegmentContainer {
     /// `path` is for error texts.
     init(_ settings: SegmentFileSettings, path: String) throws(FileFailure) {
         self.path = path
-        let video = settings.description.video
-        shift = 90_000 + video.format.frameRate.timeBase.rescale(video.reorderDepth, to: .mpegTS)
         var options = Muxer.Options(format: "mpegts")
         // One frame of audio in a PES packet, so that none waits for more and each has its own time; tables every
         // 100 ms.
@@ -56,7 +55,7 @@ struct TransportStreamContainer: SegmentContainer {
     ) throws(FileFailure) -> [SharedBytes] {
         let packets = (videoPackets + audioPackets).sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
         do {
-            for packet in packets { try muxer.write(packet, shift: shift) }
+            for packet in packets { try muxer.write(packet, shift: Self.shift) }
         } catch {
             throw FileFailure("write", path, text: "\(error)")
         }

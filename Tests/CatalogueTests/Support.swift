@@ -61,24 +61,22 @@ struct Recording {
         configuration.format = format
         recorder = Recorder(
             configuration: configuration,
-            description: Self.description, keyframes: KeyframeSpy(), logger: quiet)
+            description: StreamDescription(video: Self.video, audio: Self.audio), keyframes: KeyframeSpy(),
+            logger: quiet)
     }
 
-    private static var description: StreamDescription {
-        StreamDescription(
-            video: .init(
-                format: VideoFormat(width: 320, height: 180, frameRate: rate),
-                decoderConfiguration: SharedBytes([1, 100, 0, 31, 255, 224, 0]), bitrate: 500_000, reorderDepth: 2,
-                encoderSettings: "x264 test settings"),
-            audio: .init(
-                format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024))
-    }
+    private static let video = TrackDescription(
+        format: VideoFormat(width: 320, height: 180, frameRate: rate),
+        decoderConfiguration: SharedBytes([1, 100, 0, 31, 255, 224, 0]), bitrate: 500_000, reorderDepth: 2,
+        encoderSettings: "x264 test settings")
+    private static let audio = TrackDescription(
+        format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024)
 
     /// `frames` frames with a keyframe each second, and their audio with one packet of priming, in decoding order.
     static func program(_ frames: Int64) -> [EncodedPacket] {
         var packets = (0..<frames).map { frame in
             EncodedPacket(
-                track: .video, pts: frame, dts: frame - 2, duration: 1, timeBase: rate.timeBase,
+                of: video, pts: frame, dts: frame - 2, duration: 1,
                 isKeyframe: frame % 25 == 0,
                 // One NAL unit with its length.
                 payload: SharedBytes(
@@ -86,8 +84,8 @@ struct Recording {
         }
         packets += (-1..<(frames * 1920 / 1024)).map { number in
             EncodedPacket(
-                track: .audio, pts: number * 1024, dts: number * 1024, duration: 1024, timeBase: TimeBase(1, 48_000),
-                isKeyframe: true, payload: SharedBytes([UInt8](repeating: 7, count: 20)))
+                of: audio, pts: number * 1024, dts: number * 1024, duration: 1024, isKeyframe: true,
+                payload: SharedBytes([UInt8](repeating: 7, count: 20)))
         }
         return packets.sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
     }

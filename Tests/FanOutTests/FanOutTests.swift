@@ -45,7 +45,8 @@ private final class SharedServer: PacketServer {
 
 @Suite("Fan-out")
 struct FanOutTests {
-    private func publish(seconds: Int64, to hub: FanOut) {
+    private func publish(seconds: Int64, to hub: PacketStream) {
+        let hub = InterleavingSink(hub)
         // The encoder's habit: audio runs ahead of the video.
         var audio: Int64 = -1
         for frame in 0..<30 * seconds {
@@ -59,7 +60,7 @@ struct FanOutTests {
 
     @Test("Every consumer gets the same bytes, not copies, in decoding order of both tracks")
     func sharesBytes() {
-        let hub = FanOut()
+        let hub = PacketStream()
         let (first, second) = (Collector(), Collector())
         hub.add(first)
         hub.add(second)
@@ -74,7 +75,7 @@ struct FanOutTests {
 
     @Test("Consumers are woken once for a frame, when all of them have it")
     func wakes() {
-        let hub = FanOut()
+        let hub = PacketStream()
         let collector = Collector()
         hub.add(collector)
         publish(seconds: 2, to: hub)
@@ -83,7 +84,7 @@ struct FanOutTests {
 
     @Test("Audio is handed on with the frame behind it, and what is left at the end")
     func audioWaits() {
-        let hub = FanOut()
+        let hub = PacketStream()
         let collector = Collector()
         hub.add(collector)
         hub.publish(Packets.video(0, key: true))
@@ -99,7 +100,7 @@ struct FanOutTests {
 
     @Test("A consumer that comes or goes is not felt by the others")
     func comesAndGoes() {
-        let hub = FanOut()
+        let hub = PacketStream()
         let (steady, guest) = (Collector(), Collector())
         hub.add(steady)
         publish(seconds: 1, to: hub)
@@ -122,7 +123,7 @@ struct FanOutTests {
 
     @Test("Who serves several outputs is woken once for a frame, when the last of them has it")
     func sharedServer() {
-        let hub = FanOut()
+        let hub = PacketStream()
         let server = SharedServer()
         for queue in server.queues { hub.add(Member(queue, servedBy: server)) }
         publish(seconds: 2, to: hub)

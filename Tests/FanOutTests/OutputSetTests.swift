@@ -10,7 +10,8 @@ import Testing
 
 @Suite("Output set")
 struct OutputSetTests {
-    private let hub = FanOut()
+    private let hub = PacketStream()
+    private let order: InterleavingSink
     private let time = ManualClock()
     private let log = LogSpy()
     private let keyframes = KeyframeCounter()
@@ -18,16 +19,17 @@ struct OutputSetTests {
 
     init() {
         outputs = OutputSet(
-            hub: hub, description: .sample, keyframes: keyframes, clock: time, timers: time,
-            logger: log.logger)
+            stream: hub, clock: time, timers: time, logger: log.logger)
+        order = InterleavingSink(hub)
+        hub.begin(.sample, keyframes: keyframes)
     }
 
     /// Publishes frames with a keyframe at each multiple of `gop`, at the pace of the program.
     private func publish(_ range: Range<Int64>, gop: Int64 = 60) {
         for packet in Packets.video(range, gop: gop) {
             time.advance(by: .nanoseconds(1_000_000_000 / 30))
-            hub.publish(packet)
-            hub.publish(Packets.audio(packet.pts * 1600 / 1024 + 2))
+            order.publish(packet)
+            order.publish(Packets.audio(packet.pts * 1600 / 1024 + 2))
         }
     }
 

@@ -5,18 +5,21 @@ import Media
 
 /// Packets of a program at 30 frames and 48 kHz, by number.
 enum Packets {
-    static let frame = TimeBase(1, 30)
-    static let sample = TimeBase(1, 48_000)
+    static let video = TrackDescription(
+        format: VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30)),
+        decoderConfiguration: SharedBytes([1]), bitrate: 2_500_000, reorderDepth: 2, encoderSettings: "")
+    static let audio = TrackDescription(
+        format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024)
 
     static func video(_ index: Int64, key: Bool = false, disposable: Bool = false, size: Int = 100) -> EncodedPacket {
         EncodedPacket(
-            track: .video, pts: index, dts: index, duration: 1, timeBase: frame, isKeyframe: key,
-            isDisposable: disposable, payload: SharedBytes([UInt8](repeating: 0, count: size)))
+            of: video, pts: index, dts: index, duration: 1, isKeyframe: key, isDisposable: disposable,
+            payload: SharedBytes([UInt8](repeating: 0, count: size)))
     }
 
     static func audio(_ index: Int64) -> EncodedPacket {
         EncodedPacket(
-            track: .audio, pts: index * 1024, dts: index * 1024, duration: 1024, timeBase: sample, isKeyframe: true,
+            of: audio, pts: index * 1024, dts: index * 1024, duration: 1024, isKeyframe: true,
             payload: SharedBytes([0]))
     }
 
@@ -36,10 +39,5 @@ extension PacketQueue {
 
 extension StreamDescription {
     /// What scripted attempts are told they send.
-    static let sample = StreamDescription(
-        video: .init(
-            format: VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30)),
-            decoderConfiguration: SharedBytes([1]), bitrate: 2_500_000, reorderDepth: 2, encoderSettings: ""),
-        audio: .init(
-            format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024))
+    static let sample = StreamDescription(video: Packets.video, audio: Packets.audio)
 }

@@ -159,10 +159,10 @@ import Testing
     private func cuts(
         _ target: Duration, seconds: Int64, keyframes: (Int64) -> Bool, missing: Range<Int64> = 0..<0
     ) -> (lengths: [Int64], asked: Int, discontinuous: Int) {
-        var cutter = HLSCutter(target: target, frame: Self.frame)
+        var cutter = HLSCutter(target: target)
         var result: (lengths: [Int64], asked: Int, discontinuous: Int) = ([], 0, 0)
         for index in 0..<seconds * 25 where !missing.contains(index) {
-            switch cutter.video(pts: index * Self.frame, isKeyframe: keyframes(index)) {
+            switch cutter.video(pts: index * Self.frame, frame: Self.frame, isKeyframe: keyframes(index)) {
             case .cut(let duration, let isDiscontinuous):
                 result.lengths.append(duration / Self.frame)
                 if isDiscontinuous { result.discontinuous += 1 }

@@ -14,6 +14,11 @@ import Testing
         audio: .init(
             format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 128_000, frameLength: 1024))
 
+    private func sampleDescription(_ kind: TrackKind) throws -> [UInt8] {
+        let layout = MovieLayout(description: Self.description, creationTime: 0, userData: [])
+        return try #require(layout.tracks.first { $0.kind == kind }).sampleDescription
+    }
+
     private func isWhole(_ bytes: [UInt8], _ kind: TrackKind = .video) throws -> Bool {
         let layout = MovieLayout(description: Self.description, creationTime: 0, userData: [])
         let sample = SampleEntry(
@@ -49,14 +54,14 @@ import Testing
     }
 
     @Test func `The size of lengths is that of the decoder's configuration`() throws {
-        let stsd = SampleDescription.video(Self.description.video)
+        let stsd = try sampleDescription(.video)
         #expect(try SampleDescription.lengthSize(stsd) == 4)
         let place = try #require(BoxReader.positions(of: Array("avcC".utf8), in: stsd).first) + 8
         var short = stsd
         short[place] = 0xFC | 1
         #expect(try SampleDescription.lengthSize(short) == 2)
         #expect(throws: MP4Failure.self) {
-            try SampleDescription.lengthSize(SampleDescription.audio(Self.description.audio))
+            try SampleDescription.lengthSize(sampleDescription(.audio))
         }
     }
 }

@@ -76,9 +76,10 @@ import Testing
         return (connection, Server(ends[1]))
     }
 
-    private func push(_ frames: Range<Int64>, bytes: Int = 1000) {
+    private func push(_ frames: Range<Int64>, bytes: Int = 1000, as track: TrackDescription? = nil) {
         for index in frames {
-            _ = packets.push(Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0, bytes: bytes))
+            let frame = Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0, bytes: bytes)
+            _ = packets.push(track.map(frame.recoded) ?? frame)
         }
         writer.wake()
     }
@@ -150,5 +151,61 @@ import Testing
         connection.drain()
         writer.executor.queue.sync {}
         #expect(!events.isDrained)
+    }
+
+    /// Whether `message` is an AVC sequence header with the configuration of `track`.
+    private func isHeader(_ message: RTMPInboundParser.Message, of track: TrackDescription) -> Bool {
+        message.type == 9 && message.body == [0x17, 0, 0, 0, 0] + track.decoderConfiguration.array
+    }
+
+    @Test("Where the coding changes, metadata and a sequence header come in front of the keyframe, once")
+    func recoding() throws {
+        let (connection, server) = try connect()
+        push(0..<30)
+        _ = packets.connected()
+        connection.goLive()
+        try server.reads { $0.count == 33 }
+        push(30..<40, as: Samples.otherTrack)
+        try server.reads { $0.count == 45 }
+        #expect(server.messages.dropFirst(33).prefix(3).map(\.type) == [18, 9, 9])
+        #expect(isHeader(server.messages[34], of: Samples.otherTrack))
+        #expect(server.messages[33].body != server.messages[0].body)
+        #expect(server.messages[35].body.first == 0x17)
+        push(40..<50, as: Samples.otherTrack)
+        try server.reads { $0.count == 55 }
+        #expect(server.count(18) == 2)
+        connection.abandon()
+    }
+
+    @Test("A change of coding reaches a connection whose queue was flushed up to the keyframe at that moment")
+    func recodingAfterFlush() throws {
+        let (connection, server) = try connect()
+        push(0..<1)
+        _ = packets.connected()
+        connection.goLive()
+        try server.reads { $0.count == 4 }
+        // Nobody is woken, so that all of it waits and the bound is reached.
+        for index in Int64(1)..<120 {
+            let frame = Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0, bytes: 100_000)
+            _ = packets.push(index < 90 ? frame : frame.recoded(as: Samples.otherTrack))
+        }
+        #expect(packets.status.drops[.overflow] ?? 0 > 0)
+        writer.wake()
+        try server.reads { $0.contains { isHeader($0, of: Samples.otherTrack) } }
+        let header = try #require(server.messages.firstIndex { isHeader($0, of: Samples.otherTrack) })
+        try server.reads { $0.count > header + 1 }
+        #expect(server.messages[header + 1].body.first == 0x17)
+        connection.abandon()
+    }
+
+    @Test("A connection that was made for an earlier coding begins with the present one's header")
+    func lateJoiner() throws {
+        let (connection, server) = try connect()
+        push(0..<3, as: Samples.otherTrack)
+        _ = packets.connected()
+        connection.goLive()
+        try server.reads { $0.count == 8 }
+        #expect(isHeader(server.messages[4], of: Samples.otherTrack))
+        connection.abandon()
     }
 }

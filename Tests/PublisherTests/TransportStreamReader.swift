@@ -8,6 +8,8 @@ struct TransportStreamReader {
         let continuity: Int
         let beginsUnit: Bool
         let isRandomAccess: Bool
+        /// Whether counters and clock need not go on from before.
+        let isDiscontinuous: Bool
         /// In 27 MHz ticks.
         let clock: Int64?
         let payload: [UInt8]
@@ -33,16 +35,17 @@ struct TransportStreamReader {
         }
         return Packet(
             pid: Int(bytes[1] & 0x1F) << 8 | Int(bytes[2]), continuity: Int(bytes[3] & 0x0F),
-            beginsUnit: bytes[1] & 0x40 != 0, isRandomAccess: flags & 0x40 != 0, clock: clock,
+            beginsUnit: bytes[1] & 0x40 != 0, isRandomAccess: flags & 0x40 != 0,
+            isDiscontinuous: flags & 0x80 != 0, clock: clock,
             payload: hasPayload ? Array(bytes[(5 + field)...]) : [])
     }
 
-    /// Where a continuity counter does not go on: by one with a payload, not at all without.
+    /// Where a continuity counter does not go on although nothing says so: by one with a payload, not at all without.
     var continuityErrors: Int {
         var last: [Int: Int] = [:]
         var errors = 0
         for packet in packets where packet.pid != 0x1FFF {
-            if let before = last[packet.pid] {
+            if let before = last[packet.pid], !packet.isDiscontinuous {
                 let expected = packet.payload.isEmpty ? before : (before + 1) & 15
                 if packet.continuity != expected { errors += 1 }
             }
@@ -61,20 +64,38 @@ struct TransportStreamReader {
     /// whether PAT and PMT stand before it.
     var randomAccessPoints: [(types: [UInt8], hasTables: Bool)] {
         packets.indices.filter { packets[$0].pid == 0x100 && packets[$0].isRandomAccess }.map { index in
-            let before = packets[..<index].suffix(2).map(\.pid)
-            let end = packets[(index + 1)...].firstIndex { $0.pid == 0x100 && $0.beginsUnit } ?? packets.count
-            let unit = packets[index..<end].filter { $0.pid == 0x100 }.flatMap(\.payload)
-            return (Self.types(unit), before == [0, 0x1000])
+            let before = packets[..<index].filter { $0.pid != 0x11 }.suffix(2).map(\.pid)
+            return (Self.units(unit(at: index)).map { $0[0] & 0x1F }, before == [0, 0x1000])
         }
     }
 
-    private static func types(_ unit: [UInt8]) -> [UInt8] {
+    /// The SPS of each random access point of the video.
+    var parameterSets: [[UInt8]] {
+        packets.indices.filter { packets[$0].pid == 0x100 && packets[$0].isRandomAccess }.compactMap { index in
+            Self.units(unit(at: index)).first { $0[0] & 0x1F == 7 }
+        }
+    }
+
+    /// The bytes of the video's PES packet that begins at `index`.
+    private func unit(at index: Int) -> [UInt8] {
+        let end = packets[(index + 1)...].firstIndex { $0.pid == 0x100 && $0.beginsUnit } ?? packets.count
+        return packets[index..<end].filter { $0.pid == 0x100 }.flatMap(\.payload)
+    }
+
+    /// The NAL units of a PES packet, with what stands between them and the next start code.
+    private static func units(_ unit: [UInt8]) -> [[UInt8]] {
         // The PES header begins with a start code, too: 9 bytes, then as many as the last of them says (ISO/IEC 13818-1,
         // 2.4.3.6).
         guard unit.count > 9 else { return [] }
         let stream = Array(unit.dropFirst(9 + Int(unit[8])))
-        return stream.indices.dropLast(3)
+        let starts = stream.indices.dropLast(3)
             .filter { stream[$0] == 0 && stream[$0 + 1] == 0 && stream[$0 + 2] == 1 }
-            .map { stream[$0 + 3] & 0x1F }
+        return zip(starts, starts.dropFirst() + [stream.count]).map { Array(stream[($0 + 3)..<$1]) }
+    }
+
+    /// The versions of the program map tables, in their order (ISO/IEC 13818-1, 2.4.4.8).
+    var tableVersions: [Int] {
+        packets.filter { $0.pid == 0x1000 && $0.beginsUnit && $0.payload.count > 6 }
+            .map { Int($0.payload[6] >> 1) & 31 }
     }
 }

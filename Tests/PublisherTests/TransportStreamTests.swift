@@ -3,6 +3,7 @@
 import LibAV
 import Media
 import PacketSamples
+import Synchronization
 import Testing
 
 @testable import Publisher
@@ -13,13 +14,24 @@ struct TransportStreamTests {
     private static let configuration: [UInt8] =
         [1, 0x64, 0, 0x1F, 0xFF, 0xE1, 0, 4, 0x67, 0x64, 0, 0x1F, 1, 0, 4, 0x68, 0xEE, 0x3C, 0x80]
 
+    private static let tracks = Mutex<[FrameRate: TrackDescription]>([:])
+
+    /// For each rate one object, because packets are compared by it.
+    static func track(_ rate: FrameRate) -> TrackDescription {
+        tracks.withLock { tracks in
+            let track =
+                tracks[rate]
+                ?? TrackDescription(
+                    format: VideoFormat(width: 1280, height: 720, frameRate: rate),
+                    decoderConfiguration: SharedBytes(configuration), bitrate: 2_500_000, reorderDepth: 0,
+                    encoderSettings: "")
+            tracks[rate] = track
+            return track
+        }
+    }
+
     static func description(_ rate: FrameRate) -> StreamDescription {
-        StreamDescription(
-            video: .init(
-                format: VideoFormat(width: 1280, height: 720, frameRate: rate),
-                decoderConfiguration: SharedBytes(configuration), bitrate: 2_500_000, reorderDepth: 0,
-                encoderSettings: ""),
-            audio: Samples.description.audio)
+        StreamDescription(video: track(rate), audio: Samples.audioTrack)
     }
 
     /// A slice of this many bytes, with its length in front.
@@ -27,15 +39,15 @@ struct TransportStreamTests {
         let slice = [isKeyframe ? 0x65 : 0x41] + [UInt8](repeating: 0x88, count: bytes - 1)
         let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: slice.count >> $0) }
         return EncodedPacket(
-            track: .video, pts: index, dts: index, duration: 1, timeBase: rate.timeBase, isKeyframe: isKeyframe,
+            of: track(rate), pts: index, dts: index, duration: 1, isKeyframe: isKeyframe,
             payload: SharedBytes(length + slice))
     }
 
     /// An AAC packet; libavformat refuses one of less than two bytes.
     private static func audio(_ index: Int64) -> EncodedPacket {
         EncodedPacket(
-            track: .audio, pts: index * 1024, dts: index * 1024, duration: 1024, timeBase: AudioFormat.program.timeBase,
-            isKeyframe: true, payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
+            of: Samples.audioTrack, pts: index * 1024, dts: index * 1024, duration: 1024, isKeyframe: true,
+            payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
     }
 
     /// Three seconds of both tracks, an IDR frame each second; frames whose number `omits` names are missing.
@@ -95,5 +107,48 @@ struct TransportStreamTests {
             let messages = try Self.messages(rate)
             #expect(messages.allSatisfy { $0.count % 188 == 0 && (188...1316).contains($0.count) && $0[0] == 0x47 })
         }
+    }
+
+    /// All bytes of a stream of a second in the coding of 25 frames and a second in another.
+    private static func recoded(beginningWith first: Int64 = 0) throws -> TransportStreamReader {
+        let stream = try TransportStream(description: description(FrameRate(25)), messageBytes: 1316)
+        let next = TrackDescription(
+            video: .h264, frames: FrameFormat(width: 640, height: 360), timeBase: TimeBase(1, 25),
+            decoderConfiguration: Samples.otherTrack.decoderConfiguration)
+        let video = (first..<50).map { index in
+            let packet = frame(index, FrameRate(25), bytes: 3000, isKeyframe: index % 25 == 0)
+            return index < 25 ? packet : packet.recoded(as: next)
+        }
+        let audio = (0..<94).map { self.audio($0) }.filter { $0.dtsNanoseconds >= video[0].dtsNanoseconds }
+        for packet in (video + audio).sorted(by: { $0.dtsNanoseconds < $1.dtsNanoseconds }) {
+            try stream.write(packet)
+            if packet.track == .video { stream.flush() }
+        }
+        var bytes: [UInt8] = []
+        while let message = stream.first {
+            bytes += message
+            stream.removeFirst()
+        }
+        return TransportStreamReader(bytes)
+    }
+
+    @Test("Where the coding changes, new tables and parameter sets come with the keyframe, and the clock goes on")
+    func recoding() throws {
+        let stream = try Self.recoded()
+        #expect(Set(stream.tableVersions) == [0, 1])
+        #expect(stream.tableVersions == stream.tableVersions.sorted())
+        #expect(stream.randomAccessPoints.map(\.types) == [[9, 7, 8, 5], [9, 7, 8, 5]])
+        #expect(stream.randomAccessPoints.allSatisfy { $0.hasTables })
+        #expect(stream.clockDistances.allSatisfy { $0 > 0 && $0 <= 40 })
+        #expect(stream.continuityErrors == 0)
+        let profiles = stream.parameterSets.map { $0[1] }
+        #expect(profiles == [0x64, 0x4D])
+    }
+
+    @Test("A stream that was made for an earlier coding begins with the present one's tables")
+    func lateJoiner() throws {
+        let stream = try Self.recoded(beginningWith: 25)
+        #expect(Set(stream.tableVersions) == [1])
+        #expect(stream.parameterSets.map { $0[1] } == [0x4D])
     }
 }

@@ -7,9 +7,9 @@ import Testing
 @Suite struct UDPPacingTests {
     @Test("A frame's datagrams are spread over its time, and none is late", arguments: [1, 5, 19, 114, 1000])
     func spreads(count: Int) {
-        var pacing = UDPPacing(frameNanoseconds: 33_333_333)
+        var pacing = UDPPacing()
         let start: Int64 = 7_000_000_000
-        pacing.begin(count: count, at: start)
+        pacing.begin(count: count, at: start, frame: 33_333_333)
         var (now, sent, largest) = (start, 0, 0)
         while sent < count, now < start + 33_333_333 {
             let due = pacing.due(at: now)
@@ -24,14 +24,17 @@ import Testing
 
     @Test("At a high frame rate the clock is not looked at more than 500 times a second")
     func tick() {
-        #expect(UDPPacing(frameNanoseconds: 8_333_333).tick == 2_000_000)
-        #expect(UDPPacing(frameNanoseconds: 40_000_000).tick == 4_500_000)
+        var pacing = UDPPacing()
+        pacing.begin(count: 1, at: 0, frame: 8_333_333)
+        #expect(pacing.tick == 2_000_000)
+        pacing.begin(count: 1, at: 0, frame: 40_000_000)
+        #expect(pacing.tick == 4_500_000)
     }
 
     @Test("After a stall all of a frame is due at once")
     func stall() {
-        var pacing = UDPPacing(frameNanoseconds: 40_000_000)
-        pacing.begin(count: 50, at: 0)
+        var pacing = UDPPacing()
+        pacing.begin(count: 50, at: 0, frame: 40_000_000)
         pacing.note(sent: pacing.due(at: 0))
         #expect(pacing.due(at: 5_000_000_000) + 7 == 50)
     }

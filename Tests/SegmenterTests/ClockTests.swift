@@ -53,7 +53,7 @@ import Testing
     private func starts(_ seconds: Int64, period: Duration, clock: (Int64) -> Int64) throws -> [Double] {
         let rate = FrameRate(25)
         let grid: WallClockGrid = try #require(WallClockGrid(period: period))
-        var cutter = SegmentCutter(length: .duration(period), frameRate: rate, grid: grid)
+        var cutter = SegmentCutter(length: .duration(period), stream: description(rate: rate), grid: grid)
         var wanted: Set<Int64> = [0]
         var starts: [Double] = []
         for frame in 0..<seconds * 25 {

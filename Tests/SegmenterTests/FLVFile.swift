@@ -11,7 +11,7 @@ struct FLVFile {
 
     init(path: String, rate: FrameRate) throws {
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-        var (avcC, asc): ([UInt8], [UInt8]) = ([], [])
+        var (video, audio) = (videoTrack(rate: rate), audioTrack)
         var packets: [EncodedPacket] = []
         var firstFrame: Int64?
         var audioCount: Int64 = -1
@@ -24,7 +24,7 @@ struct FLVFile {
             let dts = Int64(number(4, 3) | number(7, 1) << 24)
             let body = Array(bytes[position + 11..<position + 11 + size])
             if bytes[position] == 9, body[1] == 0 {
-                avcC = Array(body[5...])
+                video = videoTrack(rate: rate, avcC: Array(body[5...]))
             } else if bytes[position] == 9, body[1] == 1 {
                 let offset = Int64(body[2]) << 16 | Int64(body[3]) << 8 | Int64(body[4])
                 let first = firstFrame ?? dts + offset
@@ -32,15 +32,15 @@ struct FLVFile {
                 func frame(_ time: Int64) -> Int64 { TimeBase.milliseconds.rescale(time - first, to: rate.timeBase) }
                 packets.append(
                     EncodedPacket(
-                        track: .video, pts: frame(dts + offset), dts: frame(dts), duration: 1, timeBase: rate.timeBase,
+                        of: video, pts: frame(dts + offset), dts: frame(dts), duration: 1,
                         isKeyframe: body[0] >> 4 == 1, payload: SharedBytes(body[5...])))
             } else if bytes[position] == 8, body[1] == 0 {
-                asc = Array(body[2...])
+                audio = aacTrack(asc: Array(body[2...]))
             } else if bytes[position] == 8 {
                 packets.append(
                     EncodedPacket(
-                        track: .audio, pts: audioCount * 1024, dts: audioCount * 1024, duration: 1024,
-                        timeBase: TimeBase(1, 48_000), isKeyframe: true, payload: SharedBytes(body[2...])))
+                        of: audio, pts: audioCount * 1024, dts: audioCount * 1024, duration: 1024, isKeyframe: true,
+                        payload: SharedBytes(body[2...])))
                 audioCount += 1
             }
             position += 11 + size + 4
@@ -48,7 +48,7 @@ struct FLVFile {
         self.packets = packets.sorted {
             ($0.dtsNanoseconds, $1.track.rawValue) < ($1.dtsNanoseconds, $0.track.rawValue)
         }
-        self.description = SegmenterTests.description(rate: rate, avcC: avcC, asc: asc)
+        self.description = StreamDescription(video: video, audio: audio)
     }
 
     /// A test video and audio of `seconds` with an IDR every two seconds.

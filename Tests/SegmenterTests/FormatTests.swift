@@ -177,9 +177,9 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
             description(rate: rate), length: .duration(.seconds(60)), directory: directory)
         let packets = syntheticProgram(rate: rate, frames: 250, isKeyframe: { $0 % 50 == 0 })
         let cut = try #require(packets.firstIndex { $0.track == .video && $0.pts == 100 })
+        let next = videoTrack(rate: rate, avcC: [1, 77, 0, 30, 255, 224, 0])
         recording.feed(packets[..<cut])
-        recording.recorder.change(to: description(rate: rate, avcC: [1, 77, 0, 30, 255, 224, 0]))
-        recording.feed(packets[cut...])
+        recording.feed(packets[cut...].map { $0.track == .video ? $0.recoded(as: next) : $0 })
         recording.finish()
         let status = recording.recorder.status
         #expect(status.segmentsFinished == 2 && status.framesWritten == 250 && status.gapCount == 0)

@@ -58,8 +58,17 @@ func videoPacket(
     _ frame: Int64, decodedAt dts: Int64? = nil, rate: FrameRate, isKeyframe: Bool, size: Int = 100
 ) -> EncodedPacket {
     EncodedPacket(
-        track: .video, pts: frame, dts: dts ?? frame, duration: 1, timeBase: rate.timeBase, isKeyframe: isKeyframe,
+        of: videoTrack(rate: rate), pts: frame, dts: dts ?? frame, duration: 1, isKeyframe: isKeyframe,
         payload: SharedBytes(accessUnit(UInt8(truncatingIfNeeded: frame), count: size)))
+}
+
+extension EncodedPacket {
+    /// The same packet, said to be coded as `track` says.
+    func recoded(as track: TrackDescription) -> EncodedPacket {
+        EncodedPacket(
+            of: track, pts: pts, dts: dts, duration: duration, isKeyframe: isKeyframe, isDisposable: isDisposable,
+            payload: payload)
+    }
 }
 
 /// One NAL unit of `count` bytes with its length, as an MP4 holds it. A frame's bytes are never all zeros.
@@ -70,8 +79,8 @@ func accessUnit(_ byte: UInt8, count: Int) -> [UInt8] {
 
 func audioPacket(_ number: Int64, size: Int = 20) -> EncodedPacket {
     EncodedPacket(
-        track: .audio, pts: number * 1024, dts: number * 1024, duration: 1024, timeBase: TimeBase(1, 48_000),
-        isKeyframe: true, payload: SharedBytes([UInt8](repeating: 7, count: size)))
+        of: audioTrack, pts: number * 1024, dts: number * 1024, duration: 1024, isKeyframe: true,
+        payload: SharedBytes([UInt8](repeating: 7, count: size)))
 }
 
 /// A program of `frames` frames with a GOP and audio with one frame of priming, in decoding order.
@@ -84,14 +93,33 @@ func syntheticProgram(rate: FrameRate, frames: Int64, isKeyframe: (Int64) -> Boo
     return packets.sorted { ($0.dtsNanoseconds, $0.track.rawValue) < ($1.dtsNanoseconds, $1.track.rawValue) }
 }
 
-func description(rate: FrameRate, avcC: [UInt8] = [1, 100, 0, 31, 255, 224, 0], asc: [UInt8] = [0x11, 0x90])
-    -> StreamDescription
-{
-    StreamDescription(
-        video: .init(
-            format: VideoFormat(width: 320, height: 180, frameRate: rate), decoderConfiguration: SharedBytes(avcC),
-            bitrate: 500_000, reorderDepth: 2, encoderSettings: "x264 test settings"),
-        audio: .init(format: .program, decoderConfiguration: SharedBytes(asc), bitrate: 128_000, frameLength: 1024))
+private let videoTracks = Mutex<[FrameRate: TrackDescription]>([:])
+
+/// The track of ``videoPacket(_:decodedAt:rate:isKeyframe:size:)``: for each rate one object, because packets are compared
+/// by it.
+func videoTrack(rate: FrameRate) -> TrackDescription {
+    videoTracks.withLock { tracks in
+        let track = tracks[rate] ?? videoTrack(rate: rate, avcC: [1, 100, 0, 31, 255, 224, 0])
+        tracks[rate] = track
+        return track
+    }
+}
+
+func videoTrack(rate: FrameRate, avcC: [UInt8]) -> TrackDescription {
+    TrackDescription(
+        format: VideoFormat(width: 320, height: 180, frameRate: rate), decoderConfiguration: SharedBytes(avcC),
+        bitrate: 500_000, reorderDepth: 2, encoderSettings: "x264 test settings")
+}
+
+/// The track of ``audioPacket(_:size:)``.
+let audioTrack = aacTrack(asc: [0x11, 0x90])
+
+func aacTrack(asc: [UInt8]) -> TrackDescription {
+    TrackDescription(format: .program, decoderConfiguration: SharedBytes(asc), bitrate: 128_000, frameLength: 1024)
+}
+
+func description(rate: FrameRate) -> StreamDescription {
+    StreamDescription(video: videoTrack(rate: rate), audio: audioTrack)
 }
 
 /// A recorder that is fed packets and waited for.

@@ -36,6 +36,8 @@ actor RTMPConnection: QueueActor {
     private var lastProgress: Int64 = 0
     private var timeline = RTMPTimeline()
     private var chunks: RTMPChunkWriter
+    /// The tracks as the server was told of them.
+    private var streams: StreamDescription
     private let sent = Mutex(AttemptProgress())
 
     private let url: RTMPURL
@@ -63,6 +65,7 @@ actor RTMPConnection: QueueActor {
         var (chunks, outbound) = (RTMPChunkWriter(streamID: handover.streamID), OutboundBuffer())
         for message in RTMPHeaders.messages(for: description) { chunks.append(message, to: &outbound) }
         (self.chunks, self.outbound) = (chunks, outbound)
+        streams = description
     }
 
     nonisolated var executor: QueueExecutor { writer.executor }
@@ -156,9 +159,26 @@ extension RTMPConnection {
         if owesReplies { appendReplies() }
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
-        if isAll, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) { return true }
-        for packet in shared.batch { chunks.append(timeline.message(for: packet), to: &outbound) }
+        // What others share has no headers in it.
+        let isAnnounced = shared.batch.allSatisfy(streams.holds)
+        if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
+            return true
+        }
+        for packet in shared.batch where packet.track != .data || packet.description.codec == .amf0 {
+            if !streams.holds(packet) { announce(packet) }
+            chunks.append(timeline.message(for: packet), to: &outbound)
+        }
         return isAll
+    }
+
+    /// From `packet` on its track is coded in another way: the server learns how.
+    private func announce(_ packet: EncodedPacket) {
+        streams = streams.updated(by: packet)
+        guard packet.track != .data else { return }
+        let timestamp = timeline.timestamp(of: packet)
+        for message in RTMPHeaders.messages(of: packet.description, in: streams, at: timestamp) {
+            chunks.append(message, to: &outbound)
+        }
     }
 
     /// What the server asked for and has not been told yet, in front of the next packets.

@@ -129,7 +129,7 @@ extension SRTListenAttempt {
             return socket.close {}
         }
         let number = totals.nextNumber()
-        let own = PacketQueue(limits: packets.limits, isFromStart: false)
+        let own = PacketQueue(limits: packets.limits, isFromStart: false, leading: streams.leadingKind)
         let executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name).\(number)", qos: .userInitiated))
         do throws(AVFailure) {
             let session = try SRTSession(

@@ -46,7 +46,9 @@ extension SRTSession {
         do throws(AVFailure) {
             while stream.count < Self.messagesAhead, let packet = packets.pop() {
                 try stream.write(packet)
-                if packet.track == .video { frames += 1 }
+                guard packet.track == .video else { continue }
+                frames += 1
+                spacing.note(packet)
             }
         } catch {
             fail(OutputFailure(.lost, step: "send", reason: "\(error)"))
@@ -58,7 +60,7 @@ extension SRTSession {
         // More than one frame is a backlog, which goes out as fast as it can.
         let isInTime = isAll && frames <= 1 && !isCatchingUp
         let now = SRTSocket.now
-        pace.begin(at: now, spread: isInTime ? frameInterval * Self.spreadPercent / 100 : 0)
+        pace.begin(at: now, spread: isInTime ? spacing.interval / 1000 * Self.spreadPercent / 100 : 0)
         if isInTime { bandwidth.count(bytes: stream.bytes, at: now) }
         return true
     }

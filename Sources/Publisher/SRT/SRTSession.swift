@@ -40,7 +40,7 @@ actor SRTSession: QueueActor {
     nonisolated let executor: QueueExecutor
     let socket: SRTSocket
     let stream: TransportStream
-    let frameInterval: Int64
+    var spacing = FrameSpacing()
     private let shared = Mutex(Sent())
     private let wakes = WakeFlag()
     private let onNotice: @Sendable (AttemptEvent) -> Void
@@ -77,7 +77,6 @@ actor SRTSession: QueueActor {
         stream = try TransportStream(description: description, messageBytes: url.messageBytes)
         bandwidth = SRTBandwidth(description, url: url)
         latency = socket.receiverLatency
-        frameInterval = description.video.format.frameRate.timeBase.rescale(1, to: TimeBase(1, 1_000_000))
     }
 
     /// What was sent so far. Any thread.

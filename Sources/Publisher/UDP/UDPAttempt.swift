@@ -32,7 +32,8 @@ actor UDPAttempt: EndingAttempt, PacketServer {
     private var phase = Phase.idle
     private var socket: UDPSocket?
     private var stream: TransportStream?
-    private var pacing: UDPPacing
+    private var pacing = UDPPacing()
+    private var spacing = FrameSpacing()
     private var timer: (any DispatchSourceTimer)?
     /// Frames whose last datagram is not sent yet.
     private var unsentFrames = 0
@@ -50,8 +51,6 @@ actor UDPAttempt: EndingAttempt, PacketServer {
         self.clock = clock
         self.report = AttemptReport(report)
         streams = description
-        let frame = description.video.format.frameRate.timeBase.rescale(1, to: .nanoseconds)
-        pacing = UDPPacing(frameNanoseconds: frame)
         executor = QueueExecutor(DispatchQueue(label: "relay.udp.\(name)", qos: .userInitiated))
     }
 
@@ -130,7 +129,10 @@ extension UDPAttempt {
         guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
         guard fill(stream) else { return }
         if phase == .draining { return leave(stream, socket) }
-        pacing.begin(count: stream.count, at: clock.now)
+        let tick = pacing.tick
+        pacing.begin(count: stream.count, at: clock.now, frame: spacing.interval)
+        // A timer in other steps, if frames last much longer or shorter than before.
+        if (pacing.tick - tick).magnitude > UInt64(tick / 4) { stopTimer() }
         sendDue()
     }
 
@@ -139,7 +141,9 @@ extension UDPAttempt {
         do throws(AVFailure) {
             while let packet = packets.pop() {
                 try stream.write(packet)
-                if packet.track == .video { unsentFrames += 1 }
+                guard packet.track == .video else { continue }
+                unsentFrames += 1
+                spacing.note(packet)
             }
             stream.flush()
             return true

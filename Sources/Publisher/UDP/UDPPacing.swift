@@ -7,20 +7,21 @@
 struct UDPPacing {
     /// The time over which a frame is spread, in nanoseconds: nine tenths of a frame, so that it is gone before the
     /// next comes.
-    let window: Int64
+    private(set) var window: Int64 = 1
     private var start: Int64 = 0
     private var total = 0
     private var sent = 0
 
-    /// Pacing of frames that last `frameNanoseconds`.
-    init(frameNanoseconds: Int64) { window = max(1, frameNanoseconds / 10 * 9) }
+    /// No frame came yet.
+    init() {}
 
     /// Time between two looks at the clock, in nanoseconds: eight to a frame, but no more than 500 a second.
     var tick: Int64 { max(2_000_000, window / 8) }
 
-    /// A frame of `count` datagrams is to go out from `now` on.
-    mutating func begin(count: Int, at now: Int64) {
+    /// A frame of `count` datagrams that lasts `frame` nanoseconds is to go out from `now` on.
+    mutating func begin(count: Int, at now: Int64, frame: Int64) {
         (start, total, sent) = (now, count, 0)
+        window = max(1, frame / 10 * 9)
     }
 
     /// How many datagrams may go out at `now`, at least one of each frame.

@@ -25,7 +25,9 @@ final class Channel: Sendable {
     private let resources: HostResources
     private let logger: Logger
     private let inputs: ChannelInputs
-    private let hub = FanOut()
+    private let hub = PacketStream()
+    /// What the encoder's packets go through on their way to the hub.
+    private let interleaver: InterleavingSink
     private let encoder: EncoderSession
     private let program: Program
     /// The live outputs, which may be changed while the program runs.
@@ -51,10 +53,14 @@ final class Channel: Sendable {
         }
         let inputs = try ChannelInputs(configuration, clock: clock, logger: logger)
         self.inputs = inputs
-        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: hub)
+        interleaver = InterleavingSink(hub)
+        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: interleaver)
         self.encoder = encoder
-        outputs = OutputSet(
-            hub: hub, description: encoder.description, keyframes: encoder, clock: clock, logger: logger)
+        // Audio is ahead of the video by the encoder's delay.
+        let delay = inputs.format.frameRate.timeBase.duration(Int64(encoder.delayInFrames))
+        interleaver.wait(upTo: max(.seconds(10), delay * 2))
+        hub.begin(encoder.description, keyframes: encoder)
+        outputs = OutputSet(stream: hub, clock: clock, logger: logger)
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
         program = Program(
@@ -96,7 +102,7 @@ final class Channel: Sendable {
         return ChannelStatus(
             sources: inputs.statuses, feed: inputs.videoFeed.status, audioFeed: inputs.audioFeed?.status,
             program: program.status, encoder: encoder.status,
-            frameRate: encoder.description.video.format.frameRate, outputs: outputs.statuses,
+            frameRate: inputs.format.frameRate, outputs: outputs.statuses,
             recorder: recording.recorder, storage: recording.storage, retention: recording.retention,
             upload: recording.upload)
     }
@@ -124,7 +130,7 @@ final class Channel: Sendable {
             }
         } catch {
             logger.critical("the encoder failed: \(error)")
-            hub.finish()
+            interleaver.finish()
             return .internalError
         }
     }

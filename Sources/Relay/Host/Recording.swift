@@ -47,7 +47,7 @@ final class Recording: Sendable {
     ) throws(RelayFailure) {
         let description = program.encoder.description
         let budget = StorageBudget(
-            videoBitrate: Self.plannedBitrate(description), audioBitrate: description.audio.bitrate,
+            videoBitrate: Self.plannedBitrate(description), audioBitrate: description.audio?.bitrate ?? 0,
             duration: configuration.expected, reserve: configuration.reserve,
             capacity: (try? SystemFreeSpace().space(at: place.directory.path))?.capacity)
         let retention = try Self.makeRetention(configuration, place, program, budget)
@@ -69,7 +69,7 @@ final class Recording: Sendable {
     /// Takes packets from `hub` from now on; the first file begins with the next keyframe. With
     /// `joinsRunningProgram` one is asked for. What a crash left open is completed beside the program, and `group` is
     /// left when that is done.
-    func start(at hub: FanOut, joinsRunningProgram: Bool, in group: DispatchGroup) {
+    func start(at hub: PacketStream, joinsRunningProgram: Bool, in group: DispatchGroup) {
         hub.add(recorder)
         if joinsRunningProgram { program.encoder.requestKeyframe(at: nil) }
         storage.start()
@@ -85,7 +85,7 @@ final class Recording: Sendable {
 
     /// Takes no more packets, closes the open file, hands over what is to be uploaded, notes everything in the
     /// catalogue, and then calls `completion`. What waits for a remote may take long: see ``cancelUploads()``.
-    func finish(from hub: FanOut, _ completion: @escaping @Sendable () -> Void) {
+    func finish(from hub: PacketStream, _ completion: @escaping @Sendable () -> Void) {
         hub.remove(recorder)
         storage.stop()
         retention?.stop()
@@ -114,8 +114,7 @@ final class Recording: Sendable {
         settings.isClockAligned = configuration.isClockAligned
         settings.localOffset = configuration.localOffset
         settings.gop = program.gop
-        if !program.isAhead {
-            let rate = program.encoder.description.video.format.frameRate
+        if !program.isAhead, let rate = program.encoder.description.video?.nominalRate {
             settings.encoderDelay = .nanoseconds(
                 rate.timeBase.rescale(Int64(program.encoder.delayInFrames), to: .nanoseconds))
         }
@@ -139,8 +138,8 @@ final class Recording: Sendable {
     /// Bits a second that the video will take. A recording of constant quality has no bitrate; it is computed at 0.15
     /// bits a pixel, which is more than x264 needs for most video at the usual quality of 23.
     private static func plannedBitrate(_ description: StreamDescription) -> Int {
-        if description.video.bitrate > 0 { return description.video.bitrate }
-        let format = description.video.format
-        return Int(Double(format.width * format.height) * format.frameRate.value * 0.15)
+        guard let video = description.video, let frames = video.frameFormat else { return 0 }
+        if video.bitrate > 0 { return video.bitrate }
+        return Int(Double(frames.width * frames.height) * (video.nominalRate?.value ?? 60) * 0.15)
     }
 }

@@ -47,12 +47,12 @@ final class RecordingSlot: Sendable {
         var hasRecorded = false
     }
 
-    private let hub: FanOut
+    private let hub: PacketStream
     private let group: DispatchGroup
     private let state = Mutex(State())
 
     /// A slot whose recordings are fed by `hub`. `group` is left when all that they began is done.
-    init(hub: FanOut, group: DispatchGroup) {
+    init(hub: PacketStream, group: DispatchGroup) {
         self.hub = hub
         self.group = group
     }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Media
+internal import Synchronization
+
+/// A program as packets: the hub that hands each packet to every consumer, without copying it and without ever waiting;
+/// how its tracks are coded now; the newest GOP for who joins late; and the way to ask for a keyframe.
+///
+/// What is published keeps its order, which must be that of decoding times, see ``InterleavingSink``; one thread at a
+/// time publishes. Consumers may be added and removed at any time on any thread; a change takes effect between two
+/// packets and is not felt by the other consumers.
+public final class PacketStream: PacketSink, KeyframeRequester {
+    /// When packets are handed on.
+    public enum Delivery: Sendable {
+        /// With the next frame: audio waits for the frame behind it, at most a frame, so that both are queued, and leave,
+        /// together. For what is encoded here.
+        case withFrames
+        /// At once. For what is passed through, whose latency is all that there is to it.
+        case immediate
+    }
+
+    fileprivate struct State {
+        var consumers: [any PacketConsumer] = []
+        var streams = StreamDescription()
+        var history: PacketHistory
+        var keyframes: (any KeyframeRequester)?
+        /// What goes out with the next frame.
+        var waiting: [EncodedPacket] = []
+    }
+
+    private let delivery: Delivery
+    private let state: Mutex<State>
+
+    /// A stream without tracks and consumers.
+    public init(delivery: Delivery = .withFrames, history: PacketHistory.Limits = .groupOfPictures) {
+        self.delivery = delivery
+        state = Mutex(State(history: PacketHistory(limits: history)))
+    }
+
+    /// Says what the tracks are before the first packet, and who makes keyframes. Any thread.
+    public func begin(_ description: StreamDescription, keyframes: any KeyframeRequester) {
+        state.withLock { state in
+            state.streams = description
+            state.keyframes = keyframes
+        }
+    }
+
+    /// The tracks as they are coded now. Any thread.
+    public var description: StreamDescription { state.withLock { $0.streams } }
+
+    /// Passes the request on to whoever makes keyframes; without one, the next comes when it comes.
+    public func requestKeyframe(at programTime: Int64?) {
+        state.withLock { $0.keyframes }?.requestKeyframe(at: programTime)
+    }
+
+    /// Adds a consumer; it gets the packets from the next one on.
+    public func add(_ consumer: any PacketConsumer) {
+        state.withLock { $0.consumers.append(consumer) }
+    }
+
+    /// Adds a consumer that gets the GOP under way at once and then the packets that follow, each once.
+    public func join(_ consumer: any PacketConsumer) {
+        let server = state.withLock { state in
+            state.consumers.append(consumer)
+            // Under the lock, so that nothing newer reaches the consumer first; it only queues.
+            let packets = state.history.currentGOP
+            return packets.isEmpty ? nil : consumer.accept(packets)
+        }
+        server?.wake()
+    }
+
+    /// What was published last, from a keyframe on, as far as the limits say; for a replay. Any thread.
+    public var recent: [EncodedPacket] { state.withLock { $0.history.packets } }
+
+    /// The GOP under way, and how old its keyframe is, in nanoseconds of media time. Any thread.
+    public var currentGOP: (packets: [EncodedPacket], age: Int64) {
+        state.withLock { ($0.history.currentGOP, $0.history.age) }
+    }
+
+    /// Removes a consumer. It gets no packet that is published from now on; a call of ``publish(_:)`` that is under way on
+    /// another thread may still hand it that frame.
+    public func remove(_ consumer: any PacketConsumer) {
+        state.withLock { state in state.consumers.removeAll { $0 === consumer } }
+    }
+
+    public func publish(_ packet: EncodedPacket) {
+        let (packets, consumers) = state.withLock { state in
+            if !state.streams.holds(packet) { state.streams = state.streams.updated(by: packet) }
+            state.waiting.append(packet)
+            let isDue = delivery == .immediate || packet.track == state.streams.leadingKind
+            return isDue ? state.takeWaiting() : ([], [])
+        }
+        deliver(packets, to: consumers)
+    }
+
+    public func finish() {
+        let (packets, consumers) = state.withLock { $0.takeWaiting() }
+        deliver(packets, to: consumers)
+    }
+
+    /// One walk over the consumers, with all packets: each has memory of its own to be fetched. A server that is woken
+    /// before the last of them has its packets would look at all of its outputs twice.
+    private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
+        var servers: [any PacketServer] = []
+        for consumer in consumers {
+            if let server = consumer.accept(packets), server !== servers.last { servers.append(server) }
+        }
+        for server in servers { server.wake() }
+    }
+}
+
+extension PacketStream.State {
+    fileprivate mutating func takeWaiting() -> ([EncodedPacket], [any PacketConsumer]) {
+        defer { waiting.removeAll(keepingCapacity: true) }
+        let leading = streams.leadingKind
+        for packet in waiting { history.append(packet, isKeyframe: packet.track == leading && packet.isKeyframe) }
+        return (waiting, consumers)
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Synchronization
+import Testing
+
+@testable import FanOut
+
+/// Keeps what it is given.
+private final class Guest: PacketConsumer, PacketServer {
+    private let state = Mutex<(packets: [EncodedPacket], wakes: Int)>(([], 0))
+    var packets: [EncodedPacket] { state.withLock { $0.packets } }
+    var wakes: Int { state.withLock { $0.wakes } }
+
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        state.withLock { $0.packets += packets }
+        return self
+    }
+    func wake() { state.withLock { $0.wakes += 1 } }
+    func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
+    func stop() {}
+}
+
+@Suite("Stream of packets")
+struct PacketStreamTests {
+    private func publish(_ frames: Range<Int64>, to stream: PacketStream) {
+        for frame in frames {
+            stream.publish(Packets.video(frame, key: frame % 60 == 0))
+            stream.publish(Packets.audio(frame * 1600 / 1024))
+        }
+    }
+
+    @Test("Who joins late gets the GOP under way with its audio, and then each packet once, in order")
+    func joins() {
+        let stream = PacketStream()
+        let first = Guest()
+        stream.begin(.sample, keyframes: KeyframeCounter())
+        stream.add(first)
+        publish(0..<100, to: stream)
+        let late = Guest()
+        stream.join(late)
+        #expect(late.packets.first?.isKeyframe == true && late.packets.first?.pts == 60)
+        #expect(late.wakes == 1)
+        publish(100..<110, to: stream)
+        stream.finish()
+        let all = first.packets
+        let start = all.firstIndex { $0.track == .video && $0.pts == 60 } ?? 0
+        let isSame = late.packets.elementsEqual(all[start...], by: ===)
+        #expect(isSame)
+    }
+
+    @Test("Who joins before the first keyframe gets nothing until then")
+    func joinsEarly() {
+        let stream = PacketStream()
+        publish(1..<10, to: stream)
+        let guest = Guest()
+        stream.join(guest)
+        #expect(guest.packets.isEmpty)
+        publish(60..<61, to: stream)
+        #expect(guest.packets.contains { $0.pts == 60 })
+    }
+
+    @Test("What is passed through is handed on at once, in its sender's order")
+    func immediate() {
+        let stream = PacketStream(delivery: .immediate)
+        let guest = Guest()
+        stream.add(guest)
+        let packets = [Packets.video(0, key: true), Packets.audio(3), Packets.video(1), Packets.audio(2)]
+        for (count, packet) in packets.enumerated() {
+            stream.publish(packet)
+            #expect(guest.packets.count == count + 1 && guest.wakes == count + 1)
+        }
+        let isSame = guest.packets.elementsEqual(packets, by: ===)
+        #expect(isSame)
+    }
+
+    @Test("A stream without video waits for none")
+    func radio() {
+        let stream = PacketStream()
+        let guest = Guest()
+        stream.begin(StreamDescription(audio: Packets.audio), keyframes: KeyframeCounter())
+        stream.add(guest)
+        for index in Int64(0)..<5 { stream.publish(Packets.audio(index)) }
+        #expect(guest.packets.count == 5)
+        let late = Guest()
+        stream.join(late)
+        #expect(late.packets.map(\.pts) == [4 * 1024])
+    }
+
+    @Test("The tracks are those of the packet published last, and keyframes are asked for where they are made")
+    func description() {
+        let stream = PacketStream()
+        let keyframes = KeyframeCounter()
+        stream.requestKeyframe(at: nil)
+        stream.begin(StreamDescription(video: Packets.video), keyframes: keyframes)
+        stream.publish(Packets.video(0, key: true))
+        #expect(stream.description.isIdentical(to: StreamDescription(video: Packets.video)))
+        stream.publish(Packets.audio(0))
+        #expect(stream.description.isIdentical(to: .sample))
+        stream.requestKeyframe(at: 7)
+        #expect(keyframes.count == 1)
+    }
+}
+
+@Suite("History of a stream")
+struct PacketHistoryTests {
+    private func history(_ limits: PacketHistory.Limits, frames: Range<Int64>, size: Int = 100) -> PacketHistory {
+        var history = PacketHistory(limits: limits)
+        for packet in frames.map({ Packets.video($0, key: $0 % 60 == 0, size: size) }) {
+            history.append(packet, isKeyframe: packet.isKeyframe)
+        }
+        return history
+    }
+
+    @Test("Without a wish for more it is the GOP under way, whatever came before")
+    func currentGOP() {
+        let history = history(.groupOfPictures, frames: 30..<200)
+        #expect(history.packets.map(\.pts) == Array(180..<200))
+        #expect(history.currentGOP.map(\.pts) == Array(180..<200))
+        #expect(history.bytes == 2000)
+        #expect(history.age == history.packets[19].dtsNanoseconds - history.packets[0].dtsNanoseconds)
+    }
+
+    @Test("A replay buffer holds at least its duration, from a keyframe on")
+    func replay() {
+        let history = history(.init(duration: .seconds(5)), frames: 0..<600)
+        #expect(history.packets.first?.pts == 420)
+        #expect(history.currentGOP.first?.pts == 540)
+        #expect(history.packets.map(\.pts) == Array(420..<600))
+    }
+
+    @Test("At the bound in bytes whole GOPs go, the oldest first, and a GOP that is larger is not kept")
+    func bytes() {
+        let some = history(.init(duration: .seconds(60), maximumBytes: 15_000), frames: 0..<600)
+        #expect(some.packets.first?.pts == 480 && some.bytes == 12_000)
+        let none = history(.init(maximumBytes: 5000), frames: 0..<600)
+        #expect(none.packets.isEmpty && none.bytes == 0)
+    }
+
+    @Test("A GOP without end is forgotten at the bound in time, and the next is kept again")
+    func longGOP() {
+        var history = PacketHistory(limits: .init(longestGOP: .seconds(4)))
+        for index in Int64(0)..<300 {
+            let packet = Packets.video(index, key: index == 0 || index == 250)
+            history.append(packet, isKeyframe: packet.isKeyframe)
+            #expect(history.bytes <= 12_200)
+        }
+        #expect(history.packets.map(\.pts) == Array(250..<300))
+    }
+}
+
+@Suite("Interleaver")
+struct InterleaverTests {
+    @Test("A track that stopped is waited for up to the bound, and what it brings later goes out at once")
+    func bound() {
+        var interleaver = Interleaver(bound: .seconds(1))
+        #expect(interleaver.push(Packets.audio(0)).isEmpty)
+        #expect(interleaver.push(Packets.video(0, key: true)).count == 1)
+        var released: [Int64] = []
+        for frame in Int64(1)..<90 {
+            released += interleaver.push(Packets.video(frame)).filter { $0.track == .video }.map(\.pts)
+        }
+        // A second is held back, no more.
+        #expect(released == Array(1..<59))
+        let late = interleaver.push(Packets.audio(1))
+        #expect(late.first?.track == .audio)
+    }
+
+    @Test("A stream of one track waits for no other")
+    func oneTrack() {
+        var interleaver = Interleaver(waitingFor: [.audio])
+        #expect(interleaver.push(Packets.audio(0)).count == 1)
+        #expect(interleaver.push(Packets.audio(1)).count == 1)
+    }
+
+    @Test("Timed data is in its place and makes nobody wait")
+    func data() {
+        let track = TrackDescription(data: .amf0, timeBase: .milliseconds)
+        var interleaver = Interleaver()
+        let cue = EncodedPacket(
+            of: track, pts: 10, dts: 10, duration: 0, isKeyframe: true, payload: SharedBytes([1]))
+        #expect(interleaver.push(cue).isEmpty)
+        #expect(interleaver.push(Packets.video(0, key: true)).isEmpty)
+        #expect(interleaver.push(Packets.audio(0)).map(\.track) == [.video])
+        #expect(interleaver.push(Packets.video(1)).map(\.track) == [.audio])
+        #expect(interleaver.push(Packets.audio(1)).map(\.track) == [.data, .audio])
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import PacketSamples
+import Testing
+
+@testable import HLS
+
+/// What a playlist says of tracks that change or are not there.
+@Suite struct HLSTrackTests {
+    private let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
+
+    private var playlist: HLSPlaylist? {
+        (try? String(contentsOfFile: "\(path)/index.m3u8", encoding: .utf8)).flatMap { HLSPlaylist(parsing: $0) }
+    }
+
+    private func bytes(_ name: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(path)/\(name)")))
+    }
+
+    private func holds(_ name: String, _ bytes: [UInt8]) throws -> Bool {
+        try Data(self.bytes(name)).range(of: Data(bytes)) != nil
+    }
+
+    private func writer(_ stream: StreamDescription) throws -> HLSWriter {
+        try HLSWriter(path, HLSOptions(["segment": "1s", "list": "6"]), stream)
+    }
+
+    private func video(_ index: Int64) -> EncodedPacket {
+        Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0)
+    }
+
+    /// The audio that belongs to the frame `index`, but for roundings.
+    private func audio(_ index: Int64) -> EncodedPacket { Samples.audio(pts: index * 1600 / 1024 * 1024) }
+
+    @Test("Where the coding changes, a discontinuity with a header of its own follows, and no frame is lost")
+    func recoding() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let writer = try writer(Samples.description)
+        for index in Int64(0)..<120 {
+            let frame = video(index)
+            try writer.write(index < 60 ? frame : frame.recoded(as: Samples.otherTrack))
+            try writer.write(audio(index))
+        }
+        try writer.finish(isProgramOver: true)
+        let entries = try #require(playlist).entries
+        #expect(entries.map(\.isDiscontinuous) == [false, false, true, false])
+        #expect(entries.map(\.duration) == [1_000_000, 1_000_000, 1_000_000, 1_000_000])
+        #expect(Set(entries.map(\.map)).count == 2 && entries[1].map != entries[2].map)
+        #expect(entries[2].date - entries[0].date == 2000)
+        #expect(try !holds(entries[0].map, Samples.otherTrack.decoderConfiguration.array))
+        #expect(try holds(entries[2].map, Samples.otherTrack.decoderConfiguration.array))
+        #expect(writer.frames == 120)
+    }
+
+    @Test("Audio that is coded anew waits for a keyframe, which is asked for once")
+    func audioRecoding() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let next = TrackDescription(
+            format: .program, decoderConfiguration: SharedBytes([0x12, 0x10]), bitrate: 64_000, frameLength: 1024)
+        let writer = try writer(Samples.description)
+        var requests = 0
+        for index in Int64(0)..<90 {
+            try writer.write(video(index))
+            try writer.write(index < 40 ? audio(index) : audio(index).recoded(as: next))
+            if writer.wantsKeyframe { requests += 1 }
+            writer.wantsKeyframe = false
+        }
+        try writer.finish(isProgramOver: true)
+        let entries = try #require(playlist).entries
+        #expect(entries.map(\.isDiscontinuous) == [false, false, true])
+        #expect(try holds(entries[2].map, [0x12, 0x10]))
+        #expect(requests == 1)
+    }
+
+    @Test("A writer that was made for an earlier coding leaves nothing of it")
+    func lateJoiner() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let writer = try writer(Samples.description)
+        for index in Int64(0)..<30 { try writer.write(video(index).recoded(as: Samples.otherTrack)) }
+        try writer.finish(isProgramOver: true)
+        let entries = try #require(playlist).entries
+        #expect(entries.count == 1 && !entries[0].isDiscontinuous)
+        let names = try FileManager.default.contentsOfDirectory(atPath: path)
+        #expect(names.filter { $0.hasSuffix("-init.mp4") } == [entries[0].map])
+    }
+
+    @Test("A camera without audio has no audio in its header, and no segment waits for any")
+    func camera() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let camera = try writer(StreamDescription(video: Samples.description.video))
+        for index in Int64(0)..<60 { try camera.write(video(index)) }
+        try camera.finish(isProgramOver: true)
+        let entries = try #require(playlist).entries
+        #expect(entries.map(\.duration) == [1_000_000, 1_000_000])
+        #expect(try holds(entries[0].map, Array("vide".utf8)) && !holds(entries[0].map, Array("soun".utf8)))
+    }
+
+    @Test("A radio without video has no video in its header, and asks for no keyframe")
+    func radio() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let radio = try writer(StreamDescription(audio: Samples.audioTrack))
+        for index in Int64(0)..<120 { try radio.write(Samples.audio(pts: index * 1024)) }
+        try radio.finish(isProgramOver: true)
+        let entries = try #require(playlist).entries
+        #expect(entries.count == 3 && !radio.wantsKeyframe)
+        #expect(try !holds(entries[0].map, Array("vide".utf8)) && holds(entries[0].map, Array("soun".utf8)))
+    }
+
+    @Test("At a variable rate a keyframe that comes late is no discontinuity, and segments last what they last")
+    func variableRate() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let track = TrackDescription(
+            video: .h264, frames: FrameFormat(width: 640, height: 360), timeBase: .milliseconds,
+            decoderConfiguration: Samples.otherTrack.decoderConfiguration)
+        let writer = try writer(StreamDescription(video: track))
+        // Frames of 20 to 260 ms whose packets say 40 ms.
+        var time: Int64 = 0
+        var keyframes: [Int64] = []
+        for index in Int64(0)..<60 {
+            if index % 10 == 0 { keyframes.append(time) }
+            try writer.write(
+                EncodedPacket(
+                    of: track, pts: time, dts: time, duration: 40, isKeyframe: index % 10 == 0,
+                    payload: SharedBytes([0, 0, 0, 1, 0x65])))
+            time += index % 10 == 9 ? 260 : 20 + index % 10 * 20
+        }
+        try writer.finish(isProgramOver: true)
+        let entries = try #require(playlist).entries
+        #expect(entries.allSatisfy { !$0.isDiscontinuous })
+        #expect(entries.dropLast().map(\.duration) == zip(keyframes, keyframes.dropFirst()).map { ($1 - $0) * 1000 })
+    }
+}
