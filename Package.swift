@@ -76,6 +76,7 @@ let package = Package(
             name: "RTMP",
             dependencies: [
                 "Media", "Network", "LibAV", "CRTMP", .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings),
         .target(name: "SRT", dependencies: ["Media", "Network", "CSRT"], swiftSettings: settings),
