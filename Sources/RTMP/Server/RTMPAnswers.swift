@@ -69,7 +69,8 @@ struct RTMPAnswers {
         var server: [(String, AMF0Value)] = [("fmsVer", .string("FMS/3,0,1,123")), ("capabilities", .number(31))]
         if capabilities.isEnhanced {
             server += [
-                ("videoFourCcInfoMap", Self.map(Self.videoFourCCs)), ("audioFourCcInfoMap", Self.map(Self.audioFourCCs)),
+                ("videoFourCcInfoMap", Self.map(Self.videoFourCCs)),
+                ("audioFourCcInfoMap", Self.map(Self.audioFourCCs)),
                 ("capsEx", .number(0)),
             ]
         }

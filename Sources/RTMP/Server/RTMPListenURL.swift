@@ -11,7 +11,9 @@ public import Network
 /// many there may be.
 ///
 /// It prints itself without its secrets, so that interpolation cannot leak them.
-public struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+public struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
     /// What the server does with the stream.
     public enum Role: Sendable {
         /// Clients publish it here.
@@ -63,7 +65,8 @@ public struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Custo
         var options = OptionList(query: parts.query, of: "RTMP")
         let isInput = role == .input
         takesOver = isInput ? try options.takeChoice("takeover", of: Answer.self) == .yes : false
-        maximumPlayers = isInput ? 0 : try options.takeNumber("players", in: 1...10_000).map(Int.init) ?? Self.usualPlayers
+        maximumPlayers =
+            isInput ? 0 : try options.takeNumber("players", in: 1...10_000).map(Int.init) ?? Self.usualPlayers
         playKey = isInput ? nil : try options.take("key")
         try options.finish()
         if let playKey, playKey.isEmpty { throw AddressError("The RTMP option key is empty.") }

@@ -2,9 +2,9 @@
 
 internal import Glibc
 internal import Media
-internal import Network
 internal import NIOCore
 internal import NIOPosix
+internal import Network
 internal import Synchronization
 
 /// One open port with its connections, all of which live on one event loop.
@@ -92,7 +92,8 @@ final class RTMPListener: Sendable {
             // What is not taken stays in the kernel, where it slows down its sender and nobody else.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
-                .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 2048, maximum: 65_536))
+                .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 2048, maximum: 65_536)
+            )
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: 64 << 10))
         return keepAlive.reduce(bootstrap) { bootstrap, option in
             bootstrap.childChannelOption(.tcpOption(.init(rawValue: option.0)), value: SocketOptionValue(option.1))
@@ -114,7 +115,8 @@ final class RTMPListener: Sendable {
             let ofAddress = state.waiting.filter { state.connections[$0]?.address == address }
             var evicted: (any Channel)?
             let isFull = state.waiting.count >= limits.waiting
-            let oldest = ofAddress.count >= limits.waitingPerAddress ? ofAddress.first : isFull ? state.waiting.first : nil
+            let oldest =
+                ofAddress.count >= limits.waitingPerAddress ? ofAddress.first : isFull ? state.waiting.first : nil
             if let oldest {
                 // The newest may be somebody who has something to say; the oldest has shown that it has not.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-package import Network
 internal import NIOCore
 internal import NIOPosix
+package import Network
 internal import Synchronization
 
 /// Receives and offers streams over RTMP and RTMPS: one listener for each address and port, shared by all inputs and

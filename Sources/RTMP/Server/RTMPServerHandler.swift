@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-internal import Network
 internal import NIOCore
+internal import Network
 
 /// One connection of a listener: feeds the session, keeps its deadlines, asks who may do what, and passes on what comes.
 ///

@@ -12,11 +12,13 @@ struct AMFReadingTests {
         #expect(AMF0Reader.values([0x11] + text + [0x05]) == [.string("abc"), .null])
         #expect(AMF0Reader.values([0x11, 0x04, 0x81, 0x00]) == [.number(128)])
         #expect(AMF0Reader.values([0x11, 0x04, 0xFF, 0xFF, 0xFF, 0xFF]) == [.number(-1)])
-        #expect(AMF0Reader.values([0x11, 0x09, 0x05, 0x01] + text + [0x06, 0x00]) == [
-            .array([.string("abc"), .string("abc")])
-        ])
+        #expect(
+            AMF0Reader.values([0x11, 0x09, 0x05, 0x01] + text + [0x06, 0x00]) == [
+                .array([.string("abc"), .string("abc")])
+            ])
         // A dynamic object without a class: one property.
-        let object: [UInt8] = [0x0A, 0x0B, 0x01, 0x07] + Array("app".utf8) + [0x06, 0x09] + Array("live".utf8) + [0x01]
+        let object: [UInt8] =
+            [0x0A, 0x0B, 0x01, 0x07] + Array("app".utf8) + [0x06, 0x09] + Array("live".utf8) + [0x01]
         #expect(AMF0Reader.values([0x11] + object) == [.object(["app": .string("live")])])
     }
 
@@ -29,9 +31,11 @@ struct AMFReadingTests {
         for lie in lies { #expect(AMF0Reader.values([0x11] + lie) == []) }
     }
 
-    @Test("AMF nested 10 000 deep is refused without using the stack up", arguments: [
-        [0x03, 0, 1, 0x61], [0x08, 0, 0, 0, 1, 0, 1, 0x61], [0x0A, 0, 0, 0, 1], [0x11, 0x09, 0x03, 0x01],
-    ] as [[UInt8]])
+    @Test(
+        "AMF nested 10 000 deep is refused without using the stack up",
+        arguments: [
+            [0x03, 0, 1, 0x61], [0x08, 0, 0, 0, 1, 0, 1, 0x61], [0x0A, 0, 0, 0, 1], [0x11, 0x09, 0x03, 0x01],
+        ] as [[UInt8]])
     func deep(level: [UInt8]) {
         let bytes = [[UInt8]](repeating: level, count: 10_000).flatMap { $0 }
         #expect(AMF0Reader.values(bytes) == [])

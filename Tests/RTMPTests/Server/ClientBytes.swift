@@ -66,7 +66,9 @@ enum ClientBytes {
     }
 
     static func connect(_ app: String = "live", adding properties: [String: AMF0Value] = [:]) -> [UInt8] {
-        let usual: [String: AMF0Value] = ["app": .string(app), "flashVer": .string("test"), "tcUrl": .string("rtmp://h")]
+        let usual: [String: AMF0Value] = [
+            "app": .string(app), "flashVer": .string("test"), "tcUrl": .string("rtmp://h"),
+        ]
         var writer = AMF0Writer()
         writer.write("connect")
         writer.write(1)

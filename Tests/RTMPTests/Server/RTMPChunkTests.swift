@@ -71,7 +71,7 @@ struct RTMPChunkTests {
     func abort() throws {
         var parser = RTMPInboundParser()
         let whole = ClientBytes.message(9, body, csid: 6)
-        var bytes = whole[..<400] + ClientBytes.message(2, [0, 0, 0, 6], csid: 2)
+        var bytes = whole[..<(12 + 128 + 1 + 128)] + ClientBytes.message(2, [0, 0, 0, 6], csid: 2)
         bytes += ClientBytes.message(2, [0, 0, 9, 9], csid: 2)
         bytes += whole[..<(12 + 128)] + whole
         #expect(try parser.parse(bytes).map(\.body) == [body])
@@ -101,10 +101,11 @@ struct RTMPChunkTests {
         let body = [UInt8](repeating: 1, count: 0xFF_FFFF)
         _ = try parser.parse(ClientBytes.chunkSize(0x7FFF_FFFF))
         #expect(try parser.parse(ClientBytes.message(9, body, chunk: body.count)).first?.body.count == body.count)
-        let most = ClientBytes.message(9, body, csid: 4, chunk: body.count).dropLast()
-        #expect(try parser.parse(ClientBytes.chunkSize(0xFF_FFF0) + most.prefix(0xFF_FFF0)).isEmpty)
+        let chunk = 0xFF_FFF0
+        let most = ClientBytes.message(9, body, csid: 4, chunk: chunk).prefix(12 + chunk)
+        #expect(try parser.parse(ClientBytes.chunkSize(UInt32(chunk)) + most).isEmpty)
         #expect(throws: RTMPInboundParser.Malformed.self) {
-            _ = try parser.parse(ClientBytes.message(9, body, csid: 5, chunk: body.count).prefix(0xFF_FFF0))
+            _ = try parser.parse(ClientBytes.message(9, body, csid: 5, chunk: chunk).prefix(2 << 20))
         }
     }
 }

@@ -23,12 +23,15 @@ struct RTMPListenURLTests {
         #expect(output.playKey == "abc" && output.maximumPlayers == 5)
     }
 
-    @Test("What cannot be is refused in words that hold no secret", arguments: [
-        ("rtmp://h/live/secret1", "must begin with"), ("rtmp-listen://example.org/live/secret1", "numeric"),
-        ("rtmp-listen://0.0.0.0/secret1", "app and a stream"), ("rtmp-listen://0.0.0.0/live//secret1", "app and a stream"),
-        ("rtmp-listen://u:secret1@0.0.0.0/live/x", "no user"), ("rtmp-listen:///live/x?secret1=2", "unknown"),
-        ("rtmp-listen:///live/x?takeover=secret1", "yes or no"),
-    ])
+    @Test(
+        "What cannot be is refused in words that hold no secret",
+        arguments: [
+            ("rtmp://h/live/secret1", "must begin with"), ("rtmp-listen://example.org/live/secret1", "numeric"),
+            ("rtmp-listen://0.0.0.0/secret1", "app and a stream"),
+            ("rtmp-listen://0.0.0.0/live//secret1", "app and a stream"),
+            ("rtmp-listen://u:secret1@0.0.0.0/live/x", "no user"), ("rtmp-listen:///live/x?secret1=2", "unknown"),
+            ("rtmp-listen:///live/x?takeover=secret1", "yes or no"),
+        ])
     func bad(text: String, words: String) {
         do {
             _ = try RTMPListenURL(text, for: .input)

@@ -179,12 +179,14 @@ struct RTMPServerSessionTests {
         #expect(capabilities.extensions == (isEnhanced ? 7 : 0))
     }
 
-    @Test("A stream ends by any of the three commands, and another may follow on the connection", arguments: [
-        ClientBytes.command("FCUnpublish", 6, [.null, .string("key")], chunk: 4096),
-        ClientBytes.command("deleteStream", 7, [.null, .number(1)], chunk: 4096),
-        ClientBytes.command("deleteStream", 0, [.null, .string("key")], chunk: 4096),
-        ClientBytes.command("closeStream", 0, [.null], stream: 1, chunk: 4096),
-    ])
+    @Test(
+        "A stream ends by any of the three commands, and another may follow on the connection",
+        arguments: [
+            ClientBytes.command("FCUnpublish", 6, [.null, .string("key")], chunk: 4096),
+            ClientBytes.command("deleteStream", 7, [.null, .number(1)], chunk: 4096),
+            ClientBytes.command("deleteStream", 0, [.null, .string("key")], chunk: 4096),
+            ClientBytes.command("closeStream", 0, [.null], stream: 1, chunk: 4096),
+        ])
     func ends(command: [UInt8]) throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("key") + command + command)
@@ -198,8 +200,10 @@ struct RTMPServerSessionTests {
     @Test("A player is told that the stream begins, and what reads on knows the chunk size")
     func plays() throws {
         var talk = Talk()
-        try talk.says(ClientBytes.chunkless + ClientBytes.chunkSize(300) + ClientBytes.command(
-            "play2", 0, [.null, .object(["streamName": .string("program?key=x")])], stream: 1, chunk: 300))
+        try talk.says(
+            ClientBytes.chunkless + ClientBytes.chunkSize(300)
+                + ClientBytes.command(
+                    "play2", 0, [.null, .object(["streamName": .string("program?key=x")])], stream: 1, chunk: 300))
         #expect(talk.words.suffix(2) == ["NetStream.Play.Reset", "NetStream.Play.Start"])
         let request = try #require(talk.requests.first)
         #expect(request.action == .play && request.path == "live/program" && request.parameter("key") == "x")
@@ -208,10 +212,12 @@ struct RTMPServerSessionTests {
         #expect(handover.receivedBytes == talk.session.receivedBytes)
     }
 
-    @Test("Refusals say why, on the stream that was asked for", arguments: [
-        (RTMPServerSession.Refusal.denied, "NetStream.Publish.Denied"), (.busy, "NetStream.Publish.BadName"),
-        (.failed, "NetStream.Publish.Failed"),
-    ])
+    @Test(
+        "Refusals say why, on the stream that was asked for",
+        arguments: [
+            (RTMPServerSession.Refusal.denied, "NetStream.Publish.Denied"), (.busy, "NetStream.Publish.BadName"),
+            (.failed, "NetStream.Publish.Failed"),
+        ])
     func refuses(refusal: RTMPServerSession.Refusal, code: String) throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("key"), accepts: nil)
@@ -220,10 +226,12 @@ struct RTMPServerSessionTests {
         #expect(talk.words.last == code && talk.said.last?.streamID == 1 && talk.session.phase == .connected)
     }
 
-    @Test("Calls that do not matter are answered, so that nobody waits", arguments: [
-        ("getStreamLength", "_result"), ("_checkbw", "_result"), ("FCSubscribe", "_result"),
-        ("selfDestruct", "NetConnection.Call.Failed"),
-    ])
+    @Test(
+        "Calls that do not matter are answered, so that nobody waits",
+        arguments: [
+            ("getStreamLength", "_result"), ("_checkbw", "_result"), ("FCSubscribe", "_result"),
+            ("selfDestruct", "NetConnection.Call.Failed"),
+        ])
     func calls(name: String, answer: String) throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect() + ClientBytes.command(name, 9, [.null]))
@@ -249,22 +257,24 @@ struct RTMPServerSessionTests {
         #expect(talk.said.count { $0.type == 3 } <= 4)
     }
 
-    @Test("Who breaks the order is told, if it can be, and ends", arguments: [
-        ("its first command is not connect", ClientBytes.command("publish", 5, [.null, .string("key")])),
-        ("it connects without an application", ClientBytes.command("connect", 1, [.null])),
-        ("it connects twice", ClientBytes.connect() + ClientBytes.connect()),
-        (
-            "it asks for a second stream",
-            ClientBytes.connect() + ClientBytes.command("publish", 5, [.null, .string("a")], stream: 1)
-                + ClientBytes.command("publish", 6, [.null, .string("b")], stream: 2)
-        ),
-        ("it sent a command that is none", ClientBytes.message(20, [0x03, 0, 1])),
-        ("it sent a chunk size that is none", ClientBytes.chunkSize(0)),
-        (
-            "it sent a message of 65537 bytes, where 65536 are the most",
-            ClientBytes.message(9, [UInt8](repeating: 1, count: 65_537))
-        ),
-    ])
+    @Test(
+        "Who breaks the order is told, if it can be, and ends",
+        arguments: [
+            ("its first command is not connect", ClientBytes.command("publish", 5, [.null, .string("key")])),
+            ("it connects without an application", ClientBytes.command("connect", 1, [.null])),
+            ("it connects twice", ClientBytes.connect() + ClientBytes.connect()),
+            (
+                "it asks for a second stream",
+                ClientBytes.connect() + ClientBytes.command("publish", 5, [.null, .string("a")], stream: 1)
+                    + ClientBytes.command("publish", 6, [.null, .string("b")], stream: 2)
+            ),
+            ("it sent a command that is none", ClientBytes.message(20, [0x03, 0, 1])),
+            ("it sent a chunk size that is none", ClientBytes.chunkSize(0)),
+            (
+                "it sent a message of 65537 bytes, where 65536 are the most",
+                ClientBytes.message(9, [UInt8](repeating: 1, count: 65_537))
+            ),
+        ])
     func disorder(reason: String, bytes: [UInt8]) {
         var talk = Talk()
         do {
@@ -316,4 +326,3 @@ extension ClientBytes {
     /// Up to `connect` and `createStream`.
     fileprivate static let chunkless = handshake + connect() + command("createStream", 2, [.null])
 }
-

@@ -66,17 +66,17 @@ final class ServerClient {
         }
     }
 
-    /// Whether the server says `word` within ten seconds.
-    func hears(_ word: String) -> Bool {
-        soon {
+    /// Whether the server says `word` so many times within ten seconds.
+    func hears(_ word: String, times: Int = 1) async -> Bool {
+        await soon {
             self.listen()
-            return self.words.contains(word)
+            return self.words.count { $0 == word } >= times
         }
     }
 
     /// Whether the server closes the connection within ten seconds.
-    func isLeft() -> Bool {
-        soon {
+    func isLeft() async -> Bool {
+        await soon {
             self.listen()
             return self.isClosed
         }
@@ -84,11 +84,11 @@ final class ServerClient {
 }
 
 /// Whether `condition` holds within ten seconds.
-func soon(_ condition: () -> Bool) -> Bool {
+func soon(_ condition: () -> Bool) async -> Bool {
     let deadline = SystemClock().now + 10_000_000_000
     while !condition() {
         guard SystemClock().now < deadline else { return false }
-        usleep(2000)
+        try? await Task.sleep(for: .milliseconds(2))  // the server's threads need the processor, too
     }
     return true
 }
