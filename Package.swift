@@ -144,17 +144,21 @@ let package = Package(
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(name: "PacketSamples", dependencies: ["Media"], path: "Tests/PacketSamples", swiftSettings: settings),
+        // Certificates that several targets' tests show.
+        .target(name: "TLSSamples", path: "Tests/TLSSamples", swiftSettings: settings),
         .testTarget(
             name: "NetworkTests",
             dependencies: [
-                "Network", "CLinux", "Media", .product(name: "NIOCore", package: "swift-nio"),
+                "Network", "CLinux", "Media", "TLSSamples", .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: settings),
         .testTarget(
             name: "RTMPTests",
-            dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "SeededRandom"],
+            dependencies: [
+                "RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "SeededRandom", "TLSSamples",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),

@@ -4,10 +4,10 @@ package import Media
 
 /// The messages that begin and end a published stream.
 package enum RTMPHeaders {
-    /// `onMetaData`, AVC and AAC configuration, all at 0.
-    package static func messages(for description: StreamDescription) -> [RTMPMessage] {
+    /// `onMetaData`, AVC and AAC configuration, all at 0. A server is told to keep the first for players, a player is not.
+    package static func messages(for description: StreamDescription, isForPlayer: Bool = false) -> [RTMPMessage] {
         [
-            RTMPMessage(kind: .data, payload: SharedBytes(metadata(description))),
+            RTMPMessage(kind: .data, payload: SharedBytes(metadata(description, isForPlayer: isForPlayer))),
             RTMPMessage(
                 kind: .video, prefix: .video(isKeyframe: true, packetType: 0, compositionTime: 0),
                 payload: description.video.decoderConfiguration),
@@ -17,10 +17,10 @@ package enum RTMPHeaders {
     }
 
     /// The body of the `onMetaData` message: what OBS sends, name by name, because servers were written against it.
-    static func metadata(_ description: StreamDescription) -> [UInt8] {
+    static func metadata(_ description: StreamDescription, isForPlayer: Bool = false) -> [UInt8] {
         let (video, audio) = (description.video, description.audio)
         var writer = AMF0Writer()
-        writer.write("@setDataFrame")
+        if !isForPlayer { writer.write("@setDataFrame") }
         writer.write("onMetaData")
         writer.writeArray([
             ("duration", .number(0)), ("fileSize", .number(0)),

@@ -10,7 +10,8 @@ import Synchronization
 
 /// A client on a socket of its own, for the test's thread.
 final class ServerClient {
-    private let descriptor: CInt
+    private let socket: TCPSocket
+    private var descriptor: CInt { socket.descriptor }
     private var parser = RTMPInboundParser()
     private var skipped = 0
     /// What the server said behind its handshake.
@@ -20,12 +21,14 @@ final class ServerClient {
 
     /// A connection to `port` of the loopback interface, from `source`.
     init(port: UInt16, from source: String = "127.0.0.1") {
-        descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        let descriptor = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        socket = TCPSocket(owning: descriptor)
         _ = HostAddress(literal: source, port: 0)?.withSockaddr { bind(descriptor, $0, $1) }
         _ = HostAddress(literal: "127.0.0.1", port: port)?.withSockaddr { connect(descriptor, $0, $1) }
     }
 
-    deinit { close(descriptor) }
+    /// A client on a connection that stands.
+    init(_ socket: TCPSocket) { self.socket = socket }
 
     /// Sends `bytes`, as far as the server takes them within five seconds. Returns how many it took.
     @discardableResult
