@@ -130,17 +130,18 @@ let package = Package(
             name: "RecorderBench", dependencies: ["Media", "FanOut", "Archive", "Segmenter", logging],
             swiftSettings: settings),
 
-        // Random numbers that a failed test can have again.
-        .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: settings),
+        // What tests of several targets need: a clock, waits with a deadline, random numbers to have again.
+        .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
         .testTarget(
-            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "SeededRandom", logging],
+            name: "IngestTests", dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "TestSupport", logging],
             swiftSettings: settings
         ),
         .testTarget(
-            name: "FanOutTests", dependencies: ["FanOut", "Media", "SeededRandom", logging], swiftSettings: settings),
+            name: "FanOutTests", dependencies: ["FanOut", "Media", "TestSupport", logging], swiftSettings: settings),
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
-        .testTarget(name: "ProgramTests", dependencies: ["Program", "Media", logging], swiftSettings: settings),
+        .testTarget(
+            name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(name: "PacketSamples", dependencies: ["Media"], path: "Tests/PacketSamples", swiftSettings: settings),
@@ -149,7 +150,8 @@ let package = Package(
         .testTarget(
             name: "NetworkTests",
             dependencies: [
-                "Network", "CLinux", "Media", "TLSSamples", .product(name: "NIOCore", package: "swift-nio"),
+                "Network", "CLinux", "Media", "TLSSamples", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
@@ -157,21 +159,24 @@ let package = Package(
         .testTarget(
             name: "RTMPTests",
             dependencies: [
-                "RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "SeededRandom", "TLSSamples",
+                "RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "TLSSamples", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),
         .testTarget(
-            name: "HLSTests", dependencies: ["HLS", "Network", "LibAV", "Media", "PacketSamples"],
+            name: "HLSTests", dependencies: ["HLS", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "PublisherTests",
-            dependencies: ["Publisher", "FanOut", "Network", "RTMP", "SRT", "HLS", "LibAV", "Media", "PacketSamples"],
+            dependencies: [
+                "Publisher", "FanOut", "Network", "RTMP", "SRT", "HLS", "LibAV", "Media", "CSRT", "PacketSamples",
+                "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "SegmenterTests",
-            dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "SeededRandom", logging],
+            dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "TestSupport", logging],
             swiftSettings: settings),
         .testTarget(name: "MP4Tests", dependencies: ["MP4", "Media"], swiftSettings: settings),
         // A recording's file made without a recorder.
@@ -179,12 +184,12 @@ let package = Package(
             name: "RecordingSamples", dependencies: ["Archive", "MP4", "Media"], path: "Tests/RecordingSamples",
             swiftSettings: settings),
         .testTarget(
-            name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media", "RecordingSamples", "SeededRandom"],
+            name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "CatalogueTests",
             dependencies: [
-                "Catalogue", "Archive", "MP4", "Segmenter", "Media", "FanOut",
+                "Catalogue", "Archive", "MP4", "Segmenter", "Media", "FanOut", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"), logging,
             ],
             swiftSettings: settings),
@@ -194,7 +199,7 @@ let package = Package(
         .testTarget(
             name: "UploadTests",
             dependencies: [
-                "Upload", "Catalogue", "Archive", "Segmenter", "Media",
+                "Upload", "Catalogue", "Archive", "Segmenter", "Media", "TestSupport",
                 .product(name: "SystemPackage", package: "swift-system"),
                 logging,
             ],
@@ -209,7 +214,7 @@ let package = Package(
         .testTarget(
             name: "EndToEnd",
             dependencies: [
-                "Relay", "FanOut", "Ingest", "Segmenter",
+                "Relay", "FanOut", "Ingest", "Program", "Segmenter", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ], swiftSettings: settings),
     ]

@@ -24,4 +24,11 @@ public struct DropCounts: Sendable, Equatable {
         causes[cause, default: 0] += 1
         if isFrame { frames += 1 }
     }
+
+    /// Counts the packets of so many frames.
+    package mutating func add(_ cause: DropCause, frames count: Int) {
+        guard count > 0 else { return }
+        causes[cause, default: 0] += count
+        frames += count
+    }
 }

@@ -54,8 +54,7 @@ public final class FanOut: PacketSink {
     private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
         var servers: [any PacketServer] = []
         for consumer in consumers {
-            consumer.accept(packets)
-            if let server = consumer.server, server !== servers.last { servers.append(server) }
+            if let server = consumer.accept(packets), server !== servers.last { servers.append(server) }
         }
         for server in servers { server.wake() }
     }

@@ -33,8 +33,7 @@ public protocol OutputAttempt: AnyObject, Sendable {
     /// The queue may be read from now on. May be called while the output's lock is held: nothing may be reported from
     /// within.
     func goLive()
-    /// Who is to be woken by the publishing thread when the queue has something new. Asked while the output's lock is
-    /// held: nothing may be reported from within.
+    /// Who is to be woken by the publishing thread when the queue has something new. Asked once, before ``start()``.
     var server: any PacketServer { get }
     /// Sends what is queued, ends the session by the protocol's rules and reports `drained`; whatever has not
     /// happened by `deadline` (monotonic nanoseconds) is left to ``abandon()``. Before ``goLive()`` it means that the
@@ -53,7 +52,8 @@ public struct AttemptProgress: Sendable, Equatable {
     public var bytes: UInt64 = 0
     /// Frames handed to the network completely.
     public var frames: UInt64 = 0
-    /// What an attempt that serves several receivers dropped on the way to one of them, behind the output's own queue.
+    /// What was taken from the output's own queue and not sent: dropped on the way to one of several receivers, or left
+    /// when the attempt ended.
     public var drops = DropCounts()
     /// More numbers of the protocol's own, such as `rtt_ms`, for display and metrics.
     public var details: [String: Double] = [:]
@@ -73,6 +73,10 @@ public protocol OutputTarget: Sendable {
     /// The target that a server means when it asks to publish anew at `address`, with this one's credentials and
     /// options; `nil` if the address is no use.
     func redirected(to address: String) -> (any OutputTarget)?
+    /// The program is over, and no attempt at this target follows: completes what earlier ones left open for those who
+    /// watch, and publishes nothing else. Calls `completion` once, on any thread, with the failure if it did not succeed.
+    /// Called for every output that was on air, also when its last attempt did so already; does not block.
+    func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void)
     /// A fresh attempt that sends `queue` and tells `report` what happens.
     func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
@@ -82,4 +86,5 @@ public protocol OutputTarget: Sendable {
 extension OutputTarget {
     public var awaitsCallers: Bool { false }
     public func redirected(to address: String) -> (any OutputTarget)? { nil }
+    public func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
 }

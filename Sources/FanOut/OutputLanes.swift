@@ -8,43 +8,16 @@ internal import Media
 /// rest of its own queue and ends by its protocol's rules, so that no frame is sent twice and none is lost. What the
 /// machine decides arrives here as calls, in the machine's order; a call that does not fit the phase changes nothing.
 struct OutputLanes {
-    /// One attempt with the queue that it reads.
-    final class Lane: Sendable {
-        let attempt: any OutputAttempt
-        let number: Int
-        let target: any OutputTarget
-        let packets: PacketQueue
-
-        init(attempt: any OutputAttempt, number: Int, target: any OutputTarget, packets: PacketQueue) {
-            (self.attempt, self.number, self.target, self.packets) = (attempt, number, target, packets)
-        }
-    }
-
-    /// An attempt beside the one on air.
-    enum Candidate {
-        /// Its peer has not accepted it yet. Next: `ready`, or none.
-        case connecting(Lane)
-        /// It takes over at the next keyframe. Next: it is the one on air, or none.
-        case ready(Lane)
-
-        var lane: Lane {
-            switch self {
-            case .connecting(let lane), .ready(let lane): lane
-            }
-        }
-    }
-
     /// What happens to packets that come.
     enum Phase {
-        /// They are held, and no attempt is under way. `missedSince` is what had been dropped when the output went off air,
-        /// nil if it was not on air before. Next: `connecting`, `paused`, `ended`.
-        case idle(missedSince: DropCounts?)
+        /// They are held, and no attempt is under way. Next: `connecting`, `paused`, `ended`.
+        case idle
         /// They are held until the peer accepts the lane's attempt, which is at `step`. Next: `live`, `idle`, `paused`,
         /// `ended`.
-        case connecting(Lane, step: String?, missedSince: DropCounts?)
+        case connecting(OutputLane, step: String?)
         /// The lane sends them, perhaps with a candidate beside it. Next: `live` with another candidate or as the former
         /// candidate, `connecting` with what was the candidate, `idle`, `paused`, `ended`.
-        case live(Lane, Candidate?)
+        case live(OutputLane, Candidate?)
         /// They are not taken. Next: `idle`, `ended`.
         case paused
         /// They are not taken, and the machine's work is over; retired attempts may still send their rest. Next: none.
@@ -53,37 +26,33 @@ struct OutputLanes {
 
     /// A candidate took over.
     struct Change {
-        let retired: Lane
-        let next: Lane
+        let retired: OutputLane
+        let next: OutputLane
         let actions: [OutputStateMachine.Action]
-    }
-
-    /// What is refused until the queue takes a keyframe belongs to the time off air, and is no sign of a slow target.
-    private struct Joining {
-        /// As in ``Phase``.
-        let missedSince: DropCounts?
     }
 
     // What each frame needs comes first: with hundreds of outputs the time goes into fetching memory.
     /// The queue that is fed.
     private(set) var packets: PacketQueue
-    private(set) var phase = Phase.idle(missedSince: nil)
+    private(set) var phase = Phase.idle { didSet { server = live?.server } }
+    /// Who sends what the lane on air holds.
+    private(set) var server: (any PacketServer)?
     /// When a keyframe is asked for that the output, or a receiver behind it, waits for.
     var keyframes = KeyframePatience()
-    /// Whether the queue on air drops.
-    var episode = DropEpisode()
+    /// What is told of drops.
+    private var drops = DropLog()
     var machine: OutputStateMachine
-    private(set) var retired: [Lane] = []
+    private(set) var retired: [OutputLane] = []
     /// Where the server asked the output to go last.
     var redirection: (any OutputTarget)?
     var failures = FailureLog()
     /// Who is to be told of the output's end.
     var completions: [@Sendable () -> Void] = []
-    /// Why the output ends, once it was told to.
-    var endReason = EndReason.interrupted
+    /// Why the output ends, and by when (monotonic nanoseconds), once it was told to.
+    var end = (reason: EndReason.interrupted, deadline: Int64(0))
+    /// Targets that are completing what they left open.
+    var concluding = 0
 
-    /// On air, but the queue still waits for the keyframe to begin with.
-    private var joining: Joining?
     private var past = AttemptProgress()
     private var pastQueues = DropCounts()
 
@@ -101,21 +70,21 @@ struct OutputLanes {
     }
 
     /// The lane on air.
-    var live: Lane? {
+    var live: OutputLane? {
         if case .live(let lane, _) = phase { lane } else { nil }
     }
 
     /// The lane on air, or that which is to be.
-    var current: Lane? {
+    var current: OutputLane? {
         switch phase {
-        case .connecting(let lane, _, _), .live(let lane, _): lane
+        case .connecting(let lane, _), .live(let lane, _): lane
         case .idle, .paused, .ended: nil
         }
     }
 
     /// What the attempt under way is doing, while it is not on air.
     var step: String? {
-        if case .connecting(_, let step, _) = phase { step } else { nil }
+        if case .connecting(_, let step) = phase { step } else { nil }
     }
 }
 
@@ -124,9 +93,9 @@ struct OutputLanes {
 extension OutputLanes {
     /// An attempt begins: as the output's own, or as the candidate beside the one on air. Returns whether there is a place
     /// for it.
-    mutating func begin(_ lane: Lane) -> Bool {
+    mutating func begin(_ lane: OutputLane) -> Bool {
         switch phase {
-        case .idle(let missedSince): phase = .connecting(lane, step: nil, missedSince: missedSince)
+        case .idle: phase = .connecting(lane, step: nil)
         case .live(let live, nil): phase = .live(live, .connecting(lane))
         case .connecting, .live, .paused, .ended: return false
         }
@@ -135,16 +104,15 @@ extension OutputLanes {
 
     /// The attempt `number` is at `step`.
     mutating func note(step: String, of number: Int) {
-        guard case .connecting(let lane, _, let missedSince) = phase, lane.number == number else { return }
-        phase = .connecting(lane, step: step, missedSince: missedSince)
+        guard case .connecting(let lane, _) = phase, lane.number == number else { return }
+        phase = .connecting(lane, step: step)
     }
 
     /// The peer accepted, at `now`. Returns the lane that is on air, and what the output missed while it was not, unless it
     /// goes on missing frames until ``tookKeyframe()``.
-    mutating func goLive(at now: Int64) -> (lane: Lane, missed: DropCounts?)? {
-        guard case .connecting(let lane, _, let missedSince) = phase else { return nil }
+    mutating func goLive(at now: Int64) -> (lane: OutputLane, missed: DropCounts?)? {
+        guard case .connecting(let lane, _) = phase else { return nil }
         phase = .live(lane, nil)
-        joining = Joining(missedSince: missedSince)
         guard packets.connected() else {
             keyframes.wait(from: now)
             return (lane, nil)
@@ -152,25 +120,23 @@ extension OutputLanes {
         return (lane, tookKeyframe())
     }
 
-    /// The queue took a keyframe. If it was the one that the output on air waited for, returns what was missed until then.
+    /// The queue took a keyframe. If it was the one that the output on air waited for, returns what was missed until then:
+    /// what is refused before belongs to the time off air, and is no sign of a slow target.
     mutating func tookKeyframe() -> DropCounts? {
-        guard let joining else { return nil }
-        self.joining = nil
-        let drops = queueDrops
-        episode.begin(from: drops)
-        return joining.missedSince.map { drops.since($0) }
+        guard case .live = phase else { return nil }
+        return drops.join(queueDrops)
     }
 
     /// Looks at what the queue on air dropped, after a drop and at each keyframe.
-    mutating func noteDrops(at now: Int64) -> DropEpisode.Event? {
-        guard case .live = phase, joining == nil else { return nil }
-        return episode.note(queueDrops, at: now)
+    mutating func noteDrops(at now: Int64) -> DropLog.Event? {
+        guard case .live = phase else { return nil }
+        return drops.note(queueDrops, at: now)
     }
 
     /// The output is off air: what it holds is cut to the newest keyframe.
-    mutating func hold() -> DropEpisode.Event? {
+    mutating func hold() -> DropLog.Event? {
         keyframes.stopWaiting()
-        let event = episode.end(queueDrops)
+        let event = drops.leave(queueDrops)
         packets.disconnected()
         return event
     }
@@ -207,29 +173,32 @@ extension OutputLanes {
     }
 
     /// What was the candidate is the output's one attempt from now on, see ``remove(_:)``. Its queue is fed.
-    mutating func promote() {
-        guard case .connecting(let lane, _, _) = phase, lane.packets !== packets else { return }
+    mutating func promote() -> DropLog.Event? {
+        guard case .connecting(let lane, _) = phase, lane.packets !== packets else { return nil }
+        let event = drops.leave(queueDrops)
         feed(lane.packets)
         packets.joined()
+        return event
     }
 
     /// Packets are not taken until ``open()``, and those that wait for nobody are forgotten, because `next` takes the
     /// queue's place.
-    mutating func pause(with next: PacketQueue) -> DropEpisode.Event? {
+    mutating func pause(with next: PacketQueue) -> DropLog.Event? {
         phase = .paused
         keyframes.stopWaiting()
-        let event = episode.end(queueDrops)
+        let event = drops.leave(queueDrops)
         feed(next)
         return event
     }
 
-    /// Packets are taken again.
+    /// Packets are taken again. What was not taken is not missed.
     mutating func open() {
-        if case .paused = phase { phase = .idle(missedSince: nil) }
+        guard case .paused = phase else { return }
+        (phase, drops) = (.idle, DropLog())
     }
 
     /// Lets the attempt on air send its rest beside what follows.
-    mutating func retire(_ number: Int) -> Lane? {
+    mutating func retire(_ number: Int) -> OutputLane? {
         guard case .live(let lane, _) = phase, lane.number == number else { return nil }
         leave()
         retired.append(lane)
@@ -238,26 +207,26 @@ extension OutputLanes {
 
     /// Forgets the attempt `number`, wherever it stands, and keeps its count. If it was on air and had a candidate beside
     /// it, that is the one that connects from now on.
-    mutating func remove(_ number: Int) -> Lane? {
+    mutating func remove(_ number: Int) -> OutputLane? {
         guard let lane = take(number) else { return nil }
-        past.bytes += lane.attempt.progress.bytes
-        past.frames += lane.attempt.progress.frames
-        past.drops.add(lane.attempt.progress.drops)
+        let progress = lane.attempt.progress
+        past.bytes += progress.bytes
+        past.frames += progress.frames
+        past.drops.add(progress.drops)
         if lane.packets !== packets { forget(lane.packets) }
         return lane
     }
 
     /// The machine's work is over.
-    mutating func end() -> DropEpisode.Event? {
+    mutating func close() -> DropLog.Event? {
         phase = .ended
-        joining = nil
-        return episode.end(queueDrops)
+        return drops.leave(queueDrops)
     }
 
-    private mutating func take(_ number: Int) -> Lane? {
+    private mutating func take(_ number: Int) -> OutputLane? {
         switch phase {
-        case .connecting(let lane, _, let missedSince) where lane.number == number:
-            phase = .idle(missedSince: missedSince)
+        case .connecting(let lane, _) where lane.number == number:
+            phase = .idle
             return lane
         case .live(let lane, _) where lane.number == number:
             leave()
@@ -276,9 +245,7 @@ extension OutputLanes {
     /// The lane on air is on air no more.
     private mutating func leave() {
         guard case .live(_, let candidate) = phase else { return }
-        let drops = joining.map(\.missedSince) ?? queueDrops
-        joining = nil
-        phase = candidate.map { .connecting($0.lane, step: nil, missedSince: drops) } ?? .idle(missedSince: drops)
+        phase = candidate.map { .connecting($0.lane, step: nil) } ?? .idle
     }
 
     /// Feeds another queue from now on. What waits in the old one is lost, unless a retired attempt still sends it.
@@ -320,9 +287,9 @@ extension OutputLanes {
         return drops
     }
 
-    private var lanes: [Lane] {
+    private var lanes: [OutputLane] {
         switch phase {
-        case .connecting(let lane, _, _): retired + [lane]
+        case .connecting(let lane, _): retired + [lane]
         case .live(let lane, let candidate): retired + [lane] + (candidate.map { [$0.lane] } ?? [])
         case .idle, .paused, .ended: retired
         }

@@ -36,11 +36,11 @@ extension OutputSupervisor {
         case .close: close()
         case .open: state.withLock { $0.open() }
         case .drain(_, let deadline):
-            let (attempt, reason) = state.withLock { ($0.current?.attempt, $0.endReason) }
+            let (attempt, reason) = state.withLock { ($0.current?.attempt, $0.end.reason) }
             attempt?.drain(until: deadline, reason: reason)
         case .retire(let attempt): if let lane = state.withLock({ $0.retire(attempt) }) { retire(lane) }
         case .abandon(let attempt): state.withLock { $0.remove(attempt) }?.attempt.abandon()
-        case .promote: state.withLock { $0.promote() }
+        case .promote: log(state.withLock { $0.promote() })
         case .handOver: state.withLock { $0.arrangeChange(at: clock.now) }
         case .wait(let until, let attempt):
             post(.retryDue(attempt: attempt), after: .nanoseconds(until - clock.now))
@@ -61,12 +61,14 @@ extension OutputSupervisor {
         let attempt = target.makeAttempt(queue: packets, description: description) { event in
             self.receive(event, from: number)
         }
-        let lane = OutputLanes.Lane(attempt: attempt, number: number, target: target, packets: packets)
+        let lane = OutputLane(attempt: attempt, number: number, target: target, packets: packets)
         if state.withLock({ $0.begin(lane) }) { attempt.start() } else { attempt.abandon() }
     }
 
     private func goLive() {
-        guard let (lane, missed) = state.withLock({ $0.goLive(at: clock.now) }) else { return }
+        let now = clock.now
+        guard let (lane, missed) = state.withLock({ $0.goLive(at: now) }) else { return }
+        logOnAir(lane, now, level: .info)
         log(missed: missed)
         lane.attempt.goLive()
     }
@@ -80,10 +82,10 @@ extension OutputSupervisor {
     func complete(_ change: OutputLanes.Change) {
         retire(change.retired)
         queue.async { for action in change.actions { self.perform(action) } }
-        logOnAir(change.next.number, at: change.next.target, clock.now, level: .notice)
+        logOnAir(change.next, clock.now, level: .notice)
     }
 
-    private func retire(_ lane: OutputLanes.Lane) {
+    private func retire(_ lane: OutputLane) {
         lane.attempt.drain(until: clock.now + Self.retirement.inNanoseconds, reason: .interrupted)
         timers.after(Self.retirement, on: queue) { [weak self] in self?.finishLane(lane.number) }
     }
@@ -91,7 +93,7 @@ extension OutputSupervisor {
     /// Forgets a retired attempt. Returns whether there was one.
     @discardableResult
     private func finishLane(_ number: Int) -> Bool {
-        let lane = state.withLock { lanes -> OutputLanes.Lane? in
+        let lane = state.withLock { lanes -> OutputLane? in
             lanes.retired.contains { $0.number == number } ? lanes.remove(number) : nil
         }
         lane?.attempt.abandon()
@@ -100,14 +102,34 @@ extension OutputSupervisor {
     }
 
     private func ended() {
-        log(state.withLock { $0.end() })
+        let targets = [primary, backup].compactMap(\.self)
+        let (event, wait) = state.withLock { lanes -> (DropLog.Event?, Int64) in
+            let wait = lanes.end.deadline - clock.now
+            if lanes.end.reason == .programOver, lanes.machine.connections > 0, wait > 0 {
+                lanes.concluding = targets.count
+            }
+            return (lanes.close(), wait)
+        }
+        log(event)
+        guard state.withLock({ $0.concluding }) > 0 else { return completeIfOver() }
+        timers.after(.nanoseconds(wait), on: queue) { [weak self] in self?.concluded { $0 = 0 } }
+        for target in targets {
+            target.conclude { failure in
+                if let failure { self.logger.warning("\(failure)", metadata: ["cause": "\(failure.kind.rawValue)"]) }
+                self.queue.async { self.concluded { $0 -= 1 } }
+            }
+        }
+    }
+
+    private func concluded(_ count: (inout Int) -> Void) {
+        state.withLock { count(&$0.concluding) }
         completeIfOver()
     }
 
-    /// The output is over when its machine is, and whoever was replaced has said goodbye.
+    /// The output is over when its machine is, whoever was replaced has sent the rest, and nothing is left open.
     private func completeIfOver() {
         let completions = state.withLock { lanes -> [@Sendable () -> Void] in
-            guard case .ended = lanes.phase, lanes.retired.isEmpty else { return [] }
+            guard case .ended = lanes.phase, lanes.retired.isEmpty, lanes.concluding <= 0 else { return [] }
             defer { lanes.completions = [] }
             return lanes.completions
         }
@@ -165,12 +187,6 @@ extension OutputSupervisor {
         guard !actions.isEmpty else { return }
         switch event {
         case .start: logger.info("connecting to \(primary.displayAddress)")
-        case .accepted(let attempt, let now):
-            // A candidate's is named when it takes over.
-            guard let target = state.withLock({ $0.current?.number == attempt ? $0.current?.target : nil }) else {
-                return
-            }
-            logOnAir(attempt, at: target, now, level: .info)
         case .failed(let attempt, let failure, let now): logFailure(failure, of: attempt, at: now)
         case .deadlinePassed: logger.warning("did not end cleanly in time")
         case .pause: logger.notice("paused")
@@ -179,8 +195,8 @@ extension OutputSupervisor {
         }
     }
 
-    func log(_ episode: DropEpisode.Event?) {
-        switch episode {
+    func log(_ event: DropLog.Event?) {
+        switch event {
         case nil: break
         case .began(let drops):
             logger.warning(
@@ -207,11 +223,11 @@ extension OutputSupervisor {
         }
     }
 
-    private func logOnAir(_ attempt: Int, at target: any OutputTarget, _ now: Int64, level: Logger.Level) {
-        let failures = state.withLock { $0.failures.accepted(attempt, at: now) }
-        var metadata: Logger.Metadata = ["attempt": "\(attempt)"]
+    private func logOnAir(_ lane: OutputLane, _ now: Int64, level: Logger.Level) {
+        let failures = state.withLock { $0.failures.accepted(lane.number, at: now) }
+        var metadata: Logger.Metadata = ["attempt": "\(lane.number)"]
         if failures > 0 { metadata["failures"] = "\(failures)" }
-        logger.log(level: level, "on air at \(target.displayAddress)", metadata: metadata)
+        logger.log(level: level, "on air at \(lane.target.displayAddress)", metadata: metadata)
     }
 }
 

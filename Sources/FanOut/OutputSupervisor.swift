@@ -69,36 +69,33 @@ public final class OutputSupervisor: PacketConsumer {
     /// Goes on air again after ``pause()``.
     public func resume() { post(.resume) }
 
-    public func accept(_ packets: [EncodedPacket]) {
-        var (change, episode) = (OutputLanes.Change?.none, DropEpisode.Event?.none)
+    @discardableResult
+    public func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        var (change, event) = (OutputLanes.Change?.none, DropLog.Event?.none)
         var missed: DropCounts?
-        state.withLock { lanes in
-            var needsLook = false
+        let (server, request) = state.withLock { lanes -> ((any PacketServer)?, Int?) in
+            var (hasDrops, hasKeyframe) = (false, false)
             for packet in packets {
                 let isKeyframe = packet.track == .video && packet.isKeyframe
                 if isKeyframe {
+                    hasKeyframe = true
                     lanes.keyframes.stopWaiting()
                     if case .live(_, .ready) = lanes.phase { change = lanes.change(at: clock.now) }
                 }
                 guard lanes.isFed else { continue }
                 let isQueued = lanes.packets.push(packet) == .queued
                 if isQueued, isKeyframe { missed = lanes.tookKeyframe() ?? missed }
-                if !isQueued || isKeyframe { needsLook = true }
+                if !isQueued { hasDrops = true }
             }
-            if needsLook { episode = lanes.noteDrops(at: clock.now) }
+            if hasDrops || hasKeyframe { event = lanes.noteDrops(at: clock.now) }
+            // A queue that waits for a keyframe refuses frames until then.
+            if hasDrops, lanes.server != nil, lanes.packets.needsKeyframe { lanes.keyframes.wait(from: clock.now) }
+            let isDue = lanes.keyframes.isWaiting && lanes.keyframes.isRequestDue(at: clock.now)
+            return (lanes.server, isDue ? lanes.keyframes.requests : nil)
         }
         if let change { complete(change) }
         log(missed: missed)
-        log(episode)
-    }
-
-    public var server: (any PacketServer)? {
-        let (server, request) = state.withLock { lanes -> ((any PacketServer)?, Int?) in
-            let live = lanes.live
-            if live != nil, lanes.packets.needsKeyframe { lanes.keyframes.wait(from: clock.now) }
-            let isDue = lanes.keyframes.isWaiting && lanes.keyframes.isRequestDue(at: clock.now)
-            return (live?.attempt.server, isDue ? lanes.keyframes.requests : nil)
-        }
+        log(event)
         if let request { ask(request) }
         return server
     }
@@ -118,7 +115,7 @@ public final class OutputSupervisor: PacketConsumer {
     public func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
         state.withLock { lanes in
             lanes.completions.append(completion)
-            lanes.endReason = reason
+            lanes.end = (reason, deadline)
         }
         post(.finish(deadline: deadline))
     }

@@ -121,8 +121,8 @@ public final class PacketQueue: Sendable {
     /// The output has joined the program: what it does not get from now on is missing.
     func joined() { state.withLock { $0.isJoining = false } }
 
-    /// Forgets what is queued, because nobody will send it.
-    func discard() { state.withLock { $0.discard() } }
+    /// Forgets what is queued, and counts it, because nobody will send it.
+    package func discard() { state.withLock { $0.discard() } }
 
     /// Whether the output has room again but must wait for a keyframe: the moment to ask for one.
     public var needsKeyframe: Bool {

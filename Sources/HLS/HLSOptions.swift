@@ -40,9 +40,14 @@ public struct HLSOptions: Sendable, Equatable {
     /// to 60 s; `list`, from 3 to 1000; and `endlist`, which is `program`, `always` or `never`.
     public init(_ values: [String: String]) throws(AddressError) {
         var list = OptionList(values, of: "HLS")
+        try self.init(taking: &list)
+        try list.finish()
+    }
+
+    /// The options of HLS in `list`, as in ``init(_:)``, which are taken out of it.
+    package init(taking list: inout OptionList) throws(AddressError) {
         segmentDuration = try list.takeDuration("segment", in: 1...60) ?? segmentDuration
         listSize = try list.takeNumber("list", in: 3...1000).map(Int.init) ?? listSize
         endList = try list.takeChoice("endlist") ?? endList
-        try list.finish()
     }
 }

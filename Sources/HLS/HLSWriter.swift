@@ -86,6 +86,16 @@ package final class HLSWriter {
         outbox.bytes = []
     }
 
+    /// The program is over, and no run follows: the playlist in the directory `path` says so, unless it does already or
+    /// the options are against it. Nothing else is written.
+    package static func conclude(_ path: String, _ options: HLSOptions) throws(EndpointFailure) {
+        guard options.endList.closes(isProgramOver: true) else { return }
+        let directory = try HLSDirectory(path)
+        guard var playlist = try directory.playlist(), !playlist.hasEnded, !playlist.entries.isEmpty else { return }
+        playlist.hasEnded = true
+        try directory.write(Array(playlist.text.utf8), as: HLSName.playlist)
+    }
+
     deinit {
         if segments == 0 { directory.remove(HLSName.map(run: run)) }
     }

@@ -54,7 +54,7 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
             let path = rest.hasPrefix("//") ? String(rest.dropFirst(2)) : rest
             return (.file(path: path), path)
         case _ where devices.contains(scheme):
-            return (.device(format: scheme, name: rest), namesAddress(rest) ? scheme + ":…" : text)
+            return (.device(format: scheme, name: rest), mayHoldSecrets(rest) ? scheme + ":…" : text)
         case _ where bareSchemes.contains(scheme): return (.url(scheme: scheme, text: text), scheme + ":…")
         case _ where rest.hasPrefix("//"):
             return (.url(scheme: scheme, text: text), masked(scheme, rest.dropFirst(2)))
@@ -65,10 +65,12 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether there is an address in a device's name, such as the filter `movie=rtmp\://…`. Filters want colons escaped,
-    /// and allow it of slashes.
-    private static func namesAddress(_ name: String) -> Bool {
-        name.filter { $0 != "\\" }.contains("://")
+    /// Whether there is an address in a device's name, such as the filter `movie=rtmp\://…`, or a credential. Filters want
+    /// colons escaped, and allow it of slashes.
+    private static func mayHoldSecrets(_ name: String) -> Bool {
+        let bytes = Array(name.utf8)
+        let plain = bytes.filter { !FilterGraphSecrets.isEscape($0) }
+        return String(decoding: plain, as: UTF8.self).contains("://") || FilterGraphSecrets.start(in: bytes) != nil
     }
 
     /// Reads what begins with no scheme: a path, or a protocol with options, such as `subfile,,start,0,end,9,,:https://…`.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
-
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -31,19 +29,4 @@ public struct SystemClock: MonotonicClock {
         var time = timespec(tv_sec: Int(deadline / 1_000_000_000), tv_nsec: Int(deadline % 1_000_000_000))
         while clock_nanosleep(CLOCK_MONOTONIC, CInt(TIMER_ABSTIME), &time, nil) == EINTR {}
     }
-}
-
-/// A clock that stands still until it is told to move; for tests. `sleep` moves it.
-public final class ManualClock: MonotonicClock {
-    private let time: Mutex<Int64>
-
-    /// A clock that shows `now`.
-    public init(now: Int64 = 0) { time = Mutex(now) }
-
-    public var now: Int64 { time.withLock { $0 } }
-
-    public func sleep(until deadline: Int64) { time.withLock { $0 = max($0, deadline) } }
-
-    /// Moves the clock forward.
-    public func advance(by duration: Duration) { time.withLock { $0 += duration.inNanoseconds } }
 }

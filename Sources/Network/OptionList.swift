@@ -10,14 +10,16 @@ package struct OptionList {
     private struct Pair {
         let name: String
         let value: String
-        /// Its place in the address, from 1 on.
-        let number: Int?
+        /// How an error names it.
+        var subject = "An option"
     }
 
     /// The protocol's name in errors, such as `UDP`.
     private let kind: String
     private var pairs: [Pair]
     private var known: [String] = []
+    /// What an error about an unknown option ends with.
+    private var advice = ""
 
     /// The options in the `query` of an address of the protocol `kind`: `name=value` pairs with `&` between them, whose
     /// escapes are decoded. Names are taken in lower case; `aliases` are other names of options.
@@ -27,14 +29,31 @@ package struct OptionList {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = URLParts.decode(sides[0]).lowercased()
             let value = sides.count > 1 ? URLParts.decode(sides[1]) : ""
-            return Pair(name: aliases[name] ?? name, value: value, number: index + 1)
+            return Pair(
+                name: aliases[name] ?? name, value: value, subject: "Option number \(index + 1) of the address")
+        }
+    }
+
+    /// The options in `text`, as they stand behind the `#` of an output: `name=value` pairs with commas between them. In a
+    /// value, a comma is written `%2C`; `read` makes of a value what is meant. Throws what `read` throws, or if one has no
+    /// value.
+    package init(behindMark text: Substring, of kind: String, read: (String) throws -> String) throws {
+        self.kind = kind
+        let advice = " Write a comma in a value as %2C."
+        self.advice = advice
+        pairs = try text.split(separator: ",").enumerated().map { index, pair in
+            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let subject = "Option number \(index + 1) behind #"
+            guard sides.count == 2, !sides[1].isEmpty else { throw AddressError("\(subject) has no value.\(advice)") }
+            let value = sides[1].replacing("%2C", with: ",").replacing("%2c", with: ",")
+            return Pair(name: String(sides[0]), value: try read(String(value)), subject: subject)
         }
     }
 
     /// The options `values` of an output of the protocol `kind`.
     package init(_ values: [String: String], of kind: String) {
         self.kind = kind
-        pairs = values.map { Pair(name: $0.key, value: $0.value, number: nil) }
+        pairs = values.map { Pair(name: $0.key, value: $0.value) }
     }
 
     /// Takes the value of the option `name`; nil if it is not given. Throws if it is given twice.
@@ -91,9 +110,8 @@ package struct OptionList {
         guard let first = pairs.first else { return }
         let known = known.sorted()
         let closest = known.min { ($0.distance(to: first.name), $0) < ($1.distance(to: first.name), $1) } ?? ""
-        let help = known.count > 8 ? "did you mean “\(closest)”?" : "there are \(Self.list(known, "and"))."
-        let subject = first.number.map { "Option number \($0) of the address" } ?? "An option"
-        throw AddressError("\(subject) is unknown to \(kind); \(help)")
+        let help = known.count > 12 ? "did you mean “\(closest)”?" : "there are \(Self.list(known, "and"))."
+        throw AddressError("\(first.subject) is unknown to \(kind); \(help)\(advice)")
     }
 
     /// A sentence about the option `name`, which ends with `rule`.

@@ -82,7 +82,7 @@ public final class Program: Sendable {
         if let audioFeed, audioFeed !== videoFeed { audioFeed.begin(at: pace.start) }
         var ending = Ending.finished
         var index: FrameIndex = 0
-        var audioEnd: Int64 = 0
+        var audioEnd: SampleIndex = 0
         var isHolding = false
         while index.number < frameLimit ?? .max {
             if isStopped.load(ordering: .relaxed) {
@@ -121,9 +121,9 @@ public final class Program: Sendable {
         if case .live(let latency) = videoFeed.pacing { latency } else { .zero }
     }
 
-    /// The position of the first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
-    private func firstSample(of index: FrameIndex) -> Int64 {
-        frameRate.timeBase.rescale(index.number, to: audio.timeBase, rounding: .down)
+    /// The first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
+    private func firstSample(of index: FrameIndex) -> SampleIndex {
+        SampleIndex(frameRate.timeBase.rescale(index.number, to: audio.timeBase, rounding: .down))
     }
 
     /// Waits for the moment of frame `index`, and returns how many frames must be skipped: none, unless the source is
@@ -153,8 +153,9 @@ public final class Program: Sendable {
         return isHolding ? videoFeed.lastFrame(for: index) : nil
     }
 
-    private func takeAudio(_ range: Range<Int64>) -> AudioBuffer {
-        audioFeed?.audio(upTo: range.upperBound)
-            ?? .silence(at: range.lowerBound, count: range.count, format: audio)
+    private func takeAudio(_ range: Range<SampleIndex>) -> AudioBuffer {
+        let (first, end) = (range.lowerBound, range.upperBound)
+        return audioFeed?.audio(upTo: end)
+            ?? .silence(at: first.number, count: Int(end - first), format: audio)
     }
 }

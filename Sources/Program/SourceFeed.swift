@@ -218,31 +218,31 @@ public final class SourceFeed: SourceSink {
     }
 
     /// The audio up to sample `end`, silence where there is none. Waits for a source that waits for the program.
-    func audio(upTo end: Int64) -> AudioBuffer {
+    func audio(upTo end: SampleIndex) -> AudioBuffer {
         if pacing == .waits {
             waitForNews { state in
-                state.audio.end >= end || state.ended.contains(.audio) || state.starved.contains(.audio)
+                state.audio.end >= end.number || state.ended.contains(.audio) || state.starved.contains(.audio)
                     || state.isClosed
             }
         }
         return state.withLock { state in
-            let (audio, silence) = state.audio.take(upTo: end)
+            let (audio, silence) = state.audio.take(upTo: end.number)
             state.status.silentSamples += silence
             wakeProducer(&state)
             return audio
         }
     }
 
-    /// Whether more than `tail` samples follow position `end`. Waits for a source that waits for the program, until
+    /// Whether more than `tail` samples follow, from sample `end` on. Waits for a source that waits for the program, until
     /// it has said so.
-    func hasAudio(beyond end: Int64, moreThan tail: Int64) -> Bool {
+    func hasAudio(beyond end: SampleIndex, moreThan tail: Int64) -> Bool {
         if pacing == .waits {
             waitForNews { state in
-                state.audio.end - end > tail || state.ended.contains(.audio) || state.starved.contains(.audio)
+                state.audio.end - end.number > tail || state.ended.contains(.audio) || state.starved.contains(.audio)
                     || state.isClosed
             }
         }
-        return state.withLock { $0.audio.end - end > tail }
+        return state.withLock { $0.audio.end - end.number > tail }
     }
 
     /// Ends all waiting, on both sides, for good.

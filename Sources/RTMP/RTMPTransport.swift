@@ -17,11 +17,11 @@ public struct RTMPTransport: Sendable, Equatable {
 
     /// The transport that an output's options ask for, which are taken out of `options`: `tls=insecure`, `tls-ca=FILE` and
     /// `proxy=URL`. What they leave open is as in `standard`. `isSecure` is whether the address is `rtmps://`.
-    public init(
-        taking options: inout [String: String], standard: RTMPTransport = RTMPTransport(), isSecure: Bool
+    package init(
+        taking options: inout OptionList, standard: RTMPTransport = RTMPTransport(), isSecure: Bool
     ) throws(AddressError) {
         self = standard
-        let (mode, file) = (options.removeValue(forKey: "tls"), options.removeValue(forKey: "tls-ca"))
+        let (mode, file) = (try options.take("tls"), try options.take("tls-ca"))
         if !isSecure, mode != nil || file != nil {
             throw AddressError("tls= and tls-ca= need an address that begins with rtmps://.")
         }
@@ -29,7 +29,7 @@ public struct RTMPTransport: Sendable, Equatable {
         if mode != nil, file != nil { throw AddressError("tls=insecure and tls-ca= exclude each other.") }
         if let file { tls = .authority(file: file) }
         if mode != nil { tls = .insecure }
-        if let text = options.removeValue(forKey: "proxy") {
+        if let text = try options.take("proxy") {
             do throws(AddressError) {
                 proxy = try ProxyURL(text)
             } catch {

@@ -17,13 +17,15 @@ struct SRTClosings {
     private(set) var count = 0
     private var lastOpening: Int64?
 
-    /// Whether a socket may be made at `now`, in monotonic nanoseconds.
-    func hasRoom(at now: Int64) -> Bool {
-        count < Self.maximum || lastOpening.map { now - $0 >= Self.interval.inNanoseconds } ?? true
+    /// Makes a socket at `now`, in monotonic nanoseconds, if there is room for one. `make` must not block and returns the
+    /// library's handle; one below 0 is none, and takes no room. Returns what `make` returned, nil without room.
+    mutating func open(at now: Int64, _ make: () -> CInt) -> CInt? {
+        let isLate = lastOpening.map { now - $0 >= Self.interval.inNanoseconds } ?? true
+        guard count < Self.maximum || isLate else { return nil }
+        let handle = make()
+        if handle >= 0 { lastOpening = now }
+        return handle
     }
-
-    /// A socket was made at `now`.
-    mutating func opened(at now: Int64) { lastOpening = now }
 
     /// A close begins.
     mutating func began() { count += 1 }

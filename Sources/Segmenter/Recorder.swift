@@ -60,11 +60,11 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine = Mutex(RecorderEngine(environment))
     }
 
-    public func accept(_ packets: [EncodedPacket]) {
+    @discardableResult
+    public func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
         for packet in packets where self.packets.push(packet) { keyframes.requestKeyframe(at: nil) }
+        return self
     }
-
-    public var server: (any PacketServer)? { self }
 
     public func wake() {
         guard packets.beginDrain() else { return }

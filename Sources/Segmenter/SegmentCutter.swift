@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Media
 
 /// Where a file of a recording begins.
@@ -62,10 +63,12 @@ struct SegmentCutter {
     }
 
     /// The program time in nanoseconds at which the open file is to end.
-    var nextBoundary: Int64? { schedule.boundary }
+    var nextBoundary: Int64? { schedule.boundary?.nanoseconds }
 
     /// When the program's time was 0, in milliseconds of the wall clock; for a grid.
-    mutating func setProgramStart(_ milliseconds: Int64) { schedule.programStart = milliseconds }
+    mutating func setProgramStart(_ milliseconds: Int64) {
+        schedule.programStart = UTCTime(milliseconds: milliseconds)
+    }
 
     /// Ends the open file as soon as a keyframe comes.
     mutating func cutNow() -> [Action] {
@@ -159,8 +162,8 @@ struct SegmentCutter {
 
     private mutating func hold(_ keyframe: EncodedPacket, isFileOpen: Bool, _ actions: inout [Action]) {
         phase = .holding(frames: [keyframe], isFileOpen: isFileOpen)
-        lateness = isFileOpen ? max(0, keyframe.ptsNanoseconds - (schedule.boundary ?? .max)) : 0
-        for time in schedule.begin(at: keyframe) { actions.append(.request(time)) }
+        lateness = isFileOpen ? max(0, keyframe.ptsNanoseconds - (nextBoundary ?? .max)) : 0
+        for time in schedule.begin(at: keyframe) { actions.append(.request(time.nanoseconds)) }
     }
 
     private mutating func begin(
@@ -168,7 +171,7 @@ struct SegmentCutter {
     ) {
         let start = SegmentStart(
             keyframe: frames[0], preRoll: firstAudio == nil ? nil : lastAudio, firstAudio: firstAudio,
-            boundary: schedule.boundary, lateness: lateness)
+            boundary: nextBoundary, lateness: lateness)
         phase = .writing
         actions.append(.open(start))
         if let preRoll = start.preRoll { actions.append(.write(preRoll)) }

@@ -6,19 +6,19 @@ internal import Media
 /// When a file is long enough: by time, in absolute multiples from the recording's start or of the wall clock, by size,
 /// or because somebody says so.
 struct SegmentSchedule {
-    /// The program time in nanoseconds at which the present file is to end; nil for a limit in bytes.
-    private(set) var boundary: Int64?
-    /// By the wall clock, in milliseconds since 1970, when the program's time was 0. Read when a file begins, and only
-    /// then: a clock that is set moves the next boundary, once.
-    var programStart: Int64 = 0
+    /// The program time at which the present file is to end; nil for a limit in bytes.
+    private(set) var boundary: Timestamp?
+    /// By the wall clock, when the program's time was 0. Read when a file begins, and only then: a clock that is set moves
+    /// the next boundary, once.
+    var programStart = UTCTime(milliseconds: 0)
 
     private let length: SegmentLength
     private let frameRate: FrameRate
     private let grid: WallClockGrid?
-    /// The recording's first frame, in frames of the program.
-    private var origin: Int64?
+    /// The recording's first frame.
+    private var origin: FrameIndex?
     /// Program times to come that were asked for.
-    private var requested: [Int64] = []
+    private var requested: [Timestamp] = []
     private var bytes: Int64 = 0
     private var groupBytes: Int64 = 0
     private var largestGroup: Int64 = 0
@@ -26,9 +26,9 @@ struct SegmentSchedule {
 
     /// Boundaries are asked for this long before they come, because an encoder looks ahead: a request that comes when
     /// the encoder has the frame already is of no use.
-    private static let lead: Int64 = 5_000_000_000
-    /// A moment of the wall clock this close, in milliseconds, is passed over: the clock was put back a little.
-    private static let nearest: Int64 = 2000
+    private static let lead = Duration.seconds(5)
+    /// A moment of the wall clock this close is passed over: the clock was put back a little.
+    private static let nearest = Duration.seconds(2)
 
     init(length: SegmentLength, frameRate: FrameRate, grid: WallClockGrid? = nil) {
         self.length = length
@@ -37,51 +37,53 @@ struct SegmentSchedule {
     }
 
     /// The program's frame that is nearest to the frame's presentation time.
-    private func frame(_ packet: EncodedPacket) -> Int64 {
-        packet.timeBase.rescale(packet.pts, to: frameRate.timeBase, rounding: .nearest)
+    private func frame(_ packet: EncodedPacket) -> FrameIndex {
+        FrameIndex(packet.timeBase.rescale(packet.pts, to: frameRate.timeBase, rounding: .nearest))
     }
 
     /// The first frame of file `number` of those of full length: the first at or after its exact time.
-    private func boundaryFrame(_ number: Int64, _ duration: Duration, _ origin: Int64) -> Int64 {
+    private func boundaryFrame(_ number: Int64, _ duration: Duration, _ origin: FrameIndex) -> FrameIndex {
         let (time, overflow) = duration.inNanoseconds.multipliedReportingOverflow(by: number)
-        guard !overflow else { return .max }
-        return origin &+ TimeBase.nanoseconds.rescale(time, to: frameRate.timeBase, rounding: .up)
+        guard !overflow else { return FrameIndex(.max) }
+        return FrameIndex(
+            origin.number &+ TimeBase.nanoseconds.rescale(time, to: frameRate.timeBase, rounding: .up))
     }
 
-    private func nanoseconds(_ frame: Int64) -> Int64 {
-        frameRate.timeBase.rescale(frame, to: .nanoseconds, rounding: .down)
-    }
+    private func start(of frame: FrameIndex) -> Timestamp { frameRate.start(of: frame, rounding: .down) }
 
     /// The first boundary behind `frame`, as a frame.
-    private func boundaryFrame(after frame: Int64, _ duration: Duration, _ origin: Int64) -> Int64 {
+    private func boundaryFrame(after frame: FrameIndex, _ duration: Duration, _ origin: FrameIndex) -> FrameIndex {
         if let grid {
-            let passed = min(Self.nearest, duration.inNanoseconds / 10_000_000)
-            let now = UTCTime(milliseconds: programStart + nanoseconds(frame) / 1_000_000 + passed)
-            let time = (grid.next(after: now).milliseconds - programStart) * 1_000_000
-            return max(frame + 1, TimeBase.nanoseconds.rescale(time, to: frameRate.timeBase, rounding: .up))
+            let passed = min(Self.nearest, duration / 10).inNanoseconds / 1_000_000
+            let now = UTCTime(
+                milliseconds: programStart.milliseconds + start(of: frame).nanoseconds / 1_000_000 + passed)
+            let wait = Duration.milliseconds(grid.next(after: now).milliseconds - programStart.milliseconds)
+            return max(frame + 1, frameRate.frame(at: .zero + wait, rounding: .up))
         }
-        var number = max(1, nanoseconds(frame - origin) / max(1, duration.inNanoseconds))
+        let elapsed = start(of: FrameIndex(frame - origin)).nanoseconds
+        var number = max(1, elapsed / max(1, duration.inNanoseconds))
         while boundaryFrame(number, duration, origin) <= frame { number += 1 }
         return boundaryFrame(number, duration, origin)
     }
 
     /// A file begins with `keyframe`; returns the program times at which keyframes are to be asked for.
-    mutating func begin(at keyframe: EncodedPacket) -> [Int64] {
+    mutating func begin(at keyframe: EncodedPacket) -> [Timestamp] {
         (bytes, groupBytes, isCutRequested) = (0, 0, false)
         guard case .duration(let duration) = length else { return [] }
         let frame = frame(keyframe)
         let origin = self.origin ?? frame
         self.origin = origin
-        requested.removeAll { $0 < keyframe.ptsNanoseconds }
+        let now = Timestamp(nanoseconds: keyframe.ptsNanoseconds)
+        requested.removeAll { $0 < now }
         var next = boundaryFrame(after: frame, duration, origin)
-        boundary = nanoseconds(next)
-        var times: [Int64] = []
+        boundary = start(of: next)
+        var times: [Timestamp] = []
         // The boundary of this very file is asked for however far it is.
         repeat {
-            let time = nanoseconds(next)
+            let time = start(of: next)
             if !requested.contains(time) { times.append(time) }
             next = boundaryFrame(after: next, duration, origin)
-        } while nanoseconds(next) < keyframe.ptsNanoseconds + Self.lead
+        } while start(of: next) < now + Self.lead
         requested += times
         return times
     }
@@ -96,7 +98,7 @@ struct SegmentSchedule {
         case .duration:
             guard let boundary else { return false }
             // The boundary is a frame's time, rounded down; so is the frame's, in whatever time base it came.
-            return nanoseconds(frame(keyframe)) >= boundary
+            return start(of: frame(keyframe)) >= boundary
         case .bytes(let limit):
             return isNearLimit(limit)
         }

@@ -2,7 +2,7 @@
 
 import Foundation
 import RecordingSamples
-import SeededRandom
+import TestSupport
 import Testing
 
 @testable import Archive

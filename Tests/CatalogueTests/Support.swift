@@ -142,16 +142,6 @@ extension RecordingArchive {
     func onDisk() throws -> Ledger { try ledger() ?? Ledger(segments: [], deleted: [], gaps: []) }
 }
 
-/// Waits for a condition that another queue brings about.
-func eventually(within seconds: Int = 20, _ condition: () throws -> Bool) rethrows -> Bool {
-    let end = ContinuousClock.now + .seconds(seconds)
-    while ContinuousClock.now < end {
-        if try condition() { return true }
-        usleep(10_000)
-    }
-    return false
-}
-
 enum Shell {
     /// What a program prints.
     static func run(_ arguments: String...) throws -> String {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 extension SerialRecordings {
@@ -95,7 +96,7 @@ extension SerialRecordings {
             try await trial.relay.says("another file system is mounted there, or none", within: .seconds(5))
             // Somebody makes another disk of it meanwhile, which is none of ours either.
             #expect(mount("tmpfs", disk.path, "tmpfs", 0, "size=20m") == 0)
-            try await Task.sleep(for: .seconds(3))
+            try await trial.server.receives(.seconds(3))
             #expect(fileNames(in: disk.path).isEmpty)
             try await eventually("the other disk is unmounted", within: .seconds(5)) { umount2(disk.path, 0) == 0 }
             #expect(fileNames(in: disk.path).isEmpty)
@@ -154,7 +155,7 @@ extension SerialRecordings {
             try await filling.ending(within: .seconds(20))
             try await trial.relay.says("No space left on device", within: .seconds(10))
             // Long enough to try without success.
-            try await Task.sleep(for: .seconds(2))
+            try await trial.server.receives(.seconds(2))
             let openings = trial.openings
             try FileManager.default.removeItem(atPath: ballast)
             try await trial.resumes(after: openings)
@@ -175,7 +176,7 @@ extension SerialRecordings {
             try await run("btrfs", ["qgroup", "limit", "700K", path])
             let trial = try await Run(recordingTo: path)
             try await trial.relay.says("Disk quota exceeded", within: .seconds(40))
-            try await Task.sleep(for: .seconds(2))
+            try await trial.server.receives(.seconds(2))
             let openings = trial.openings
             try await run("btrfs", ["qgroup", "limit", "none", path])
             try await trial.resumes(after: openings)
@@ -188,7 +189,10 @@ extension SerialRecordings {
             let trial = try await Run(recordingTo: disk.path)
             try await run("fsfreeze", ["--freeze", disk.path])
             let thaw = Thaw(path: disk.path)
-            try await Task.sleep(for: .seconds(10))
+            let before = trial.set.finished.count
+            // The length of the fault is what is tested: so much of the program must be kept meanwhile.
+            try await trial.server.receives(.seconds(10))
+            #expect(trial.set.finished.count <= before + 1, "the disk did stop")
             thaw.now()
             try await trial.check(gaps: 0...0)
         }

@@ -4,6 +4,8 @@ import ArgumentParser
 import FanOut
 import Foundation
 import Logging
+import Program
+import TestSupport
 import Testing
 
 @testable import Relay
@@ -109,7 +111,11 @@ extension Serial {
                 try await eventually("the output is off air", within: .seconds(5)) {
                     channel.outputs.statuses.first?.state == "paused"
                 }
-                try await Task.sleep(for: .seconds(2))
+                // Two seconds of the program are missing, so that there is something to read over.
+                let frames = channel.status.program.frames + 60
+                try await eventually("the program goes on", within: .seconds(10)) {
+                    channel.status.program.frames >= frames
+                }
                 let count = segments
                 try channel.outputs.resume("hls")
                 try await hasSegments(count + 1)
@@ -124,7 +130,8 @@ extension Serial {
             var configuration = try RunCommand.parse(
                 Shape.small + ["--gop", "1s", "--duration", "25s", "--output", target]
             ).channelConfiguration()
-            configuration.outputs[0].backup = try OutputAddress("hls:\(live)", options: options)
+            let list = options.map { "\($0)=\($1)" }.joined(separator: ",")
+            configuration.outputs[0].backup = try OutputSpecification("hls:\(live)#\(list)").address
             let server = try await WebServer(live)
             try await run(configuration) { channel in
                 try await hasSegments(1)

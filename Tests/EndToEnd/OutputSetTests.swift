@@ -4,6 +4,7 @@ import ArgumentParser
 import FanOut
 import Foundation
 import Logging
+import TestSupport
 import Testing
 
 @testable import Relay

@@ -4,6 +4,7 @@ import ArgumentParser
 import Foundation
 import Logging
 import Segmenter
+import TestSupport
 import Testing
 
 @testable import Relay

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 extension SerialRecordings {
@@ -22,15 +23,17 @@ extension SerialRecordings {
             let disk = try await FreezableDisk(megabytes: 200)
             let set = RecordingSet(directory: "\(disk.path)/recordings")
             let clip = try await Clip.noisy(seconds: 40, in: directory)
+            let server = try await RTMPServer.running()
             let relay = try RelayProcess(
                 ["--input", clip, "--preset", "ultrafast", "--video-bitrate", "4M", "--record", set.directory]
-                    + ["--segment", "3s", "--sync", "fragment", "--disk-reserve", "10MB", "--expect", "5s"])
+                    + ["--segment", "3s", "--sync", "fragment", "--disk-reserve", "10MB", "--expect", "5s"]
+                    + ["--rtmp", server.url()])
             try await eventually("a file is finished", within: .seconds(30)) { set.finished.count >= 1 }
             let before = set.finished.count
             try disk.freeze()
             defer { disk.thaw() }
-            // What is tested is that this much time passes, and nothing else.
-            try await Task.sleep(for: .seconds(10))
+            // The length of the fault is what is tested: so much of the program must be kept meanwhile.
+            try await server.receives(.seconds(10))
             #expect(set.finished.count <= before + 1, "the disk did stop")
             disk.thaw()
             try await eventually("recording goes on", within: .seconds(30)) { set.finished.count >= before + 5 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 extension Serial {
@@ -128,6 +129,7 @@ extension Serial {
             let begin = ContinuousClock.now
             var receivers: [SRTReceiver] = []
             for (moment, port) in zip(moments, ports) {
+                // When they call is what is tested.
                 try await Task.sleep(until: begin + .milliseconds(moment))
                 receivers.append(try await SRTReceiver(.caller, port: port, latency: 120))
                 // Beside the first caller of the first output.
@@ -204,6 +206,7 @@ extension Serial {
             let relay = try await startHeavy(14, ["--srt", receiver.url()])
             try await receiver.hasReceived(bytes: 500_000, within: .seconds(10))
             receiver.freeze()
+            // The length of the fault is what is tested: libsrt gives a connection up after 5 s of silence.
             try await Task.sleep(for: .seconds(3))
             receiver.thaw()
             let result = try await relay.finished(within: .seconds(40))

@@ -11,8 +11,10 @@ private final class Collector: PacketConsumer, PacketServer {
     var packets: [EncodedPacket] { state.withLock { $0.packets } }
     var wakes: [Int] { state.withLock { $0.wakes } }
 
-    func accept(_ packets: [EncodedPacket]) { state.withLock { $0.packets += packets } }
-    var server: (any PacketServer)? { self }
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        state.withLock { $0.packets += packets }
+        return self
+    }
     func wake() { state.withLock { state in state.wakes.append(state.packets.count) } }
     func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
     func stop() {}
@@ -25,8 +27,10 @@ private final class Member: PacketConsumer {
 
     init(_ packets: PacketQueue, servedBy shared: any PacketServer) { (self.packets, self.shared) = (packets, shared) }
 
-    var server: (any PacketServer)? { shared }
-    func accept(_ packets: [EncodedPacket]) { for packet in packets { self.packets.push(packet) } }
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        for packet in packets { self.packets.push(packet) }
+        return shared
+    }
     func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) { completion() }
     func stop() {}
 }

@@ -3,6 +3,7 @@
 import Dispatch
 import Logging
 import Media
+import TestSupport
 import Testing
 
 @testable import FanOut
@@ -10,7 +11,7 @@ import Testing
 @Suite("Output set")
 struct OutputSetTests {
     private let hub = FanOut()
-    private let time = ManualTime()
+    private let time = ManualClock()
     private let log = LogSpy()
     private let keyframes = KeyframeCounter()
     private let outputs: OutputSet
@@ -30,36 +31,61 @@ struct OutputSetTests {
         }
     }
 
+    /// Bounds that a few frames reach.
+    private static let kilobyte = {
+        var limits = QueueLimits.live
+        limits.maximumBytes = 1000
+        return limits
+    }()
+
     private func state(_ name: String) -> String? { outputs.statuses.first { $0.name == name }?.state }
 
-    /// An output of this name that is on air.
-    private func liveOutput(_ name: String, at target: ScriptedTarget, backup: ScriptedTarget? = nil) async throws {
-        try outputs.add(OutputDefinition(name: name, target: target, backup: backup))
-        #expect(await eventually { target.attempts.count == 1 })
-        target.attempts[0].report(.accepted)
-        #expect(await eventually { target.attempts[0].isLive })
+    /// Waits for attempt `number` of `target`, accepts it, and returns it when it is on air.
+    @discardableResult
+    private func accept(_ number: Int, of target: ScriptedTarget, line: Int = #line) async throws -> ScriptedAttempt {
+        try await eventually("attempt \(number)", line: line) { target.attempts.count == number + 1 }
+        let attempt = target.attempts[number]
+        attempt.report(.accepted)
+        try await eventually("attempt \(number) is on air", line: line) { attempt.isLive }
+        return attempt
+    }
+
+    /// Adds an output of this name to the set, which runs, and returns its attempt when it is on air.
+    @discardableResult
+    private func addLive(
+        _ name: String, at target: ScriptedTarget, limits: QueueLimits = .live, line: Int = #line
+    ) async throws -> ScriptedAttempt {
+        try outputs.add(OutputDefinition(name: name, target: target, limits: limits))
+        return try await accept(0, of: target, line: line)
+    }
+
+    /// Starts the set with one output, `a`, which is on air.
+    @discardableResult
+    private func start(
+        at target: ScriptedTarget = ScriptedTarget(), limits: QueueLimits = .live, line: Int = #line
+    ) async throws -> ScriptedAttempt {
+        outputs.start()
+        return try await addLive("a", at: target, limits: limits, line: line)
     }
 
     @Test("Outputs that come, pause, resume and go change nothing for another")
     func changes() async throws {
         let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
         outputs.start()
-        try await liveOutput("steady", at: steady)
+        try await addLive("steady", at: steady)
         publish(0..<90)
-        try await liveOutput("guest", at: guest)
+        try await addLive("guest", at: guest)
         publish(90..<150)
         try outputs.pause("guest")
-        #expect(await eventually { guest.attempts[0].isDraining })
+        try await eventually { guest.attempts[0].isDraining }
         publish(150..<200)
         try outputs.resume("guest")
-        #expect(await eventually { guest.attempts.count == 2 })
-        guest.attempts[1].report(.accepted)
-        #expect(await eventually { guest.attempts[1].isLive })
+        try await accept(1, of: guest)
         publish(200..<270)
         try outputs.remove("guest")
-        #expect(await eventually { guest.attempts[1].isDraining })
+        try await eventually { guest.attempts[1].isDraining }
         publish(270..<300)
-        #expect(await eventually { steady.attempts[0].sent == Array(0..<300) })
+        try await eventually { steady.attempts[0].sent == Array(0..<300) }
         #expect(guest.attempts[0].sent == Array(120..<150))
         #expect(guest.attempts[1].sent == Array(240..<270))
         #expect(outputs.statuses.map(\.name) == ["steady"])
@@ -71,26 +97,24 @@ struct OutputSetTests {
     func moves() async throws {
         let destination = ScriptedTarget("scripted://b")
         let target = ScriptedTarget(destination: destination)
-        outputs.start()
-        try await liveOutput("a", at: target)
+        let first = try await start(at: target)
         publish(0..<70)
-        target.attempts[0].report(.reconnectRequested(address: "scripted://b"))
-        #expect(await eventually { destination.attempts.count == 1 })
+        first.report(.reconnectRequested(address: "scripted://b"))
+        try await eventually { destination.attempts.count == 1 }
         publish(70..<100)
         destination.attempts[0].report(.accepted)
         // The move is due from the moment that the machine knows of the acceptance.
         var frame: Int64 = 100
-        #expect(
-            await eventually {
-                publish(frame..<frame + 20)
-                frame += 20
-                return outputs.statuses[0].endpoint == .redirected
-            })
+        try await eventually {
+            publish(frame..<frame + 20)
+            frame += 20
+            return outputs.statuses[0].endpoint == .redirected
+        }
         publish(frame..<frame + 10)
-        let (before, after) = (target.attempts[0].sent, destination.attempts[0].sent)
+        let (before, after) = (first.sent, destination.attempts[0].sent)
         #expect(before + after == Array(0..<frame + 10))
         #expect(after.first.map { $0 % 60 } == 0)
-        #expect(await eventually { target.attempts[0].isDraining })
+        try await eventually { first.isDraining }
         let status = outputs.statuses[0]
         #expect(status.address == "scripted://b" && status.frames == UInt64(frame + 10) && status.reconnects == 1)
     }
@@ -104,49 +128,70 @@ struct OutputSetTests {
                 name: "a", target: primary, backup: backup,
                 retry: RetryPolicy(backupAfter: 2)))
         for index in 0..<2 {
-            #expect(await eventually { primary.attempts.count == index + 1 })
+            try await eventually { primary.attempts.count == index + 1 }
             primary.attempts[index].report(.failed(OutputFailure(.rejected, step: "publish", reason: "busy")))
-            #expect(await eventually { state("a") == "backing_off" })
+            try await eventually { state("a") == "backing_off" && time.hasTimer(within: .seconds(2)) }
             time.advance(by: .seconds(2))
         }
-        #expect(await eventually { backup.attempts.count == 1 })
-        backup.attempts[0].report(.accepted)
-        #expect(await eventually { backup.attempts[0].isLive })
+        try await accept(0, of: backup)
         publish(0..<70)
         #expect(primary.attempts.count == 2)
+        try await eventually { time.hasTimer(within: .seconds(15)) }
         time.advance(by: .seconds(15))
-        #expect(await eventually { primary.attempts.count == 3 })
+        try await eventually { primary.attempts.count == 3 }
         primary.attempts[2].report(.accepted)
         // The hand-over is due from the moment that the machine knows of the acceptance.
         var frame: Int64 = 70
-        #expect(
-            await eventually {
-                publish(frame..<frame + 60)
-                frame += 60
-                return outputs.statuses[0].endpoint == .primary
-            })
-        #expect(await eventually { backup.attempts[0].isDraining })
+        try await eventually {
+            publish(frame..<frame + 60)
+            frame += 60
+            return outputs.statuses[0].endpoint == .primary
+        }
+        try await eventually { backup.attempts[0].isDraining }
         publish(frame..<frame + 10)
         let (before, after) = (backup.attempts[0].sent, primary.attempts[2].sent)
         #expect(before + after == Array(0..<frame + 10))
         #expect(after.first.map { $0 % 60 } == 0)
     }
 
+    @Test(
+        "A primary that took over from a backup that broke at that moment went on air without a word: it is logged, once"
+    )
+    func promotionIsLogged() async throws {
+        let (primary, backup) = (ScriptedTarget("scripted://primary"), ScriptedTarget("scripted://backup"))
+        outputs.start()
+        try outputs.add(
+            OutputDefinition(name: "a", target: primary, backup: backup, retry: RetryPolicy(backupAfter: 1)))
+        #expect(await eventually { primary.attempts.count == 1 })
+        primary.attempts[0].report(.failed(OutputFailure(.rejected, step: "publish", reason: "busy")))
+        #expect(await eventually { state("a") == "backing_off" })
+        time.advance(by: .seconds(2))
+        #expect(await eventually { backup.attempts.count == 1 })
+        backup.attempts[0].report(.accepted)
+        #expect(await eventually { backup.attempts[0].isLive })
+        publish(0..<10)
+        time.advance(by: .seconds(15))
+        #expect(await eventually { primary.attempts.count == 2 })
+        primary.attempts[1].report(.accepted)
+        backup.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        #expect(await eventually { primary.attempts[1].isLive })
+        #expect(log.lines(containing: "on air at scripted://primary").count == 1)
+        #expect(log.lines(containing: "on air at scripted://backup").count == 1)
+    }
+
     @Test("One sick output asked for a keyframe each time: it waits longer each time, and what it asked is counted")
     func flappingReceiver() async throws {
-        let target = ScriptedTarget()
-        outputs.start()
-        try await liveOutput("a", at: target)
+        let attempt = try await start()
         publish(0..<1)
         // Within 2.5 s the keyframe that comes anyway may come.
-        target.attempts[0].report(.wantsKeyframe)
+        attempt.report(.wantsKeyframe)
         publish(1..<75, gop: 10_000)
         #expect(keyframes.count == 0)
         publish(75..<80, gop: 10_000)
         #expect(keyframes.count == 1)
         // A receiver that calls again and again: 5 s, 10 s and 20 s.
         for index in Int64(80)..<1200 {
-            target.attempts[0].report(.wantsKeyframe)
+            attempt.report(.wantsKeyframe)
             publish(index..<index + 1, gop: 10_000)
         }
         #expect(keyframes.count == 4)
@@ -155,43 +200,32 @@ struct OutputSetTests {
 
     @Test("A keyframe was asked for on behalf of a receiver that had left")
     func receiverLeft() async throws {
-        let target = ScriptedTarget()
-        outputs.start()
-        try await liveOutput("a", at: target)
+        let attempt = try await start()
         publish(0..<1)
-        target.attempts[0].report(.wantsKeyframe)
+        attempt.report(.wantsKeyframe)
         publish(1..<60, gop: 10_000)
-        target.attempts[0].report(.wantsNoKeyframe)
+        attempt.report(.wantsNoKeyframe)
         publish(60..<200, gop: 10_000)
         #expect(keyframes.count == 0)
     }
 
     @Test("A request that cannot wait is passed on at once, and counted")
     func keyframeIsDue() async throws {
-        let target = ScriptedTarget()
-        outputs.start()
-        try await liveOutput("a", at: target)
-        target.attempts[0].report(.keyframeIsDue)
+        let attempt = try await start()
+        attempt.report(.keyframeIsDue)
         #expect(keyframes.count == 1)
         #expect(outputs.statuses[0].keyframesRequested == 1)
     }
 
     @Test("Drops by overflow, and of what waits for a keyframe, are logged once when they begin and once when over")
     func dropEpisode() async throws {
-        let target = ScriptedTarget()
-        outputs.start()
-        var limits = QueueLimits.live
-        limits.maximumBytes = 1000
-        try outputs.add(OutputDefinition(name: "a", target: target, limits: limits))
-        #expect(await eventually { target.attempts.count == 1 })
-        target.attempts[0].report(.accepted)
-        #expect(await eventually { target.attempts[0].isLive })
+        let attempt = try await start(limits: Self.kilobyte)
         publish(0..<70)
         #expect(log.lines(containing: "frames are dropped").isEmpty)
-        target.attempts[0].stall(true)
+        attempt.stall(true)
         publish(70..<120)
         #expect(log.lines(containing: "frames are dropped").count == 1)
-        target.attempts[0].stall(false)
+        attempt.stall(false)
         publish(120..<400)
         #expect(log.lines(containing: "no frame is dropped any more").isEmpty)
         publish(400..<540)
@@ -204,16 +238,13 @@ struct OutputSetTests {
     @Test("What an output missed while it was off air is logged when it is back")
     func missedOffAir() async throws {
         let target = ScriptedTarget()
-        outputs.start()
-        try await liveOutput("a", at: target)
+        let first = try await start(at: target)
         publish(0..<70)
-        target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
-        #expect(await eventually { target.attempts[0].isAbandoned })
+        first.report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        try await eventually { first.isAbandoned }
         publish(70..<200)
         try outputs.retryNow("a")
-        #expect(await eventually { target.attempts.count == 2 })
-        target.attempts[1].report(.accepted)
-        #expect(await eventually { target.attempts[1].isLive })
+        try await accept(1, of: target)
         let lines = log.lines(containing: "missed off air")
         #expect(lines.count == 1)
         #expect(target.attempts[1].sent == Array(180..<200))
@@ -222,35 +253,25 @@ struct OutputSetTests {
 
     @Test("A target that was lost while it was too slow was logged as recovered")
     func lostWhileDropping() async throws {
-        let target = ScriptedTarget()
-        outputs.start()
-        var limits = QueueLimits.live
-        limits.maximumBytes = 1000
-        try outputs.add(OutputDefinition(name: "a", target: target, limits: limits))
-        #expect(await eventually { target.attempts.count == 1 })
-        target.attempts[0].report(.accepted)
-        #expect(await eventually { target.attempts[0].isLive })
-        target.attempts[0].stall(true)
+        let attempt = try await start(limits: Self.kilobyte)
+        attempt.stall(true)
         publish(0..<50)
-        target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
-        #expect(await eventually { log.lines(containing: "went off air while frames were dropped").count == 1 })
+        attempt.report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        try await eventually { log.lines(containing: "went off air while frames were dropped").count == 1 }
         #expect(log.lines(containing: "no frame is dropped any more").isEmpty)
     }
 
     @Test("A reconnect was logged as a slow target: what is refused until the first keyframe was missed off air")
     func missedUntilKeyframe() async throws {
         let target = ScriptedTarget()
-        outputs.start()
-        try await liveOutput("a", at: target)
+        let first = try await start(at: target)
         publish(0..<70)
-        target.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
-        #expect(await eventually { target.attempts[0].isAbandoned })
-        #expect(await eventually { state("a") == "backing_off" })
+        first.report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
+        try await eventually { first.isAbandoned }
+        try await eventually { state("a") == "backing_off" }
         publish(70..<90)
         try outputs.retryNow("a")
-        #expect(await eventually { target.attempts.count == 2 })
-        target.attempts[1].report(.accepted)
-        #expect(await eventually { target.attempts[1].isLive })
+        try await accept(1, of: target)
         publish(90..<120)
         #expect(log.lines(containing: "missed off air").isEmpty)
         publish(120..<600)
@@ -264,14 +285,12 @@ struct OutputSetTests {
 
     @Test("What an attempt dropped on the way to one of its receivers stands in the output's status, and stays there")
     func receiversDrops() async throws {
-        let target = ScriptedTarget()
-        outputs.start()
-        try await liveOutput("a", at: target)
-        target.attempts[0].drop(3, .congestion)
+        let attempt = try await start()
+        attempt.drop(3, .congestion)
         #expect(outputs.statuses[0].queue.drops == [.congestion: 3])
         #expect(outputs.statuses[0].queue.droppedFrames == 3)
         try outputs.pause("a")
-        #expect(await eventually { target.attempts[0].isAbandoned })
+        try await eventually { attempt.isAbandoned }
         #expect(outputs.statuses[0].queue.droppedFrames == 3)
     }
 
@@ -280,11 +299,11 @@ struct OutputSetTests {
         let target = ScriptedTarget()
         outputs.start()
         try outputs.add(OutputDefinition(name: "a", target: target))
-        #expect(await eventually { target.attempts.count == 1 })
+        try await eventually { target.attempts.count == 1 }
         target.attempts[0].report(.failed(OutputFailure(.refused, step: "publish", reason: "bad key")))
-        #expect(await eventually { state("a") == "refused" })
+        try await eventually { state("a") == "refused" }
         try outputs.retryNow("a")
-        #expect(await eventually { target.attempts.count == 2 })
+        try await eventually { target.attempts.count == 2 }
     }
 
     @Test("What came of a retry that an operator asked for was not logged if it failed as before")
@@ -294,9 +313,9 @@ struct OutputSetTests {
         try outputs.add(OutputDefinition(name: "a", target: target))
         let refusal = OutputFailure(.refused, step: "publish", reason: "bad key")
         for count in 1...3 {
-            #expect(await eventually { target.attempts.count == count })
+            try await eventually { target.attempts.count == count }
             target.attempts[count - 1].report(.failed(refusal))
-            #expect(await eventually { log.lines(containing: "bad key").count == count })
+            try await eventually { log.lines(containing: "bad key").count == count }
             try outputs.retryNow("a")
         }
         #expect(log.lines(containing: "bad key").allSatisfy { $0.hasPrefix("warning") })
@@ -314,35 +333,66 @@ struct OutputSetTests {
 
     @Test("After the end nothing is added, and every output has ended")
     func finish() async throws {
-        let target = ScriptedTarget()
+        let attempt = try await start()
+        let group = DispatchGroup()
+        outputs.finish(deadline: time.now + 5_000_000_000, reason: .programOver, in: group)
+        try await eventually { group.wait(timeout: .now()) == .success }
+        #expect(attempt.isAbandoned)
+        #expect(throws: OutputSetError.over) {
+            try outputs.add(OutputDefinition(name: "b", target: ScriptedTarget()))
+        }
+    }
+
+    @Test(
+        "An output that was off air at the program's end left open what it had published: its target is told, once",
+        arguments: [(EndReason.programOver, 1), (.interrupted, 0)])
+    func conclusion(reason: EndReason, count: Int) async throws {
+        let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))
+        outputs.start()
+        try await liveOutput("paused", at: paused)
+        try await liveOutput("failed", at: failed)
+        try outputs.add(OutputDefinition(name: "never", target: never))
+        try outputs.pause("paused")
+        failed.attempts[0].report(.failed(OutputFailure(.lost, step: "write", reason: "no space")))
+        #expect(await eventually { state("paused") == "paused" && state("failed") == "backing_off" })
+        let group = DispatchGroup()
+        outputs.finish(deadline: time.now + 5_000_000_000, reason: reason, in: group)
+        #expect(await eventually { group.wait(timeout: .now()) == .success })
+        #expect(paused.conclusions == count && failed.conclusions == count && never.conclusions == 0)
+        #expect(paused.attempts.count == 1 && failed.attempts.count == 1)
+    }
+
+    @Test("A target that does not conclude holds the end up to the deadline only")
+    func hungConclusion() async throws {
+        let target = ScriptedTarget(concludes: false)
         outputs.start()
         try await liveOutput("a", at: target)
         let group = DispatchGroup()
         outputs.finish(deadline: time.now + 5_000_000_000, reason: .programOver, in: group)
-        #expect(await eventually { group.wait(timeout: .now()) == .success })
-        #expect(target.attempts[0].isAbandoned)
-        #expect(throws: OutputSetError.over) {
-            try outputs.add(OutputDefinition(name: "b", target: ScriptedTarget()))
-        }
+        #expect(await eventually { target.conclusions == 1 })
+        #expect(group.wait(timeout: .now()) == .timedOut)
+        #expect(
+            await eventually {
+                time.advance(by: .seconds(5))
+                return group.wait(timeout: .now()) == .success
+            })
     }
 
     @Test("An attempt learns whether the program is over, or the output alone ends and may go on")
     func endReasons() async throws {
         let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
         outputs.start()
-        try await liveOutput("steady", at: steady)
-        try await liveOutput("guest", at: guest)
+        try await addLive("steady", at: steady)
+        try await addLive("guest", at: guest)
         try outputs.pause("guest")
-        #expect(await eventually { guest.attempts[0].endReason == .interrupted })
+        try await eventually { guest.attempts[0].endReason == .interrupted }
         try outputs.resume("guest")
-        #expect(await eventually { guest.attempts.count == 2 })
-        guest.attempts[1].report(.accepted)
-        #expect(await eventually { guest.attempts[1].isLive })
+        try await accept(1, of: guest)
         try outputs.remove("guest")
-        #expect(await eventually { guest.attempts[1].endReason == .interrupted })
+        try await eventually { guest.attempts[1].endReason == .interrupted }
         let group = DispatchGroup()
         outputs.finish(deadline: 5_000_000_000, reason: .programOver, in: group)
-        #expect(await eventually { group.wait(timeout: .now()) == .success })
+        try await eventually { group.wait(timeout: .now()) == .success }
         #expect(steady.attempts[0].endReason == .programOver)
     }
 }

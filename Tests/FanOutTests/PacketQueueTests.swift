@@ -2,7 +2,7 @@
 
 import FanOut
 import Media
-import SeededRandom
+import TestSupport
 import Testing
 
 @Suite("Packet queue of a live output")

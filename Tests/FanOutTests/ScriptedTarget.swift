@@ -9,15 +9,25 @@ final class ScriptedTarget: OutputTarget {
     let kind = "scripted"
     let displayAddress: String
     private let made = Mutex<[ScriptedAttempt]>([])
+    private let concluded = Mutex(0)
+    private let concludes: Bool
     private let destination: ScriptedTarget?
 
-    /// `destination` is where a reconnect request leads.
-    init(_ address: String = "scripted://a", destination: ScriptedTarget? = nil) {
+    /// `destination` is where a reconnect request leads; `concludes` is whether it ever answers to ``conclude(_:)``.
+    init(_ address: String = "scripted://a", destination: ScriptedTarget? = nil, concludes: Bool = true) {
+        self.concludes = concludes
         displayAddress = address
         self.destination = destination
     }
 
     var attempts: [ScriptedAttempt] { made.withLock { $0 } }
+    /// How often it was told that the program is over.
+    var conclusions: Int { concluded.withLock { $0 } }
+
+    func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
+        concluded.withLock { $0 += 1 }
+        if concludes { completion(nil) }
+    }
 
     func redirected(to address: String) -> (any OutputTarget)? { destination }
 
@@ -109,13 +119,4 @@ final class KeyframeCounter: KeyframeRequester {
     private let state = Mutex(0)
     var count: Int { state.withLock { $0 } }
     func requestKeyframe(at programTime: Int64?) { state.withLock { $0 += 1 } }
-}
-
-/// Waits until `condition` holds; a test that waits for long fails.
-func eventually(_ condition: () -> Bool) async -> Bool {
-    for _ in 0..<2000 {
-        if condition() { return true }
-        try? await Task.sleep(for: .milliseconds(2))
-    }
-    return condition()
 }

@@ -3,6 +3,7 @@
 import CFFmpeg
 import Foundation
 import Media
+import TestSupport
 import Testing
 
 @testable import Ingest
@@ -57,8 +58,7 @@ struct BrokenDecoderTests {
         let monitor = SourceMonitor(logger: log.logger)
         let sink = CollectingSink(frames: 130, audio: 1)
         Thread.detachNewThread {
-            let deadline = Date().addingTimeInterval(60)
-            while sink.taken.frames.count < 130, Date() < deadline { usleep(5000) }
+            try? eventually { sink.taken.frames.count >= 130 }
             monitor.stop()
         }
         try read(breaking: .audio, into: sink, loops: true, monitor: monitor)

@@ -78,6 +78,7 @@ struct InputLocationTests {
         arguments: [
             "lavfi:movie=rtmp://host/app/secret", #"lavfi:movie=rtmp\://host/app/secret"#,
             #"lavfi:movie=https\:\/\/u\:secret@h/x,scale=2:2"#, #"LAVFI:amovie=https\\\://u:secret@h/x"#,
+            "lavfi:movie=a.mp4:format_opts=decryption_key=secret", "lavfi:movie=https':'//u:secret@h/x",
             "x11grab:https://u:secret@h",
         ])
     func addressInDevice(text: String) {

@@ -2,11 +2,11 @@
 
 import Dispatch
 import Foundation
-import Glibc
 import Ingest
 import Logging
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Live inputs", .serialized)
@@ -21,37 +21,16 @@ struct LiveTests {
             ])
     }
 
-    /// A UDP port that the kernel found free just now.
-    private func freePort() throws -> Int {
-        let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
-        try #require(descriptor >= 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                bind(descriptor, generic, length) == 0 && getsockname(descriptor, generic, &length) == 0
-            }
-        }
-        try #require(isBound)
-        return Int(UInt16(bigEndian: address.sin_port))
-    }
-
-    /// Waits until somebody receives at a UDP port of this machine, 20 s at most: what is sent before that is lost.
+    /// Waits until somebody receives at a UDP port of this machine: what is sent before that is lost.
     private func waitForReceiver(at port: Int) throws {
         let end = String(port, radix: 16, uppercase: true)
         let local = ":" + String(repeating: "0", count: 4 - end.count) + end
-        let deadline = Date().addingTimeInterval(20)
-        while Date() < deadline {
+        try eventually("somebody receives at port \(port)") {
             let sockets = try String(contentsOfFile: "/proc/net/udp", encoding: .ascii)
-            let isBound = sockets.split(separator: "\n").dropFirst().contains {
+            return sockets.split(separator: "\n").dropFirst().contains {
                 $0.split(separator: " ").dropFirst().first?.hasSuffix(local) == true
             }
-            if isBound { return }
-            usleep(10_000)
         }
-        Issue.record("nobody receives at port \(port)")
     }
 
     /// Opens the live input at `port` on a thread of its own and plays it into `sink`; `feed` sends meanwhile.
@@ -81,7 +60,7 @@ struct LiveTests {
             "color=black:s=320x180:r=25:d=3,drawbox=t=fill:color=white:enable='between(t,1,1.49)'", "-f", "lavfi", "-i",
             "aevalsrc='if(gte(t,1)*lt(t,1.5),0.8*sin(2*PI*1000*t),0)':s=48000:d=3", "-c:v", "libx264", "-preset",
             "ultrafast", "-bf", "0", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
-        let port = try freePort()
+        let port = Int(try LoopbackSocket.freePort())
         // The demuxer keeps the last frame, because it cannot know yet that it is whole.
         let frames = 74
         let sink = CollectingSink(frames: frames, audio: 2 * 48_000)
@@ -103,7 +82,7 @@ struct LiveTests {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=3", "-f", "lavfi", "-i", "sine=440:d=3:r=48000", "-c:v",
             "libx264", "-preset", "ultrafast", "-g", "10", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
-        let port = try freePort()
+        let port = Int(try LoopbackSocket.freePort())
         let sink = CollectingSink()
         let source = try receive(at: port, into: sink) {
             try send(clip, to: port, offset: 0)

@@ -4,6 +4,7 @@ import Foundation
 import Ingest
 import Logging
 import Media
+import TestSupport
 import Testing
 
 @Suite("A loop")
@@ -79,15 +80,24 @@ struct LoopTests {
         let pipe = NSTemporaryDirectory() + "relay-pipe-\(UUID().uuidString)"
         try Clip.run("mkfifo", [pipe])
         defer { try? FileManager.default.removeItem(atPath: pipe) }
-        let writer = Process()
-        writer.executableURL = URL(fileURLWithPath: "/bin/sh")
-        writer.arguments = ["-c", "for i in 1 2; do cat \(clip.path) > \(pipe); sleep 0.5; done"]
-        try writer.run()
-        defer { writer.terminate() }
+        /// Sends the clip into the pipe once, as soon as somebody reads it.
+        func write() throws -> Process {
+            let writer = Process()
+            writer.executableURL = URL(fileURLWithPath: "/bin/sh")
+            writer.arguments = ["-c", "exec cat \(clip.path) > \(pipe)"]
+            try writer.run()
+            return writer
+        }
+        let first = try write()
+        defer { first.terminate() }
         let source = try SourceOpener.open(
             InputLocation(pipe), options: IngestOptions(loop: true), logger: Logger(label: "test"))
         let sink = CollectingSink(frames: 50, audio: 96_000)
         source.start(into: sink, video: source.description.video, audio: .program)
+        // A second writer before the pipe was closed would only make the first round longer.
+        try eventually("the first round is over") { source.status.lastError != nil }
+        let second = try write()
+        defer { second.terminate() }
         #expect(sink.waitUntilDone())
         let taken = sink.taken
         source.stop()

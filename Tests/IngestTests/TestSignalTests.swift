@@ -2,7 +2,7 @@
 
 import Logging
 import Media
-import SeededRandom
+import TestSupport
 import Testing
 
 @testable import Ingest

@@ -3,6 +3,7 @@
 import CLinux
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Network
@@ -23,14 +24,6 @@ struct DescriptorWatcherTests {
         return (ends[0], ends[1])
     }
 
-    private func eventually(_ condition: () -> Bool) -> Bool {
-        for _ in 0..<10_000 {
-            if condition() { return true }
-            usleep(1000)
-        }
-        return false
-    }
-
     @Test("Each wish is told once, and again when it is made again")
     func once() throws {
         let watcher = try #require(DescriptorWatcher(name: "test"))
@@ -43,16 +36,20 @@ struct DescriptorWatcherTests {
         let watch = try #require(watcher.add(near) { told.note($0) })
         watcher.arm(watch, near, for: .read)
         send(far, "a", 1, 0)
-        #expect(eventually { told.count == 1 } && told.last == .read)
+        try eventually { told.count == 1 }
+        #expect(told.last == .read)
         send(far, "b", 1, 0)
         watcher.arm(watch, near, for: .write)
-        #expect(eventually { told.count == 2 } && told.last == .write)
+        try eventually { told.count == 2 }
+        #expect(told.last == .write)
         // What was there all the time is told when it is asked for.
         watcher.arm(watch, near, for: .read)
-        #expect(eventually { told.count == 3 } && told.last == .read)
+        try eventually { told.count == 3 }
+        #expect(told.last == .read)
         shutdown(far, CInt(SHUT_RDWR))
         watcher.arm(watch, near, for: .read)
-        #expect(eventually { told.count == 4 } && told.last == [.read, .write])
+        try eventually { told.count == 4 }
+        #expect(told.last == [.read, .write])
         watcher.remove(watch, near)
     }
 
@@ -76,7 +73,7 @@ struct DescriptorWatcherTests {
             close(guest)
             let count = told.count
             watcher.arm(watch, near, for: .write)
-            #expect(eventually { steady.count == round })
+            try eventually { steady.count == round }
             // At most one event was under way when the watch ended.
             #expect(told.count <= count + 1)
         }

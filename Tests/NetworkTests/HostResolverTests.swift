@@ -3,6 +3,7 @@
 import Dispatch
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Network
@@ -21,12 +22,6 @@ import Testing
                 return [self.address].compactMap(\.self)
             }
         }
-    }
-
-    private final class SteppedClock: MonotonicClock {
-        let time = Atomic<Int64>(0)
-        var now: Int64 { time.load(ordering: .relaxed) }
-        func sleep(until deadline: Int64) {}
     }
 
     /// What the resolver answers. Through a mutex, because ThreadSanitizer does not see that a continuation which is
@@ -76,7 +71,7 @@ import Testing
 
     @Test("Without an answer the attempt fails in time, and a late answer serves the next for a minute")
     func late() async throws {
-        let (server, clock) = (SlowServer(), SteppedClock())
+        let (server, clock) = (SlowServer(), ManualClock())
         let resolver = HostResolver(timeout: .milliseconds(50), clock: clock, lookUp: server.lookUp)
         for _ in 0..<3 {
             guard case .failure(let failure) = try await answer(resolver, "slow.example") else {
@@ -95,7 +90,7 @@ import Testing
         #expect(addresses?.first?.description == "192.0.2.7")
         #expect(try await answer(resolver, "slow.example").get().count == 1)
         let asked = server.asked.withLock { $0.count }
-        clock.time.store(61_000_000_000, ordering: .relaxed)
+        clock.advance(by: .seconds(61))
         server.gate.signal()
         _ = try await answer(resolver, "slow.example")
         #expect(server.asked.withLock { $0.count } == asked + 1)

@@ -4,6 +4,7 @@ import Dispatch
 import Logging
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Program
@@ -218,7 +219,7 @@ struct LiveAudioTests {
             let jump: Int64 = second < 2 ? 0 : 3600 * 48_000
             let ones = [Float](repeating: 1, count: 48_000)
             feed.deliver(AudioBuffer(position: second * 48_000 + jump, format: .program, channels: [ones, ones]))
-            let taken = feed.audio(upTo: (second + 1) * 48_000)
+            let taken = feed.audio(upTo: SampleIndex((second + 1) * 48_000))
             #expect(taken.channels[0].allSatisfy { $0 == 1 })
         }
         #expect(feed.status.resyncs == 1)

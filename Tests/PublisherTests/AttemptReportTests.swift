@@ -3,6 +3,7 @@
 import FanOut
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Publisher

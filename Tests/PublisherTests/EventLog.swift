@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FanOut
-import Glibc
 import Synchronization
 
 @testable import Publisher
@@ -26,13 +25,4 @@ final class EventLog: Sendable {
     var isDrained: Bool { count { if case .drained = $0 { true } else { false } } == 1 }
 
     func count(where isMeant: (AttemptEvent) -> Bool) -> Int { all.count(where: isMeant) }
-}
-
-/// Waits until `condition` holds; false after far more time than any machine needs.
-func eventually(_ condition: () -> Bool) -> Bool {
-    for _ in 0..<6000 {
-        if condition() { return true }
-        usleep(5000)
-    }
-    return condition()
 }

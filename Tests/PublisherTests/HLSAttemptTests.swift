@@ -5,6 +5,7 @@ import Foundation
 import HLS
 import Media
 import PacketSamples
+import TestSupport
 import Testing
 
 @testable import Publisher
@@ -45,6 +46,35 @@ import Testing
         #expect(text.contains("#EXT-X-ENDLIST") == isClosed)
     }
 
+    @Test(
+        "An output that was paused or backing off at the program's end left its playlist open: nothing but its end is written",
+        arguments: [("program", true), ("always", true), ("never", false)])
+    func conclusion(endList: String, isClosed: Bool) async throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let playlist = """
+            #EXTM3U
+            #EXT-X-VERSION:7
+            #EXT-X-TARGETDURATION:1
+            #EXT-X-MEDIA-SEQUENCE:7
+            #EXT-X-INDEPENDENT-SEGMENTS
+            #EXT-X-MAP:URI="relay-1-init.mp4"
+            #EXT-X-PROGRAM-DATE-TIME:2026-11-22T06:00:00.000Z
+            #EXTINF:1.000000,
+            relay-1-7.m4s
+
+            """
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try playlist.write(toFile: "\(path)/index.m3u8", atomically: true, encoding: .utf8)
+        let target = HLSTarget(
+            location: try HLSLocation("hls:\(path)"), options: try HLSOptions(["endlist": endList]), name: "test")
+        let failure = await withCheckedContinuation { done in target.conclude { done.resume(returning: $0) } }
+        #expect(failure == nil)
+        let text = try String(contentsOfFile: "\(path)/index.m3u8", encoding: .utf8)
+        #expect(text.contains("relay-1-7.m4s") && text.contains("#EXT-X-MEDIA-SEQUENCE:7"))
+        #expect(text.hasSuffix("#EXT-X-ENDLIST\n") == isClosed)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path) == ["index.m3u8"])
+    }
+
     private func attempt(_ path: String, _ events: EventLog) throws -> any OutputAttempt {
         let target = HLSTarget(
             location: try HLSLocation("hls:\(path)"), options: try HLSOptions(["segment": "1s"]), name: "test")
@@ -57,7 +87,7 @@ import Testing
         let events = EventLog()
         let attempt = try attempt(path + "/a/b", events)
         attempt.start()
-        #expect(eventually { events.failure != nil })
+        try eventually { events.failure != nil }
         #expect(events.failure?.kind == .unreachable && events.failure?.step == "open")
         #expect(events.failure?.reason.contains(path) == true)
     }
@@ -68,9 +98,9 @@ import Testing
         let (events, others) = (EventLog(), EventLog())
         let (first, second) = (try attempt(path, events), try attempt(path, others))
         first.start()
-        #expect(eventually { events.isAccepted })
+        try eventually { events.isAccepted }
         second.start()
-        #expect(eventually { others.failure != nil })
+        try eventually { others.failure != nil }
         #expect(others.failure?.kind == .rejected)
         first.abandon()
         #expect(events.failure == nil && !events.isDrained)

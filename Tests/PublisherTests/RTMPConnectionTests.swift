@@ -5,6 +5,7 @@ import FanOut
 import Glibc
 import Media
 import PacketSamples
+import TestSupport
 import Testing
 
 @testable import Network
@@ -32,8 +33,8 @@ import Testing
         }
 
         /// Reads until the messages are what `isMeant` wants.
-        func reads(until isMeant: ([RTMPInboundParser.Message]) -> Bool) -> Bool {
-            eventually {
+        func reads(line: Int = #line, until isMeant: ([RTMPInboundParser.Message]) -> Bool) throws {
+            try eventually(line: line) {
                 try? read()
                 return isMeant(messages)
             }
@@ -88,16 +89,16 @@ import Testing
         push(0..<10)
         _ = packets.connected()
         connection.goLive()
-        #expect(server.reads { $0.count == 13 })
+        try server.reads { $0.count == 13 }
         #expect(server.messages.prefix(3).map(\.type) == [18, 9, 8])
         #expect(server.count(9) == 11)
-        #expect(eventually { connection.progress.frames == 10 })
+        try eventually { connection.progress.frames == 10 }
         push(10..<20)
         connection.drain()
-        #expect(server.reads { $0.count == 25 })
+        try server.reads { $0.count == 25 }
         #expect(server.messages.suffix(2).map(\.type) == [20, 20])
         shutdown(server.descriptor, CInt(SHUT_RDWR))
-        #expect(eventually { events.isDrained })
+        try eventually { events.isDrained }
         #expect(connection.progress.frames == 20)
     }
 
@@ -108,13 +109,13 @@ import Testing
         _ = packets.connected()
         connection.goLive()
         // The server reads nothing: the socket is full, and so is what is held for it.
-        #expect(eventually { connection.progress.bytes > 0 && !packets.isEmpty })
+        try eventually { connection.progress.bytes > 0 && !packets.isEmpty }
         for time in 0..<5 { server.say(4, [0, 6, 0, 0, 0, UInt8(time)]) }
         // They have been read when the connection has taken up a message that was sent behind them.
         server.say(status: "NetStream.Info", level: "status")
-        #expect(eventually { events.notices.contains { $0.contains("NetStream.Info") } })
-        #expect(server.reads { $0.contains { $0.type == 4 && $0.body == [0, 7, 0, 0, 0, 4] } })
-        #expect(server.reads { _ in server.count(9) == 11 })
+        try eventually { events.notices.contains { $0.contains("NetStream.Info") } }
+        try server.reads { $0.contains { $0.type == 4 && $0.body == [0, 7, 0, 0, 0, 4] } }
+        try server.reads { _ in server.count(9) == 11 }
         connection.abandon()
     }
 
@@ -124,14 +125,14 @@ import Testing
         push(0..<2)
         _ = packets.connected()
         connection.goLive()
-        #expect(server.reads { _ in server.count(9) == 3 })
+        try server.reads { _ in server.count(9) == 3 }
         server.say(status: "NetStream.Record.Failed", level: "error")
-        #expect(eventually { events.notices.contains { $0.contains("NetStream.Record.Failed") } })
+        try eventually { events.notices.contains { $0.contains("NetStream.Record.Failed") } }
         push(2..<4)
-        #expect(server.reads { _ in server.count(9) == 5 })
+        try server.reads { _ in server.count(9) == 5 }
         #expect(events.failure == nil)
         server.say(status: "NetStream.Publish.Denied", level: "error")
-        #expect(eventually { events.failure != nil })
+        try eventually { events.failure != nil }
         #expect(events.failure?.kind == .refused && events.failure?.step == "send")
     }
 
@@ -139,11 +140,11 @@ import Testing
     func loss() throws {
         let (connection, server) = try connect()
         connection.goLive()
-        #expect(server.reads { $0.count == 3 })
+        try server.reads { $0.count == 3 }
         server.say(status: "NetConnection.Connect.Info abcdef", level: "status")
-        #expect(eventually { !events.notices.isEmpty })
+        try eventually { !events.notices.isEmpty }
         shutdown(server.descriptor, CInt(SHUT_RDWR))
-        #expect(eventually { events.failure != nil })
+        try eventually { events.failure != nil }
         #expect(events.failure?.kind == .lost)
         #expect(events.all.allSatisfy { !"\($0)".contains("abcdef") })
         connection.drain()

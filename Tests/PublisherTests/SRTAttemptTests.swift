@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FanOut
-import Glibc
 import Media
-import Network
 import SRT
+import TestSupport
 import Testing
 
 @testable import Publisher
 
 /// Attempts that call and attempts that are called, each the other's peer on the loopback interface.
 @Suite(.serialized) struct SRTAttemptTests {
-    /// A port that nobody has.
-    private static func freePort() throws -> UInt16 {
-        let descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
-        try #require(descriptor >= 0)
-        defer { close(descriptor) }
-        let address = try #require(HostAddress(literal: "127.0.0.1", port: 0))
-        try #require(address.withSockaddr { bind(descriptor, $0, $1) } == 0)
-        var bound = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = withUnsafeMutablePointer(to: &bound) { bound in
-            bound.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
-        }
-        try #require(status == 0)
-        return UInt16(bigEndian: bound.sin_port)
-    }
-
     private struct Listener {
         let packets = PacketQueue(limits: .live, isFromStart: true)
         let events = EventLog()
@@ -58,20 +41,48 @@ import Testing
         }
     }
 
-    private func push(_ frames: Range<Int64>, to packets: PacketQueue) {
+    private func push(_ frames: Range<Int64>, to packets: PacketQueue, bytes: Int = 3000) {
         for index in frames {
-            _ = packets.push(TransportStreamTests.frame(index, FrameRate(30), bytes: 3000, isKeyframe: index % 30 == 0))
+            let isKeyframe = index % 30 == 0
+            _ = packets.push(TransportStreamTests.frame(index, FrameRate(30), bytes: bytes, isKeyframe: isKeyframe))
         }
     }
 
-    private func isListening(_ listener: Listener) -> Bool {
-        eventually { listener.events.count { if case .step("listening") = $0 { true } else { false } } == 1 }
+    private func awaitListening(_ listener: Listener, line: Int = #line) throws {
+        try eventually(line: line) {
+            listener.events.count { if case .step("listening") = $0 { true } else { false } } == 1
+        }
     }
 
     @Test("A listener is on air when it is called, and each caller gets every frame from its first keyframe on")
     func listens() throws {
-        let port = try Self.freePort()
+        let port = try LoopbackSocket.freePort()
         let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50")
+        listener.attempt.start()
+        try awaitListening(listener)
+        let caller = try Caller("srt://127.0.0.1:\(port)?latency=50")
+        caller.attempt.start()
+        try eventually { listener.events.isAccepted && caller.events.isAccepted }
+        _ = listener.packets.connected()
+        listener.attempt.goLive()
+        push(0..<15, to: listener.packets)
+        listener.attempt.wake()
+        try eventually { listener.attempt.progress.frames == 15 }
+        let details = listener.attempt.progress.details
+        #expect(details["callers"] == 1 && details["callers_total"] == 1)
+        try eventually { (listener.attempt.progress.details["packets_sent_total"] ?? 0) > 0 }
+        caller.attempt.abandon()
+        try eventually { listener.attempt.progress.details["callers"] == 0 }
+        // What the caller that left had got stays counted.
+        #expect(listener.attempt.progress.frames == 15)
+        listener.attempt.drain(until: .max, reason: .programOver)
+        try eventually { listener.events.isDrained }
+    }
+
+    @Test("What a receiver that left had not got was counted nowhere: it is dropped, in the totals and in the log")
+    func leaves() throws {
+        let port = try Self.freePort()
+        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50&maxbw=100000")
         listener.attempt.start()
         try #require(isListening(listener))
         let caller = try Caller("srt://127.0.0.1:\(port)?latency=50")
@@ -79,33 +90,38 @@ import Testing
         #expect(eventually { listener.events.isAccepted && caller.events.isAccepted })
         _ = listener.packets.connected()
         listener.attempt.goLive()
-        push(0..<15, to: listener.packets)
+        push(0..<1, to: listener.packets)
         listener.attempt.wake()
-        #expect(eventually { listener.attempt.progress.frames == 15 })
-        let details = listener.attempt.progress.details
-        #expect(details["callers"] == 1 && details["callers_total"] == 1)
-        #expect(eventually { (listener.attempt.progress.details["packets_sent_total"] ?? 0) > 0 })
+        #expect(eventually { listener.attempt.progress.frames == 1 })
+        // A megabyte, of which 100 kB go out in a second.
+        push(1..<20, to: listener.packets, bytes: 50_000)
+        listener.attempt.wake()
+        #expect(eventually { listener.attempt.progress.frames > 1 })
         caller.attempt.abandon()
         #expect(eventually { listener.attempt.progress.details["callers"] == 0 })
-        // What the caller that left had got stays counted.
-        #expect(listener.attempt.progress.frames == 15)
-        listener.attempt.drain(until: .max, reason: .programOver)
-        #expect(eventually { listener.events.isDrained })
+        let progress = listener.attempt.progress
+        #expect(progress.frames < 20)
+        #expect(Int(progress.frames) + progress.drops.frames == 20)
+        let rest = progress.drops.causes[.notConnected, default: 0]
+        #expect(rest > 0)
+        #expect(
+            eventually { listener.events.notices.contains { $0.contains("left (") && $0.contains("\(rest) packets") } })
+        listener.attempt.abandon()
     }
 
     @Test("A call carries what is queued, and its end is told when the receiver has it")
     func calls() throws {
-        let port = try Self.freePort()
+        let port = try LoopbackSocket.freePort()
         let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50")
         listener.attempt.start()
-        try #require(isListening(listener))
+        try awaitListening(listener)
         let caller = try Caller("srt://127.0.0.1:\(port)?latency=50")
         push(0..<30, to: caller.packets)
         caller.attempt.start()
-        #expect(eventually { caller.events.isAccepted })
+        try eventually { caller.events.isAccepted }
         caller.goLive()
         caller.attempt.drain(until: .max, reason: .programOver)
-        #expect(eventually { caller.events.isDrained })
+        try eventually { caller.events.isDrained }
         #expect(caller.attempt.progress.frames == 30)
         #expect(caller.attempt.progress.details["packets_dropped_total"] == 0)
         listener.attempt.abandon()
@@ -113,32 +129,32 @@ import Testing
 
     @Test("Who asks for another stream is sent away, by a code that both sides tell")
     func sentAway() throws {
-        let port = try Self.freePort()
+        let port = try LoopbackSocket.freePort()
         let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&streamid=studio")
         listener.attempt.start()
-        try #require(isListening(listener))
+        try awaitListening(listener)
         let caller = try Caller("srt://127.0.0.1:\(port)?streamid=kitchen")
         caller.attempt.start()
-        #expect(eventually { caller.events.failure != nil })
+        try eventually { caller.events.failure != nil }
         #expect(caller.events.failure?.kind == .rejected)
         #expect(caller.events.failure?.reason.contains("1404") == true)
         #expect(caller.events.failure?.reason.contains("kitchen") == false)
-        #expect(eventually { listener.events.notices.contains { $0.contains("1404") } })
+        try eventually { listener.events.notices.contains { $0.contains("1404") } }
         #expect(listener.attempt.progress.details["callers_rejected_total"] == 1)
         #expect(!listener.events.isAccepted)
         listener.attempt.drain(until: .max, reason: .programOver)
-        #expect(eventually { listener.events.isDrained })
+        try eventually { listener.events.isDrained }
     }
 
     @Test("A receiver with another passphrase refuses for good, and the passphrase is in no word of it")
     func passphrase() throws {
-        let port = try Self.freePort()
+        let port = try LoopbackSocket.freePort()
         let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&passphrase=0123456789")
         listener.attempt.start()
-        try #require(isListening(listener))
+        try awaitListening(listener)
         let caller = try Caller("srt://127.0.0.1:\(port)?passphrase=9876543210")
         caller.attempt.start()
-        #expect(eventually { caller.events.failure != nil })
+        try eventually { caller.events.failure != nil }
         #expect(caller.events.failure?.kind == .refused)
         #expect(caller.events.failure?.reason.contains("9876543210") == false)
         listener.attempt.abandon()

@@ -2,9 +2,9 @@
 
 import Dispatch
 import FanOut
-import Glibc
 import Media
 import Network
+import TestSupport
 import Testing
 
 @testable import Publisher
@@ -12,21 +12,6 @@ import Testing
 @Suite struct UDPAttemptTests {
     private let packets = PacketQueue(limits: .live, isFromStart: true)
     private let events = EventLog()
-
-    /// A socket that receives, and its port.
-    private func receiver() throws -> (CInt, UInt16) {
-        let descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
-        try #require(descriptor >= 0)
-        let address = try #require(HostAddress(literal: "127.0.0.1", port: 0))
-        try #require(address.withSockaddr { bind(descriptor, $0, $1) } == 0)
-        var bound = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = withUnsafeMutablePointer(to: &bound) { bound in
-            bound.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
-        }
-        try #require(status == 0)
-        return (descriptor, UInt16(bigEndian: bound.sin_port))
-    }
 
     private func attempt(port: UInt16) throws -> UDPAttempt {
         UDPAttempt(
@@ -43,54 +28,49 @@ import Testing
 
     @Test("Datagrams are whole TS packets, and all of the program goes out before the end is told")
     func sends() throws {
-        let (descriptor, port) = try receiver()
-        defer { close(descriptor) }
-        let attempt = try attempt(port: port)
+        let receiver = try LoopbackSocket()
+        let attempt = try attempt(port: receiver.port)
         attempt.start()
-        #expect(eventually { events.isAccepted })
+        try eventually { events.isAccepted }
         _ = packets.connected()
         push(0..<5)
         attempt.goLive()
         push(5..<10)
         attempt.wake()
         attempt.drain(until: .max, reason: .programOver)
-        #expect(eventually { events.isDrained })
+        try eventually { events.isDrained }
         #expect(attempt.progress.frames == 10)
-        var (total, bytes) = (0, [UInt8](repeating: 0, count: 2000))
-        while case let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT)), count > 0 {
-            #expect(count % 188 == 0 && count <= 1316)
-            #expect(stride(from: 0, to: count, by: 188).allSatisfy { bytes[$0] == 0x47 })
-            total += count
+        var total = 0
+        while let datagram = receiver.receive() {
+            #expect(!datagram.isEmpty && datagram.count % 188 == 0 && datagram.count <= 1316)
+            #expect(stride(from: 0, to: datagram.count, by: 188).allSatisfy { datagram[$0] == 0x47 })
+            total += datagram.count
         }
         #expect(total == Int(attempt.progress.bytes))
     }
 
     @Test("A receiver that is away is named once and counted, and the output stays on air")
     func away() throws {
-        let (descriptor, port) = try receiver()
-        close(descriptor)
-        let attempt = try attempt(port: port)
+        let attempt = try attempt(port: try LoopbackSocket.freePort())
         attempt.start()
-        #expect(eventually { events.isAccepted })
+        try eventually { events.isAccepted }
         _ = packets.connected()
         attempt.goLive()
         var index: Int64 = 0
-        let isCounted = eventually {
+        try eventually {
             push(index..<index + 1)
             index += 1
             attempt.wake()
             return (attempt.progress.details["send_errors"] ?? 0) > 2
         }
-        #expect(isCounted)
         #expect(events.notices.count == 1 && events.failure == nil)
         attempt.abandon()
     }
 
     @Test("After it is abandoned nothing is told")
     func abandoned() throws {
-        let (descriptor, port) = try receiver()
-        defer { close(descriptor) }
-        let attempt = try attempt(port: port)
+        let receiver = try LoopbackSocket()
+        let attempt = try attempt(port: receiver.port)
         attempt.abandon()
         attempt.start()
         attempt.drain(until: .max, reason: .programOver)

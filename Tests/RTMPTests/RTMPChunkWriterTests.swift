@@ -5,7 +5,7 @@ import Glibc
 import Media
 import Network
 import PacketSamples
-import SeededRandom
+import TestSupport
 import Testing
 
 @testable import RTMP

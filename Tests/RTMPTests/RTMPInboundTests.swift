@@ -2,7 +2,7 @@
 
 import Media
 import Network
-import SeededRandom
+import TestSupport
 import Testing
 
 @testable import RTMP

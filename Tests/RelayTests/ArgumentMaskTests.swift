@@ -37,8 +37,26 @@ struct ArgumentMaskTests {
             (#"lavfi:movie=rtmp\:\/\/host/live/key"#, #"lavfi:movie=rtmp\:\/\/host/xxxxxxxx"#),
             (#"lavfi:movie=https\://u\:p@h"#, #"lavfi:movie=https\://xxxxxx"#),
             ("lavfi:testsrc2=s=2x2:r=1", "lavfi:testsrc2=s=2x2:r=1"),
+            ("lavfi:movie=https':'//u@h", "lavfi:movie=https':'//xxx"),
         ])
     func filters(address: String, shown: String) {
+        #expect(masked(address) == shown)
+    }
+
+    @Test(
+        "Credentials of a filter that has no :// stood in the list of processes",
+        arguments: [
+            ("lavfi:movie=a.mp4:format_opts=decryption_key=0af", "lavfi:movie=a.mp4:format_opts=decryption_key=xxx"),
+            (
+                #"lavfi:movie=a.mp4:format_opts='decryption_key\=0af'"#,
+                #"lavfi:movie=a.mp4:format_opts='decryption_key\=xxxx"#
+            ),
+            ("lavfi:amovie=srt:passphrase=abc:s=1", "lavfi:amovie=srt:passphrase=xxxxxxx"),
+            ("lavfi:movie=a:key=b,movie=http\\://h/x", "lavfi:movie=a:key=xxxxxxxxxxxxxxxxxxx"),
+            ("lavfi:movie=x,chromakey=green,lowpass=f=3", "lavfi:movie=x,chromakey=green,lowpass=f=3"),
+            ("key=news.mp4", "key=news.mp4"),
+        ])
+    func credentials(address: String, shown: String) {
         #expect(masked(address) == shown)
     }
 

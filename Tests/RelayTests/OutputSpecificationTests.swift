@@ -65,7 +65,11 @@ struct OutputSpecificationTests {
             ("rtmp://host/live/key#backup=rtmp://a/b/c,secret", "Option number 2"),
             ("srt://h:1#tls=insecure", "Option number 1"),
             ("rtmp://host/live/key#secret", "Option number 1"), ("rtmp://host/live/key#name=", "no value"),
-            ("rtmp://host/live/key#name=a,name=b", "twice"),
+            ("rtmp://host/live/key#name=a,name=b", "twice"), ("secret#name=a,name=b", "The output option name"),
+            (
+                "rtmp://host/live/key#color=1",
+                "primary-check, proxy, queue, queue-bytes, retry, tls and tls-ca. Write a comma"
+            ),
             ("rtmp://host/live/key#backup=rtmp://secret", "backup="),
             ("rtmp://host/live/key#backup-after=2", "backup="),
             ("rtmp://host/live/key#queue-bytes=1", "queue-bytes="), ("srt://h:1#primary-check=5s", "backup="),

@@ -268,16 +268,24 @@ struct SRTTests {
         var closings = SRTClosings()
         let minute = SRTClosings.interval.inNanoseconds
         for index in 0..<SRTClosings.maximum {
-            #expect(closings.hasRoom(at: Int64(index)))
-            closings.opened(at: Int64(index))
+            #expect(closings.open(at: Int64(index)) { 7 } == 7)
             closings.began()
         }
-        #expect(!closings.hasRoom(at: 100))
-        #expect(closings.hasRoom(at: 100 + minute))
-        closings.opened(at: 100 + minute)
-        #expect(!closings.hasRoom(at: 101 + minute))
-        #expect(closings.hasRoom(at: 100 + 2 * minute))
+        #expect(closings.open(at: 100) { 7 } == nil)
+        #expect(closings.open(at: 100 + minute) { 7 } == 7)
+        #expect(closings.open(at: 101 + minute) { 7 } == nil)
+        #expect(closings.open(at: 100 + 2 * minute) { 7 } == 7)
         closings.ended()
-        #expect(closings.hasRoom(at: 101 + minute))
+        #expect(closings.open(at: 101 + 2 * minute) { 7 } == 7)
+    }
+
+    @Test(
+        "Two outputs could take the room of one socket: who has it takes it in one step, unless no socket comes of it")
+    func roomIsTaken() {
+        var closings = SRTClosings()
+        for _ in 0..<SRTClosings.maximum { closings.began() }
+        #expect(closings.open(at: 0) { -1 } == -1)
+        #expect(closings.open(at: 0) { 7 } == 7)
+        #expect(closings.open(at: 0) { 8 } == nil)
     }
 }

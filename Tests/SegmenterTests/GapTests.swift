@@ -4,6 +4,7 @@ import Dispatch
 import Foundation
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Archive
@@ -142,7 +143,7 @@ import Testing
         let recording = try Recording(
             description(rate: rate), length: .duration(.seconds(600)), directory: try TemporaryDirectory(),
             wallClock: {
-                while !isOpen.withLock({ $0 }) { usleep(1000) }
+                try? eventually { isOpen.withLock { $0 } }
                 return .now
             })
         let packets = syntheticProgram(rate: rate, frames: 1000, isKeyframe: { $0 % 25 == 0 })

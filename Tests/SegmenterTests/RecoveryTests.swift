@@ -3,7 +3,7 @@
 import Foundation
 import Glibc
 import Media
-import SeededRandom
+import TestSupport
 import Testing
 
 @testable import Archive

@@ -51,17 +51,6 @@ extension CatalogueSegment {
     }
 }
 
-/// Waits for a condition that something else brings about. For long: uploads have a low priority, and other tests, which
-/// run at the same time, keep all threads busy.
-func eventually(_ condition: () throws -> Bool) async throws -> Bool {
-    let end = ContinuousClock.now + .seconds(180)
-    while ContinuousClock.now < end {
-        if try condition() { return true }
-        try await Task.sleep(for: .milliseconds(10))
-    }
-    return false
-}
-
 /// A delivery that does as it is told, and remembers what it was asked.
 final class ScriptedDelivery: SegmentDelivery {
     let mostTries: Int?

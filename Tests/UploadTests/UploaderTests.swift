@@ -4,6 +4,7 @@ import Archive
 import Foundation
 import Synchronization
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import Catalogue
@@ -72,7 +73,7 @@ struct UploaderTests {
         let waits = Mutex<[Duration]>([])
         let uploader = uploader(delivery) { time in waits.withLock { $0.append(time) } }
         uploader.start()
-        #expect(try await eventually { uploader.status.doneFiles == 2 })
+        try await eventually { uploader.status.doneFiles == 2 }
         await end(uploader)
         #expect(delivery.names == ["a.mp4", "b.mp4", "a.mp4", "b.mp4", "a.mp4", "a.mp4"])
         #expect(waits.withLock { $0 } == [1, 1.5, 2.25, 1].map { .milliseconds(Int($0 * 1000)) })
@@ -86,7 +87,7 @@ struct UploaderTests {
         uploader.start()
         try record("a.mp4")
         uploader.segmentFinished(.sample("a.mp4"))
-        #expect(try await eventually { uploader.status.doneFiles == 1 })
+        try await eventually { uploader.status.doneFiles == 1 }
         await end(uploader)
     }
 
@@ -151,11 +152,11 @@ struct UploaderTests {
         let delivery = ScriptedDelivery()
         let uploader = uploader(delivery)
         uploader.start()
-        #expect(try await eventually { uploader.status.failures > 2 })
+        try await eventually { uploader.status.failures > 2 }
         #expect(delivery.names.isEmpty && uploader.status.lastError?.contains("another process") == true)
         kill(program.processIdentifier, SIGKILL)
         program.waitUntilExit()
-        #expect(try await eventually { uploader.status.doneFiles == 1 })
+        try await eventually { uploader.status.doneFiles == 1 }
         await end(uploader)
     }
 }

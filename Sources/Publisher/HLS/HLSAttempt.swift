@@ -11,7 +11,7 @@ internal import Synchronization
 /// One attempt to write HLS into a directory.
 ///
 /// The queue may be blocked for good by a file system; then a deadline reports for it, and nobody waits for it.
-actor HLSAttempt: OutputAttempt, PacketServer, QueueActor {
+actor HLSAttempt: EndingAttempt, PacketServer {
     private struct Shared {
         var isAccepted = false
         var progress = AttemptProgress()
@@ -31,7 +31,7 @@ actor HLSAttempt: OutputAttempt, PacketServer, QueueActor {
     nonisolated let executor: QueueExecutor
     private let packets: PacketQueue
     private let streams: StreamDescription
-    private let report: AttemptReport
+    let report: AttemptReport
     private let clock: any MonotonicClock
     private let shared = Mutex(Shared())
     private let wakes = WakeFlag()
@@ -85,11 +85,6 @@ actor HLSAttempt: OutputAttempt, PacketServer, QueueActor {
         }
         watch(until: deadline)
     }
-
-    nonisolated func abandon() {
-        report.silence()
-        post { $0.close() }
-    }
 }
 
 extension HLSAttempt {
@@ -123,8 +118,7 @@ extension HLSAttempt {
                 noteBusy()
                 try writer.finish(isProgramOver: endReason == .programOver)
                 account(writer)
-                close()
-                return report.end(.drained)
+                return drained()
             }
         } catch {
             // It was on air, whatever the cause.
@@ -182,14 +176,8 @@ extension HLSAttempt {
             reason: "\(location.path): the file system does not answer within \(timeout.components.seconds) s")
     }
 
-    private func fail(_ failure: OutputFailure) {
-        guard phase != .closed else { return }
-        close()
-        report.end(.failed(failure))
-    }
-
     /// What is not published goes with the writer.
-    private func close() {
+    func close() {
         phase = .closed
         writer = nil
     }

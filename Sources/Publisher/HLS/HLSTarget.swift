@@ -4,6 +4,7 @@ internal import Dispatch
 public import FanOut
 public import HLS
 public import Media
+internal import Network
 
 /// A directory that a web server hands out, with HLS segments and a playlist, `index.m3u8`.
 public struct HLSTarget: OutputTarget {
@@ -22,6 +23,18 @@ public struct HLSTarget: OutputTarget {
 
     public var kind: String { "hls" }
     public var displayAddress: String { location.description }
+
+    public func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
+        // Behind what the last attempt still writes.
+        queue.async { [location, options] in
+            do throws(EndpointFailure) {
+                try HLSWriter.conclude(location.path, options)
+                completion(nil)
+            } catch {
+                completion(OutputFailure(error))
+            }
+        }
+    }
 
     public func makeAttempt(
         queue packets: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void

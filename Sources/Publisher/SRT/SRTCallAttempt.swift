@@ -9,14 +9,14 @@ internal import SRT
 internal import Synchronization
 
 /// One attempt to call an SRT receiver, or to meet one in a rendezvous.
-actor SRTCallAttempt: OutputAttempt, PacketServer, QueueActor {
+actor SRTCallAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, calling, connected, closed }
 
     private let url: SRTURL
     private let packets: PacketQueue
     private let streams: StreamDescription
     private let clock: any MonotonicClock
-    private let report: AttemptReport
+    let report: AttemptReport
     private let session = Mutex<SRTSession?>(nil)
     nonisolated let executor: QueueExecutor
 
@@ -50,11 +50,6 @@ actor SRTCallAttempt: OutputAttempt, PacketServer, QueueActor {
     nonisolated func wake() { session.withLock { $0 }?.wake() }
 
     nonisolated func drain(until deadline: Int64, reason: EndReason) { session.withLock { $0 }?.post { $0.drain() } }
-
-    nonisolated func abandon() {
-        report.silence()
-        post { $0.close() }
-    }
 }
 
 extension SRTCallAttempt {
@@ -153,20 +148,12 @@ extension SRTCallAttempt {
     private func ended(_ ending: SRTSession.Ending) {
         switch ending {
         case .failed(let failure): fail(failure)
-        case .drained:
-            close()
-            report.end(.drained)
+        case .drained: drained()
         }
     }
 
-    private func fail(_ failure: OutputFailure) {
-        guard phase != .closed else { return }
-        close()
-        report.end(.failed(failure))
-    }
-
     /// The session stays for its numbers; its socket does not.
-    private func close() {
+    func close() {
         phase = .closed
         socket = nil
         session.withLock { $0 }?.assumeIsolated { $0.abandon() }

@@ -6,32 +6,13 @@ internal import LibAV
 internal import Media
 internal import Network
 internal import SRT
-internal import Synchronization
 
 /// One attempt to serve SRT receivers that call us, several at a time.
 ///
 /// Each caller is a session with a queue of its own, so a slow one delays no other. The output's queue is emptied into
 /// them at once, and into nothing while nobody calls. The listening socket stays open all the while.
-actor SRTListenAttempt: OutputAttempt, PacketServer, QueueActor {
+actor SRTListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
-
-    private struct Caller {
-        let session: SRTSession
-        /// Whether its queue was fed, so that it may be read.
-        var isOnAir = false
-        var hasAskedForKeyframe = false
-        /// Whether its queue drops.
-        var episode = DropEpisode()
-    }
-
-    private struct Shared {
-        var sessions: [SRTSession] = []
-        /// What callers that left had counted.
-        var past = AttemptProgress()
-        var pastTotals = SRTStatistics.Totals()
-        var callersSoFar = 0
-        var rejected: UInt64 = 0
-    }
 
     private static let listenInterval = Duration.milliseconds(50)
     /// What was held while nobody called is shown to the first caller if it is no longer than this: it plays what it
@@ -43,15 +24,15 @@ actor SRTListenAttempt: OutputAttempt, PacketServer, QueueActor {
     private let packets: PacketQueue
     private let streams: StreamDescription
     private let clock: any MonotonicClock
-    private let report: AttemptReport
+    let report: AttemptReport
     private let admission: SRTAdmission
-    private let shared = Mutex(Shared())
+    private let totals = SRTCallerTotals()
     private let wakes = WakeFlag()
     nonisolated let executor: QueueExecutor
 
     private var phase = Phase.idle
     private var socket: SRTSocket?
-    private var callers: [Int: Caller] = [:]
+    private var callers: [SRTCaller] = []
     /// Whether the output's queue may be read.
     private var mayServe = false
 
@@ -85,30 +66,7 @@ actor SRTListenAttempt: OutputAttempt, PacketServer, QueueActor {
 
     nonisolated func drain(until deadline: Int64, reason: EndReason) { post { $0.drain() } }
 
-    nonisolated func abandon() {
-        report.silence()
-        post { $0.close() }
-    }
-
-    /// The sums of all callers' bytes, frames and drops, those of callers that left included: a frame that three callers
-    /// got, or missed, counts as three.
-    nonisolated var progress: AttemptProgress {
-        let shared = shared.withLock { $0 }
-        let all = shared.sessions.map(\.progress)
-        var progress = AttemptProgress()
-        progress.bytes = all.reduce(shared.past.bytes) { $0 + $1.bytes }
-        progress.frames = all.reduce(shared.past.frames) { $0 + $1.frames }
-        progress.drops = shared.past.drops
-        let queues = shared.sessions.map(\.packets.status)
-        for queue in queues { progress.drops.add(queue.dropCounts) }
-        progress.details = SRTStatistics.merged(shared.sessions.map(\.statistics), past: shared.pastTotals).details
-        progress.details["callers"] = Double(all.count)
-        progress.details["callers_total"] = Double(shared.callersSoFar)
-        progress.details["callers_rejected_total"] = Double(shared.rejected)
-        progress.details["caller_queue_ms"] = Double(queues.map(\.milliseconds).max() ?? 0)
-        progress.details["caller_dropped_frames"] = Double(queues.map(\.droppedFrames).max() ?? 0)
-        return progress
-    }
+    nonisolated var progress: AttemptProgress { totals.progress }
 }
 
 // MARK: Listening
@@ -157,10 +115,7 @@ extension SRTListenAttempt {
     /// Receivers that are sent away are named at first and then ever more rarely: anyone can call.
     private func noteRejections() {
         let (count, last) = admission.rejections
-        let known = shared.withLock { shared in
-            defer { shared.rejected = count }
-            return shared.rejected
-        }
+        let known = totals.setRejected(count)
         let hasDoubled = count.leadingZeroBitCount < known.leadingZeroBitCount
         guard count > known, let last, known < 4 || hasDoubled else { return }
         report.tell(.notice("a receiver was sent away with code \(last.rawValue), \(last) (\(count) so far)"))
@@ -173,10 +128,7 @@ extension SRTListenAttempt {
             admission.countOverload()
             return socket.close {}
         }
-        let number = shared.withLock { shared in
-            shared.callersSoFar += 1
-            return shared.callersSoFar
-        }
+        let number = totals.nextNumber()
         let own = PacketQueue(limits: packets.limits, isFromStart: false)
         let executor = QueueExecutor(DispatchQueue(label: "relay.srt.\(name).\(number)", qos: .userInitiated))
         do throws(AVFailure) {
@@ -184,11 +136,12 @@ extension SRTListenAttempt {
                 socket: socket, url: url, packets: own, description: streams, executor: executor,
                 onNotice: { [report] in report.tell($0) },
                 onEnd: { [weak self] ending in self?.post { $0.left(number, ending) } })
-            callers[number] = Caller(session: session)
+            callers.append(SRTCaller(number: number, session: session))
         } catch {
             return report.tell(.notice("a receiver could not be served: \(error)"))
         }
-        updateCallers()
+        totals.setSessions(callers.map(\.session))
+        admission.setCallers(callers.count)
         report.tell(.notice("receiver \(number) called; \(callers.count) on air"))
         if phase == .listening {
             phase = .live
@@ -197,31 +150,16 @@ extension SRTListenAttempt {
     }
 
     private func left(_ number: Int, _ ending: SRTSession.Ending) {
-        guard var caller = callers.removeValue(forKey: number) else { return }
-        report(caller.episode.end(caller.session.packets.drops), of: number)
-        updateCallers(leaving: caller.session)
-        if caller.hasAskedForKeyframe, !callers.values.contains(where: \.hasAskedForKeyframe) {
+        guard let index = callers.firstIndex(where: { $0.number == number }) else { return }
+        var caller = callers.remove(at: index)
+        let notices = caller.leave(ending, others: callers.count)
+        totals.remove(caller.session)
+        admission.setCallers(callers.count)
+        if caller.awaitsKeyframe, !callers.contains(where: \.awaitsKeyframe) {
             report.tell(.wantsNoKeyframe)
         }
-        if case .failed(let failure) = ending {
-            report.tell(.notice("receiver \(number) left (\(failure)); \(callers.count) on air"))
-        }
+        for notice in notices { report.tell(.notice(notice)) }
         endIfDrained()
-    }
-
-    /// Tells everybody who is on air, and keeps what the one that left had counted.
-    private func updateCallers(leaving: SRTSession? = nil) {
-        let sessions = callers.values.map(\.session)
-        let past = leaving?.progress ?? AttemptProgress()
-        shared.withLock { shared in
-            shared.sessions = sessions
-            shared.past.bytes += past.bytes
-            shared.past.frames += past.frames
-            guard let leaving else { return }
-            shared.past.drops.add(leaving.packets.status.dropCounts)
-            shared.pastTotals.add(leaving.statistics.totals)
-        }
-        admission.setCallers(callers.count)
     }
 }
 
@@ -240,44 +178,14 @@ extension SRTListenAttempt {
     private func serve() {
         guard mayServe, phase == .live || phase == .draining else { return }
         while let packet = packets.pop() {
-            for caller in callers.values { caller.session.packets.push(packet) }
+            for caller in callers { caller.session.packets.push(packet) }
         }
-        bringOnAir()
         var wantsKeyframe = false
-        for (number, caller) in callers {
-            let needs = caller.session.packets.needsKeyframe
-            if needs, !caller.hasAskedForKeyframe { wantsKeyframe = true }
-            callers[number]?.hasAskedForKeyframe = needs
-            report(callers[number]?.episode.note(caller.session.packets.drops, at: clock.now), of: number)
-            caller.session.wake()
+        for index in callers.indices {
+            if callers[index].wake() { wantsKeyframe = true }
+            if let notice = callers[index].noteDrops(at: clock.now) { report.tell(.notice(notice)) }
         }
         if wantsKeyframe { report.tell(.wantsKeyframe) }
-    }
-
-    private func report(_ episode: DropEpisode.Event?, of number: Int) {
-        switch episode {
-        case .began(let drops):
-            report.tell(
-                .notice("receiver \(number) takes less than the program makes: frames are dropped (\(drops.summary))"))
-        case .over(let drops):
-            report.tell(
-                .notice("receiver \(number): no frame is dropped any more; \(drops.frames) were (\(drops.summary))"))
-        case .cut(let drops):
-            report.tell(
-                .notice("receiver \(number) left while frames were dropped; \(drops.frames) were (\(drops.summary))"))
-        case nil: break
-        }
-    }
-
-    /// Lets new callers' queues be read. Not before they are fed: what is in them by then is a backlog, which would be
-    /// taken for congestion if it were pushed into a queue that is on air.
-    private func bringOnAir() {
-        for (number, caller) in callers where !caller.isOnAir {
-            let session = caller.session
-            _ = session.packets.connected()
-            session.post { $0.start() }
-            callers[number]?.isOnAir = true
-        }
     }
 
     /// A listener that nobody called has nothing to send. One that was called a moment ago is told again once the queue may
@@ -285,37 +193,24 @@ extension SRTListenAttempt {
     private func drain() {
         guard phase == .live else {
             guard phase == .resolving || phase == .listening else { return }
-            close()
-            return report.end(.drained)
+            return drained()
         }
         guard mayServe else { return }
         phase = .draining
         serve()
-        for caller in callers.values {
-            caller.session.post { $0.drain() }
-        }
+        for caller in callers { caller.session.post { $0.drain() } }
         endIfDrained()
     }
 
     private func endIfDrained() {
-        guard phase == .draining, callers.isEmpty else { return }
-        close()
-        report.end(.drained)
+        if phase == .draining, callers.isEmpty { drained() }
     }
 
-    private func fail(_ failure: OutputFailure) {
-        guard phase != .closed else { return }
-        close()
-        report.end(.failed(failure))
-    }
-
-    private func close() {
+    func close() {
         phase = .closed
         socket?.close {}
         socket = nil
-        for caller in callers.values {
-            caller.session.post { $0.abandon() }
-        }
-        callers = [:]
+        for caller in callers { caller.session.post { $0.abandon() } }
+        callers = []
     }
 }

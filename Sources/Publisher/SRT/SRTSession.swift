@@ -21,6 +21,8 @@ actor SRTSession: QueueActor {
     private struct Sent {
         var bytes: UInt64 = 0
         var frames: UInt64 = 0
+        /// Taken from the queue, and not with the library when the session ended.
+        var lost = DropCounts()
         var statistics = SRTStatistics()
     }
 
@@ -82,7 +84,8 @@ actor SRTSession: QueueActor {
     nonisolated var progress: AttemptProgress {
         let sent = shared.withLock { $0 }
         var progress = AttemptProgress()
-        (progress.bytes, progress.frames, progress.details) = (sent.bytes, sent.frames, sent.statistics.details)
+        (progress.bytes, progress.frames, progress.drops) = (sent.bytes, sent.frames, sent.lost)
+        progress.details = sent.statistics.details
         return progress
     }
 
@@ -135,10 +138,14 @@ actor SRTSession: QueueActor {
         }
     }
 
+    /// What the library counts is read once more, and what it was not given is counted as lost.
     private func close(_ completion: @escaping @Sendable () -> Void) {
+        guard phase != .closed else { return }
         phase = .closed
         timer?.cancel()
         timer = nil
+        inspect()
+        shared.withLock { $0.lost.add(.notConnected, frames: unsentFrames) }
         socket.close(completion)
     }
 
@@ -180,6 +187,6 @@ actor SRTSession: QueueActor {
         )
         guard packets > 0 else { return }
         onNotice(.notice("libsrt dropped \(packets) packets (\(bytes) bytes) that were too late to send"))
-        onNotice(.wantsKeyframe)
+        if phase != .closed { onNotice(.wantsKeyframe) }
     }
 }

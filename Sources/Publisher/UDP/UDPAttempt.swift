@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// UDP knows no peer: the output is live as soon as there is a way to the address, and stays so whether anybody listens
 /// or not; what the network says against single datagrams is counted. Only when there is no way is the attempt over.
-actor UDPAttempt: OutputAttempt, PacketServer, QueueActor {
+actor UDPAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, connected, live, draining, closed }
 
     /// A receiver that is away is named again after this long without a word.
@@ -25,7 +25,7 @@ actor UDPAttempt: OutputAttempt, PacketServer, QueueActor {
     private let packets: PacketQueue
     private let streams: StreamDescription
     private let clock: any MonotonicClock
-    private let report: AttemptReport
+    let report: AttemptReport
     private let sent = Mutex(AttemptProgress())
     private let wakes = WakeFlag()
 
@@ -72,11 +72,6 @@ actor UDPAttempt: OutputAttempt, PacketServer, QueueActor {
     }
 
     nonisolated func drain(until deadline: Int64, reason: EndReason) { post { $0.enter(.draining, from: .live) } }
-
-    nonisolated func abandon() {
-        report.silence()
-        post { $0.close() }
-    }
 }
 
 extension UDPAttempt {
@@ -116,13 +111,7 @@ extension UDPAttempt {
         service()
     }
 
-    private func fail(_ failure: OutputFailure) {
-        guard phase != .closed else { return }
-        close()
-        report.end(.failed(failure))
-    }
-
-    private func close() {
+    func close() {
         phase = .closed
         timer?.cancel()
         timer = nil
@@ -228,8 +217,7 @@ extension UDPAttempt {
     private func leave(_ stream: TransportStream, _ socket: UDPSocket) {
         do throws(AVFailure) { try stream.finish() } catch { report.tell(.notice("\(error)")) }
         guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
-        close()
-        report.end(.drained)
+        drained()
     }
 
     /// No frame comes any more that would have what is left sent.

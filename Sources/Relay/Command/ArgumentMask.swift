@@ -37,8 +37,18 @@ enum ArgumentMask {
         }
     }
 
-    /// The bytes of an address that may be secret: user info, and all behind the authority.
+    /// The bytes of an address that may be secret: user info, and all behind the authority; of a filter graph also all from
+    /// the value of the first option on that is named like a credential.
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
+        let range = addressRange(in: address)
+        let isGraph = String(decoding: address.prefix(6), as: UTF8.self).lowercased() == "lavfi:"
+        guard isGraph, let start = FilterGraphSecrets.start(in: address) else {
+            return range
+        }
+        return min(start, range?.lowerBound ?? start)..<address.count
+    }
+
+    private static func addressRange(in address: [UInt8]) -> Range<Int>? {
         guard
             let authority = address.indices.lazy.compactMap({ authorityStart(in: address, after: $0) }).first
         else {
@@ -57,14 +67,14 @@ enum ArgumentMask {
     }
 
     /// Where an authority begins, if the `://` before it begins at `colon`. Within a filter, as in
-    /// `lavfi:movie=rtmp\://…`, backslashes may stand between the three.
+    /// `lavfi:movie=rtmp\://…`, backslashes and quotes may stand between the three.
     private static func authorityStart(in address: [UInt8], after colon: Int) -> Int? {
         guard address[colon] == UInt8(ascii: ":") else { return nil }
         var slashes = 0
         for index in address.indices[(colon + 1)...] {
             switch address[index] {
             case UInt8(ascii: "/"): slashes += 1
-            case UInt8(ascii: "\\"): continue
+            case let byte where FilterGraphSecrets.isEscape(byte): continue
             default: return nil
             }
             if slashes == 2 { return index + 1 }

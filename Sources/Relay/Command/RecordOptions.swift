@@ -98,8 +98,10 @@ struct RecordOptions: ParsableArguments {
         help: ArgumentHelp(
             "Run this program for each finished file, instead of an upload.",
             discussion: """
-                A path, no arguments and no shell. It learns of the file by RELAY_SEGMENT_PATH and other variables; see \
-                the README.
+                A path, no arguments and no shell. It learns of the file by environment variables: \
+                RELAY_SEGMENT_PATH (absolute), RELAY_SEGMENT_NAME (in the record directory), RELAY_CHANNEL, \
+                RELAY_START (UTC, such as 2026-11-21T14:03:10.250Z), RELAY_DURATION (seconds), RELAY_FRAMES, \
+                RELAY_BYTES and RELAY_ENDING (rotate, stop, error, disk or recovered).
                 """, valueName: "program"))
     var onSegment: String?
 

@@ -14,11 +14,10 @@ enum OutputAddress {
     case udp(UDPURL)
     case hls(HLSLocation, HLSOptions)
 
-    /// The address in `text`. Each of `options` must be one of its protocol's; `standard` is for what they leave open.
+    /// The address in `text`. The options of its protocol are taken out of `options`; `standard` is for what they leave open.
     init(
-        _ text: String, options: [String: String], standard: RTMPTransport = RTMPTransport()
+        _ text: String, options: inout OptionList, standard: RTMPTransport = RTMPTransport()
     ) throws(OutputSpecificationError) {
-        var options = options
         do {
             switch Self.scheme(of: text) {
             case "rtmp":
@@ -26,23 +25,12 @@ enum OutputAddress {
                 self = .rtmp(url, try RTMPTransport(taking: &options, standard: standard, isSecure: url.isSecure))
             case "srt": self = .srt(try SRTURL(text))
             case "udp": self = .udp(try UDPURL(text))
-            case "hls":
-                self = .hls(try HLSLocation(text), try HLSOptions(options))
-                options = [:]
+            case "hls": self = .hls(try HLSLocation(text), try HLSOptions(taking: &options))
             default:
                 throw OutputSpecificationError("Addresses begin with rtmp://, rtmps://, srt://, udp:// or hls:.")
             }
         } catch {
             throw OutputSpecificationError("\(error)")
-        }
-    }
-
-    /// The options that an address of this scheme knows, beside those of every output.
-    static func options(of scheme: String) -> Set<String> {
-        switch scheme {
-        case "rtmp": ["tls", "tls-ca", "proxy"]
-        case "hls": ["segment", "list", "endlist"]
-        default: []
         }
     }
 
@@ -77,6 +65,12 @@ enum OutputAddress {
         case .udp(let url): UDPTarget(url: url, name: name)
         case .hls(let location, let options): HLSTarget(location: location, options: options, name: name)
         }
+    }
+
+    /// The name of the protocol for sentences, such as `RTMP`; of text that has none of ours it shows nothing.
+    static func protocolName(of text: String) -> String {
+        let scheme = scheme(of: text)
+        return ["rtmp", "srt", "udp", "hls"].contains(scheme) ? scheme.uppercased() : "output"
     }
 
     /// The scheme of the address in `text`, which need not be one; RTMPS is RTMP.

@@ -2,7 +2,7 @@
 
 internal import FanOut
 internal import Media
-internal import Publisher
+internal import Network
 internal import RTMP
 
 /// Why an output's text cannot be used: one sentence, without what may be secret.
@@ -34,50 +34,56 @@ struct OutputSpecification {
     ) throws(OutputSpecificationError) {
         // Taken apart before secrets are put in, so that nothing in a secret divides it.
         let (unexpanded, fragment) = Self.split(specification)
-        let text = try Self.expand(unexpanded, secrets)
-        self.text = text
-        var options = try Self.options(fragment, scheme: OutputAddress.scheme(of: text))
-        for (name, value) in options { options[name] = try Self.expand(value, secrets) }
-        name = try options.removeValue(forKey: "name").map(Self.name)
-        if let queue = options.removeValue(forKey: "queue") {
-            limits = QueueLimits.live.scaled(to: try Self.duration(queue, of: "queue", in: Self.queueRange))
-        }
-        if let bytes = options.removeValue(forKey: "queue-bytes") { limits.maximumBytes = try Self.bytes(bytes) }
-        if let retry = options.removeValue(forKey: "retry") { self.retry.attemptLimit = try Self.attempts(retry) }
-        let backup = options.removeValue(forKey: "backup")
-        for option in ["backup-after", "primary-check"] where backup == nil && options[option] != nil {
-            throw OutputSpecificationError("\(option)= needs backup= beside it.")
-        }
-        if let count = options.removeValue(forKey: "backup-after") {
-            self.retry.backupAfter = try Self.number(count, of: "backup-after", in: 1...1000)
-        }
-        if let interval = options.removeValue(forKey: "primary-check") {
-            self.retry.primaryInterval = try Self.duration(
-                interval, of: "primary-check", in: .seconds(1)...(.seconds(3600)))
-        }
-        address = try OutputAddress(text, options: options, standard: standard)
-        if !schemes.isEmpty, !schemes.contains(address.scheme) {
-            throw OutputSpecificationError("The address must begin with \(schemes.joined(separator: ":// or "))://.")
-        }
-        if let backup {
+        do {
+            text = try secrets.expand(unexpanded)
+            let kind = OutputAddress.protocolName(of: text)
+            var options = try OptionList(behindMark: fragment, of: kind) { try secrets.expand($0) }
+            name = try options.take("name").map(Self.name)
+            limits = try Self.limits(taking: &options)
+            let backup = try options.take("backup")
+            retry = try Self.retry(taking: &options, hasBackup: backup != nil)
             // What the options say of the protocol holds for both addresses, where the protocol is the same.
-            let isSame = OutputAddress.scheme(of: backup) == address.scheme
-            do throws(OutputSpecificationError) {
-                self.backup = try OutputAddress(backup, options: isSame ? options : [:], standard: standard)
+            var shared = options
+            address = try OutputAddress(text, options: &options, standard: standard)
+            if !schemes.isEmpty, !schemes.contains(address.scheme) {
+                throw OutputSpecificationError(
+                    "The address must begin with \(schemes.joined(separator: ":// or "))://.")
+            }
+            try options.finish()
+            guard let backup else { return }
+            if OutputAddress.scheme(of: backup) != address.scheme { shared = OptionList([:], of: kind) }
+            do {
+                self.backup = try OutputAddress(backup, options: &shared, standard: standard)
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
+        } catch {
+            throw OutputSpecificationError("\(error)")
         }
     }
 
-    private static func expand(
-        _ text: String, _ secrets: SecretReferences
-    ) throws(OutputSpecificationError) -> String {
-        do throws(SecretReferenceError) {
-            return try secrets.expand(text)
-        } catch {
-            throw OutputSpecificationError(error.description)
+    private static func limits(taking options: inout OptionList) throws -> QueueLimits {
+        var limits = QueueLimits.live
+        if let queue = try options.take("queue") {
+            limits = limits.scaled(to: try duration(queue, of: "queue", in: queueRange))
         }
+        if let bytes = try options.take("queue-bytes") { limits.maximumBytes = try Self.bytes(bytes) }
+        return limits
+    }
+
+    private static func retry(taking options: inout OptionList, hasBackup: Bool) throws -> RetryPolicy {
+        var retry = RetryPolicy()
+        if let attempts = try options.take("retry") { retry.attemptLimit = try Self.attempts(attempts) }
+        let (count, interval) = (try options.take("backup-after"), try options.take("primary-check"))
+        if !hasBackup, let option = count.map({ _ in "backup-after" }) ?? interval.map({ _ in "primary-check" }) {
+            throw OutputSpecificationError("\(option)= needs backup= beside it.")
+        }
+        if let count { retry.backupAfter = try number(count, of: "backup-after", in: 1...1000) }
+        if let interval {
+            retry.primaryInterval = try duration(
+                interval, of: "primary-check", in: .seconds(1)...(.seconds(3600)))
+        }
+        return retry
     }
 
     private static let queueRange = Duration.milliseconds(300)...Duration.seconds(60)
@@ -88,39 +94,6 @@ struct OutputSpecification {
             return (text, "")
         }
         return (String(text[..<mark]), text[text.index(after: mark)...])
-    }
-
-    /// The options that every output knows.
-    private static let common: Set = [
-        "name", "queue", "queue-bytes", "retry", "backup", "backup-after", "primary-check",
-    ]
-
-    private static func options(
-        _ text: Substring, scheme: String
-    ) throws(OutputSpecificationError) -> [String: String] {
-        var options: [String: String] = [:]
-        let known = common.union(OutputAddress.options(of: scheme))
-        for (index, pair) in text.split(separator: ",").enumerated() {
-            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            // What is no option is not repeated: it may be a piece of a key in which a comma was not written %2C.
-            guard known.contains(String(sides[0])) else {
-                throw OutputSpecificationError(
-                    "Option number \(index + 1) behind # is none that an address of this kind has; there are "
-                        + known.sorted().map { $0 + "=" }.joined(separator: ", ") + ". Write a comma in a value as %2C."
-                )
-            }
-            guard sides.count == 2, !sides[1].isEmpty else {
-                throw OutputSpecificationError("The option \(sides[0])= has no value.")
-            }
-            guard options.updateValue(decode(sides[1]), forKey: String(sides[0])) == nil else {
-                throw OutputSpecificationError("The option \(sides[0])= is given twice.")
-            }
-        }
-        return options
-    }
-
-    private static func decode(_ text: Substring) -> String {
-        String(text).replacing("%2C", with: ",").replacing("%2c", with: ",")
     }
 
     private static func name(_ text: String) throws(OutputSpecificationError) -> String {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 
 /// A program that a test runs: its output goes to files, and it does not outlive this object.
 final class ChildProcess: Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 
 /// An RTMP server that lets in `bob` with the password `correct-horse` only, by Adobe's or Limelight's exchange.
 ///

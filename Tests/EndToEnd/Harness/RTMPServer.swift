@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+import TestSupport
 
 /// nginx with its RTMP module, in one process, recording what it receives to FLV files.
 final class RTMPServer: Sendable {
@@ -90,6 +91,36 @@ final class RTMPServer: Sendable {
     func hasReceived(recording count: Int = 1, bytes: Int = 10_000, within limit: Duration) async throws -> Duration {
         try await eventually("media arrives at \(url(key: "…"))", within: limit) {
             recordings.count >= count && fileSize(recordings[count - 1]) >= bytes
+        }
+    }
+
+    /// The program's time of the newest frame or audio that was received; nil before the first, and while one is being
+    /// written.
+    private var programTime: Duration? {
+        guard let path = recordings.last, let file = FileHandle(forReadingAtPath: path) else { return nil }
+        func number(at place: UInt64, _ count: Int) -> UInt64? {
+            guard (try? file.seek(toOffset: place)) != nil, let bytes = try? file.read(upToCount: count) else {
+                return nil
+            }
+            return bytes.count == count ? bytes.reduce(0) { $0 << 8 | UInt64($1) } : nil
+        }
+        // FLV, annex E.4: a tag is a type, the length of what follows its first 11 bytes in 3 bytes, the time in 3 and, as
+        // the highest byte, one more. Behind it stands its whole size in 4 bytes.
+        guard let end = try? file.seekToEnd(), end > 17, let size = number(at: end - 4, 4), size > 11, size + 17 <= end,
+            case let tag = end - 4 - size, let type = number(at: tag, 1), [8, 9].contains(type),
+            number(at: tag + 1, 3) == size - 11, let low = number(at: tag + 4, 3), let high = number(at: tag + 7, 1)
+        else { return nil }
+        return .milliseconds(high << 24 | low)
+    }
+
+    /// Waits until this much more of the program has been received: a time that passes for whoever sends as well,
+    /// however slow the machine is.
+    func receives(_ time: Duration) async throws {
+        var start: Duration?
+        try await eventually("\(time) of the program arrive", within: time + .seconds(10)) {
+            guard let now = programTime else { return false }
+            if start == nil { start = now }
+            return start.map { now - $0 >= time } ?? false
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 
 /// srt-live-transmit, writing what it receives to a transport stream file.
 final class SRTReceiver: Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 
 /// nginx as a TLS server (OpenSSL) that passes what it decrypts on to another port.
 final class TLSFront: Sendable {

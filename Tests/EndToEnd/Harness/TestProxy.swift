@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 
 /// A real proxy on the loopback interface that lets in `bob` with the password `correct-horse` only.
 final class TestProxy: Sendable {

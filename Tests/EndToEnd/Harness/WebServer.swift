@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 
 /// A plain web server on the loopback interface that hands out one directory: Python's.
 final class WebServer: Sendable {

@@ -2,22 +2,25 @@
 
 internal import Media
 
-/// Tells when a queue on air begins to drop and when that is over, each once. A target that is too slow for long drops and
-/// recovers every few seconds, which is one episode: it is over when nothing was dropped for 10 s.
+/// Decides what the log says of the packets that an output, or one of its receivers, does not get: what it missed off
+/// air, when its queue on air begins to drop, and when that is over, each once. A target that is too slow for long drops
+/// and recovers every few seconds, which is one episode: it is over when nothing was dropped for 10 s.
 ///
-/// Times are monotonic nanoseconds. One thread at a time.
-public struct DropEpisode: Sendable {
-    /// What is worth telling.
+/// All counts are totals. Times are monotonic nanoseconds. One thread at a time.
+public struct DropLog: Sendable {
+    /// What is worth telling of drops on air.
     public enum Event: Sendable, Equatable {
         /// An episode began with these drops.
         case began(DropCounts)
         /// It is over; these are all of its drops.
         case over(DropCounts)
-        /// The queue went off air while it dropped; these are all of the episode's drops.
+        /// The queue went off air while it dropped, or dropped since it was looked at last; these are all of the drops.
         case cut(DropCounts)
     }
 
     private enum State {
+        /// What is dropped is missed: since this was counted, or nothing if it was not on air before.
+        case offAir(since: DropCounts?)
         /// Nothing is dropped; what was counted so far.
         case quiet(DropCounts)
         /// From `before` on packets are dropped: `last` was counted when it was looked at last, the newest drop is not
@@ -26,17 +29,23 @@ public struct DropEpisode: Sendable {
     }
 
     private static let recovery = Duration.seconds(10)
-    private var state = State.quiet(DropCounts())
+    private var state = State.offAir(since: nil)
 
-    /// No episode, and nothing counted yet.
+    /// Off air, and not on air before.
     public init() {}
 
-    /// The queue is on air from now on; what was counted before is no episode.
-    public mutating func begin(from counts: DropCounts) { state = .quiet(counts) }
+    /// The queue has a keyframe to begin with, and so is on air from now on. Returns what was missed since it went off
+    /// air; nil if it was on air already, or not on air before.
+    public mutating func join(_ counts: DropCounts) -> DropCounts? {
+        guard case .offAir(let before) = state else { return nil }
+        state = .quiet(counts)
+        return before.map { counts.since($0) }
+    }
 
     /// Looks at what was counted up to `now`, after a drop and from time to time.
     public mutating func note(_ counts: DropCounts, at now: Int64) -> Event? {
         switch state {
+        case .offAir: return nil
         case .quiet(let before):
             guard counts.onAir > before.onAir else { return nil }
             state = .dropping(before: before, last: counts, time: now)
@@ -52,11 +61,17 @@ public struct DropEpisode: Sendable {
         }
     }
 
-    /// The queue is off air, for a while or for good, and so an episode under way is cut short.
-    public mutating func end(_ counts: DropCounts) -> Event? {
-        defer { state = .quiet(counts) }
-        guard case .dropping(let before, _, _) = state else { return nil }
-        return .cut(counts.since(before))
+    /// The queue is off air, for a while or for good, and so an episode under way is cut short. What is dropped from now on
+    /// is missed.
+    public mutating func leave(_ counts: DropCounts) -> Event? {
+        let event: Event?
+        switch state {
+        case .offAir: return nil
+        case .quiet(let before): event = counts.onAir > before.onAir ? .cut(counts.since(before)) : nil
+        case .dropping(let before, _, _): event = .cut(counts.since(before))
+        }
+        state = .offAir(since: counts)
+        return event
     }
 }
 

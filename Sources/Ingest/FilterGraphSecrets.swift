@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finds what may be secret in a filter graph: the values of options that are named like credentials, such as
+/// `decryption_key` in `lavfi:movie=clip.mp4:format_opts=decryption_key=…`. Addresses are found elsewhere, by their `://`.
+package enum FilterGraphSecrets {
+    private static let names: Set<String> = [
+        "auth", "authorization", "cookies", "cryptokey", "headers", "key", "keys", "pass", "pwd", "streamid", "user",
+        "username",
+    ]
+    /// As parts of a name. Not `pass`, which filters have in theirs, such as `lowpass`.
+    private static let parts = ["_key", "credential", "passphrase", "passwd", "password", "secret", "token"]
+
+    /// The offset in `graph` from which everything may be secret, because the value of such an option begins there; nil
+    /// if there is none. Between a name and its `=` there may be backslashes and quotes, which filters take as escapes.
+    package static func start(in graph: [UInt8]) -> Int? {
+        graph.indices.first { index in
+            guard graph[index] == UInt8(ascii: "=") else { return false }
+            let name = graph[..<index].reversed().drop(while: isEscape).prefix(while: isPartOfName).reversed()
+            return isSecret(String(decoding: Array(name), as: UTF8.self).lowercased())
+        }.map { $0 + 1 }
+    }
+
+    private static func isSecret(_ name: String) -> Bool {
+        names.contains(name) || parts.contains { name.contains($0) }
+    }
+
+    /// Whether filters take the byte as an escape.
+    package static func isEscape(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "'") }
+
+    private static func isPartOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import SRT
+internal import Synchronization
+
+/// What all callers of a listening output count together, those that left included. Any thread.
+final class SRTCallerTotals: Sendable {
+    private struct State {
+        var sessions: [SRTSession] = []
+        /// What callers that left had counted.
+        var past = AttemptProgress()
+        var pastTotals = SRTStatistics.Totals()
+        var callers = 0
+        var rejected: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Counts a caller and returns its number, from 1 on.
+    func nextNumber() -> Int {
+        state.withLock { state in
+            state.callers += 1
+            return state.callers
+        }
+    }
+
+    /// These sessions are on air.
+    func setSessions(_ sessions: [SRTSession]) { state.withLock { $0.sessions = sessions } }
+
+    /// Takes `leaving` from those on air, in one step with what it had counted: no number goes back.
+    func remove(_ leaving: SRTSession) {
+        let (progress, drops) = (leaving.progress, leaving.packets.drops)
+        state.withLock { state in
+            state.sessions.removeAll { $0 === leaving }
+            state.past.bytes += progress.bytes
+            state.past.frames += progress.frames
+            state.past.drops.add(progress.drops)
+            state.past.drops.add(drops)
+            state.pastTotals.add(leaving.statistics.totals)
+        }
+    }
+
+    /// So many were sent away until now. Returns how many that were when it was told last.
+    func setRejected(_ count: UInt64) -> UInt64 {
+        state.withLock { state in
+            defer { state.rejected = count }
+            return state.rejected
+        }
+    }
+
+    /// The sums of all callers' bytes, frames and drops: a frame that three callers got, or missed, counts as three.
+    var progress: AttemptProgress {
+        let state = state.withLock { $0 }
+        var sum = state.past
+        for progress in state.sessions.map(\.progress) {
+            sum.bytes += progress.bytes
+            sum.frames += progress.frames
+            sum.drops.add(progress.drops)
+        }
+        let queues = state.sessions.map(\.packets.status)
+        for queue in queues { sum.drops.add(queue.dropCounts) }
+        sum.details = SRTStatistics.merged(state.sessions.map(\.statistics), past: state.pastTotals).details
+        sum.details["callers"] = Double(state.sessions.count)
+        sum.details["callers_total"] = Double(state.callers)
+        sum.details["callers_rejected_total"] = Double(state.rejected)
+        sum.details["caller_queue_ms"] = Double(queues.map(\.milliseconds).max() ?? 0)
+        sum.details["caller_dropped_frames"] = Double(queues.map(\.droppedFrames).max() ?? 0)
+        return sum
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import FanOut
+
+@Suite("The log of what is dropped")
+struct DropLogTests {
+    private let second: Int64 = 1_000_000_000
+
+    private func counts(_ causes: [DropCause: Int]) -> DropCounts {
+        var counts = DropCounts()
+        counts.causes = causes
+        counts.frames = counts.packets
+        return counts
+    }
+
+    @Test("An episode begins with the first drop of any cause on air and is over 10 s behind the last, each told once")
+    func episode() {
+        for cause in DropCause.allCases where cause != .notConnected {
+            var log = DropLog()
+            #expect(log.join(counts([:])) == nil)
+            #expect(log.note(counts([:]), at: 0) == nil)
+            #expect(log.note(counts([cause: 2]), at: second) == .began(counts([cause: 2])))
+            #expect(log.note(counts([cause: 5]), at: 8 * second) == nil)
+            #expect(log.note(counts([cause: 5]), at: 17 * second) == nil)
+            #expect(log.note(counts([cause: 5]), at: 19 * second) == .over(counts([cause: 5])))
+            #expect(log.note(counts([cause: 5]), at: 40 * second) == nil)
+            #expect(log.note(counts([cause: 6]), at: 50 * second) == .began(counts([cause: 1])))
+        }
+    }
+
+    @Test("What was dropped off air is no episode; going off air was told as recovery, and cuts an episode short")
+    func offAir() {
+        var log = DropLog()
+        #expect(log.note(counts([.notConnected: 9]), at: 0) == nil)
+        #expect(log.join(counts([.notConnected: 9, .awaitingKeyframe: 4])) == nil)
+        #expect(log.note(counts([.notConnected: 9, .awaitingKeyframe: 4]), at: second) == nil)
+        let more = counts([.notConnected: 9, .awaitingKeyframe: 4, .overflow: 3])
+        #expect(log.note(more, at: 2 * second) == .began(counts([.overflow: 3])))
+        #expect(log.leave(more) == .cut(counts([.overflow: 3])))
+        #expect(log.leave(more) == nil)
+    }
+
+    @Test("What was dropped last before an output or a receiver left was told nowhere: nobody had looked at it")
+    func unseen() {
+        var log = DropLog()
+        _ = log.join(counts([:]))
+        #expect(log.note(counts([.notConnected: 9]), at: 0) == nil)
+        let last = counts([.notConnected: 10, .overflow: 3])
+        #expect(log.leave(last) == .cut(last))
+    }
+
+    @Test("What is missed off air, up to the keyframe to begin with, is told when the output is on air again")
+    func missed() {
+        var log = DropLog()
+        _ = log.join(counts([:]))
+        #expect(log.leave(counts([:])) == nil)
+        // An attempt that is over before its first keyframe was not on air.
+        #expect(log.leave(counts([.notConnected: 5, .awaitingKeyframe: 2])) == nil)
+        let missed = counts([.notConnected: 8, .awaitingKeyframe: 4])
+        #expect(log.note(missed, at: 0) == nil)
+        #expect(log.join(missed) == missed)
+        #expect(log.join(missed) == nil)
+        #expect(log.note(missed, at: second) == nil)
+    }
+
+    @Test("Causes are listed with their counts, in a fixed order")
+    func summary() {
+        #expect(counts([.awaitingKeyframe: 40, .congestion: 3]).summary == "congestion=3 awaiting_keyframe=40")
+    }
+}

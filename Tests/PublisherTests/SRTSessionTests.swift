@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import FanOut
+import Media
+import Network
+import SRT
+import TestSupport
+import Testing
+
+@testable import Publisher
+
+/// One connection and what it carries; the other end of it is libsrt alone.
+@Suite("SRT session", .serialized)
+struct SRTSessionTests {
+    private static let description = TransportStreamTests.description(FrameRate(30))
+
+    /// A session over a socket that is connected, what it sends, and what it told.
+    private struct Sender {
+        let packets = PacketQueue(limits: .live, isFromStart: true)
+        let events = EventLog()
+        let session: SRTSession
+
+        init(_ call: Call) throws {
+            session = try SRTSession(
+                socket: call.socket, url: call.url, packets: packets, description: description,
+                executor: QueueExecutor(DispatchQueue(label: "relay.srt.test")),
+                onNotice: { [events] in events.note($0) },
+                onEnd: { [events] ending in
+                    switch ending {
+                    case .failed(let failure): events.note(.failed(failure))
+                    case .drained: events.note(.drained)
+                    }
+                })
+        }
+
+        /// Frames with a keyframe each second.
+        func push(_ frames: Range<Int64>) {
+            for index in frames {
+                packets.push(TransportStreamTests.frame(index, FrameRate(30), bytes: 3000, isKeyframe: index % 30 == 0))
+            }
+            session.wake()
+        }
+
+        func start() {
+            _ = packets.connected()
+            session.post { $0.start() }
+        }
+
+        func drain() { session.post { $0.drain() } }
+
+        /// Waits until the session's queue has done what was posted to it, and what that posted.
+        func settle() { for _ in 0..<2 { session.executor.queue.sync {} } }
+    }
+
+    /// A call, which goes on until it is answered or 60 s are over.
+    private struct Call {
+        let url: SRTURL
+        let socket: SRTSocket
+
+        init(_ port: UInt16, _ options: String = "latency=50") throws {
+            url = try SRTURL("srt://127.0.0.1:\(port)?connect_timeout=60000&\(options)")
+            socket = try SRTSocket(options: url, bandwidth: SRTBandwidth(description, url: url))
+            try socket.connect(to: try #require(HostAddress(literal: "127.0.0.1", port: port)), url: url)
+        }
+    }
+
+    private func connect(to peer: SRTPeer, _ options: String = "latency=50", line: Int = #line) throws -> Sender {
+        let call = try Call(peer.port, options)
+        try eventually("a connection", line: line) { call.socket.condition == .connected && peer.isCalled }
+        return try Sender(call)
+    }
+
+    /// The frames in a transport stream that has no hole; nil if it has one.
+    private func frames(_ bytes: [UInt8]) -> Int? {
+        let reader = TransportStreamReader(bytes)
+        guard reader.continuityErrors == 0, reader.packets.count * 188 == bytes.count else { return nil }
+        return reader.packets.count { $0.pid == 0x100 && $0.beginsUnit }
+    }
+
+    // MARK: Calls
+
+    @Test("What was queued before the receiver answered and what came later arrives whole before the end is told")
+    func whole() throws {
+        let peer = try SRTPeer()
+        let sender = try connect(to: peer)
+        sender.push(0..<30)
+        sender.settle()
+        #expect(sender.session.progress.bytes == 0, "nothing is sent before the session may")
+        sender.start()
+        try eventually { sender.session.progress.frames == 30 }
+        sender.push(30..<45)
+        sender.drain()
+        try eventually {
+            let isDrained = sender.events.isDrained
+            // Read at least once after that.
+            _ = peer.received
+            return isDrained
+        }
+        #expect(frames(peer.received) == 45)
+        #expect(TransportStreamReader(peer.received).randomAccessPoints.count == 2)
+        #expect(sender.session.progress.frames == 45)
+        #expect(Int(sender.session.progress.bytes) == peer.received.count)
+        #expect(sender.events.all.count == 1)
+    }
+
+    @Test("A receiver that begins to listen after the call began is reached by the same call")
+    func latePeer() throws {
+        var silent: LoopbackSocket? = try LoopbackSocket()
+        let port = try #require(silent).port
+        let call = try Call(port)
+        // The first handshake has gone to somebody who does not answer.
+        try eventually { silent?.receive() != nil }
+        #expect(call.socket.condition == .pending)
+        silent = nil
+        let peer = try SRTPeer(port: port)
+        try eventually { call.socket.condition == .connected && peer.isCalled }
+        let sender = try Sender(call)
+        sender.push(0..<10)
+        sender.start()
+        try eventually { frames(peer.received) == 10 }
+        sender.session.post { $0.abandon() }
+    }
+
+    @Test(
+        "A receiver that sends us away says why: some reasons do not pass by themselves",
+        arguments: [(1401, "refused"), (1403, "refused"), (1402, "rejected"), (1404, "rejected"), (1500, "rejected")])
+    func refusal(code: Int, kind: String) throws {
+        let peer = try SRTPeer(rejection: code)
+        let call = try Call(peer.port)
+        try eventually { call.socket.condition == .broken }
+        let rejection = call.socket.rejection(of: call.url)
+        #expect("\(rejection.kind)" == kind)
+        #expect(rejection.reason.contains("code \(code)"))
+        #expect(!peer.isCalled)
+    }
+
+    @Test("A wrong passphrase is refused for good, and none of the two is in any word of it")
+    func wrongPassphrase() throws {
+        let peer = try SRTPeer(passphrase: "correct-horse")
+        let call = try Call(peer.port, "passphrase=wrong-battery")
+        try eventually { call.socket.condition == .broken }
+        let rejection = call.socket.rejection(of: call.url)
+        #expect(rejection.kind == .refused)
+        #expect(!rejection.reason.contains("battery") && !rejection.reason.contains("horse"))
+        #expect(!peer.isCalled)
+    }
+
+    @Test("With the right passphrase everything arrives, in clear")
+    func rightPassphrase() throws {
+        let peer = try SRTPeer(passphrase: "correct-horse")
+        let sender = try connect(to: peer, "passphrase=correct-horse&pbkeylen=32&latency=50")
+        sender.push(0..<10)
+        sender.start()
+        try eventually { frames(peer.received) == 10 }
+        sender.session.post { $0.abandon() }
+    }
+
+    // MARK: Ends
+
+    @Test("A receiver that closes while frames are sent is lost: that is told once, and what was counted stays")
+    func closedInMidSend() throws {
+        let peer = try SRTPeer(passphrase: "correct-horse")
+        let sender = try connect(to: peer, "passphrase=correct-horse&latency=50")
+        sender.start()
+        var next: Int64 = 0
+        func pushOne() {
+            sender.push(next..<next + 1)
+            next += 1
+        }
+        try eventually {
+            pushOne()
+            return !peer.received.isEmpty
+        }
+        peer.hangUp()
+        try eventually {
+            pushOne()
+            return sender.events.failure != nil
+        }
+        let (failure, progress) = (try #require(sender.events.failure), sender.session.progress)
+        #expect(failure.kind == .lost && failure.step == "send")
+        #expect(!failure.reason.contains("horse"))
+        #expect(progress.frames > 0 && progress.frames < UInt64(next))
+        for _ in 0..<30 { pushOne() }
+        sender.drain()
+        sender.settle()
+        #expect(sender.session.progress == progress)
+        #expect(sender.events.all.count == 1)
+    }
+
+    @Test("A receiver that is given up on is told nothing more, and neither is anybody else")
+    func abandoned() throws {
+        let peer = try SRTPeer()
+        let sender = try connect(to: peer)
+        sender.push(0..<10)
+        sender.start()
+        try eventually { frames(peer.received) == 10 }
+        sender.session.post { $0.abandon() }
+        try eventually { peer.isClosed }
+        sender.push(10..<20)
+        sender.drain()
+        sender.settle()
+        #expect(frames(peer.received) == 10 && sender.session.progress.frames == 10)
+        #expect(sender.events.all.isEmpty)
+    }
+
+    // MARK: Numbers
+
+    @Test("The numbers of a session are those that its receiver counts, and the latency is the larger wish of both")
+    func statistics() throws {
+        let peer = try SRTPeer(latency: 300)
+        let sender = try connect(to: peer, "latency=120")
+        #expect(sender.session.progress.details == SRTStatistics().details)
+        sender.start()
+        sender.push(0..<15)
+        try eventually { frames(peer.received) == 15 }
+        try eventually {
+            let sent = sender.session.statistics.totals.packetsSentUnique
+            return sent > 0 && sent == peer.uniquePackets
+        }
+        let statistics = sender.session.statistics
+        let totals = statistics.totals
+        #expect(totals.packetsSent == totals.packetsSentUnique + totals.packetsRetransmitted)
+        #expect(totals.packetsDropped == 0)
+        let moment = try #require(statistics.moment)
+        #expect(moment.latencyMilliseconds == 300)
+        #expect(moment.roundTripMilliseconds > 0 && moment.flowWindow > 0 && moment.sendBufferFreeBytes > 0)
+        #expect(try #require(moment.inputBandwidth) > 2)
+        #expect(sender.session.progress.details == sender.session.statistics.details)
+        sender.session.post { $0.abandon() }
+    }
+
+    @Test("A receiver that reads nothing fills no memory and makes libsrt drop nothing; it goes on at a keyframe")
+    func readsNothing() throws {
+        let peer = try SRTPeer(window: 64)
+        let sender = try connect(to: peer)
+        sender.start()
+        var next: Int64 = 0
+        func pushOne() {
+            sender.push(next..<next + 1)
+            next += 1
+        }
+        try eventually {
+            pushOne()
+            return sender.packets.status.droppedFrames > 0
+        }
+        let sent = sender.session.progress.frames
+        try eventually {
+            pushOne()
+            return !peer.received.isEmpty && sender.session.progress.frames > sent + 60
+        }
+        try eventually { sender.session.statistics.totals.packetsSent > 0 }
+        #expect(sender.session.statistics.totals.packetsDropped == 0)
+        #expect(sender.events.failure == nil)
+        sender.session.post { $0.abandon() }
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// A UDP socket at a port of 127.0.0.1 that the kernel chose. It is closed with the object. For any thread.
+package final class LoopbackSocket: Sendable {
+    /// The socket did not come about: `errno`.
+    package struct Failure: Error { package let code: CInt }
+
+    package let descriptor: CInt
+    package let port: UInt16
+
+    /// A port of UDP that is free again, as far as one can know.
+    package static func freePort() throws(Failure) -> UInt16 { try LoopbackSocket().port }
+
+    package init() throws(Failure) {
+        descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0)
+        guard descriptor >= 0 else { throw Failure(code: errno) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { [descriptor] pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                bind(descriptor, generic, length) == 0 && getsockname(descriptor, generic, &length) == 0
+            }
+        }
+        port = UInt16(bigEndian: address.sin_port)
+        guard isBound else { throw Failure(code: errno) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// The oldest datagram that waits, or nil if none does. Does not block.
+    package func receive() -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 2048)
+        let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT))
+        return count < 0 ? nil : Array(bytes.prefix(count))
+    }
+}
