@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// How many bytes of a message stand between two headers.
+enum RTMPChunkSize {
+    /// At the beginning of a connection (Adobe RTMP 1.0, 5.4.1).
+    static let initial = 128
+    /// What we announce: the largest size that servers take, so a frame is one chunk or a few.
+    static let announced = 65_536
+}
+
 /// Reads the other side's chunks (Adobe RTMP 1.0, 5.3.1) and puts messages together, bounded against a hostile peer: it
 /// allocates what has come, never what was announced. Any chunk size; a chunk need not be there as a whole.
 ///
@@ -46,6 +54,13 @@ package struct RTMPInboundParser {
         var extended: UInt32?
         var streamID: UInt32 = 0
         var body: [UInt8] = []
+
+        /// Appends to the body, whose memory grows with what comes, and never beyond the message.
+        mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+            let needed = body.count + bytes.count
+            if needed > body.capacity { body.reserveCapacity(max(needed, min(length, 2 * needed))) }
+            body.append(contentsOf: bytes)
+        }
     }
 
     /// Of incomplete messages and of a header, with the usual limits.
@@ -71,7 +86,7 @@ package struct RTMPInboundParser {
     private var replay: [UInt8] = []
 
     /// A parser that goes on where somebody else stopped reading, with the chunk size and streams known by then.
-    init(chunkBytes: Int = 128, streams: [Int: ChunkStream] = [:], limits: Limits = .conversation) {
+    init(chunkBytes: Int = RTMPChunkSize.initial, streams: [Int: ChunkStream] = [:], limits: Limits = .conversation) {
         self.chunkBytes = max(1, chunkBytes)
         self.streams = streams
         self.limits = limits
@@ -125,7 +140,7 @@ package struct RTMPInboundParser {
             throw Malformed(reason: "incomplete messages of more than \(limits.heldBytes) bytes")
         }
         messageBytes += bytes.count
-        bytes.withUnsafeBufferPointer { streams[id]?.body.append(contentsOf: $0) }
+        bytes.withUnsafeBufferPointer { streams[id]?.append($0) }
     }
 
     /// The message of the chunk stream, if its body is complete. Obeys what concerns the chunks themselves.

@@ -51,7 +51,7 @@ struct RTMPAnswers {
     mutating func announce() {
         control(5, Self.windowBytes)
         message(type: 6, chunkStream: 2, stream: 0, body: Self.bigEndian(Self.windowBytes) + [2])
-        control(1, UInt32(RTMPChunkWriter.chunkBytes))
+        control(1, UInt32(RTMPChunkSize.announced))
     }
 
     mutating func acknowledge(_ count: Int) { control(3, UInt32(truncatingIfNeeded: count)) }

@@ -37,3 +37,13 @@ package protocol RTMPPlayerHost: AnyObject, Sendable {
     /// A player was accepted. Called on the server's loop; must not block.
     func joined(_ player: RTMPPlayer)
 }
+
+extension RTMPServerSession {
+    /// Gives the conversation with a player away, after ``accept()`` and with what `unread` was not taken.
+    package func handOver(unread: [UInt8]) -> RTMPSession.Handover {
+        var parser = parser
+        parser.limits = .conversation
+        return RTMPSession.Handover(
+            streamID: request?.stream ?? 1, parser: parser, unread: unread, receivedBytes: receivedBytes)
+    }
+}

@@ -65,14 +65,14 @@ package struct RTMPServerSession {
     /// After so many bytes the client wants an acknowledgement.
     private var windowBytes = Int(RTMPAnswers.windowBytes)
     private var handshake = RTMPServerHandshake()
-    private var parser = RTMPInboundParser(limits: greetingLimits)
+    private(set) var parser = RTMPInboundParser(limits: greetingLimits)
     private var answers = RTMPAnswers()
     private var app = ""
     private var client = ""
     private var capabilities = RTMPCapabilities()
     private var createdStreams = 0
     /// What the client asked for last, and on which message stream.
-    private var request: (RTMPStreamRequest.Action, stream: UInt32)?
+    private(set) var request: (RTMPStreamRequest.Action, stream: UInt32)?
     /// What an aggregate message holds and was not looked at yet.
     private var aggregate: RTMPAggregate?
     private var toldUnsupported: Set<UInt8> = []
@@ -183,14 +183,6 @@ extension RTMPServerSession {
             case (.play, _): .error("NetStream.Play.Failed", "The stream cannot be played now.")
             }
         answers.status(status, stream: stream)
-    }
-
-    /// Gives the conversation with a player away, after ``accept()`` and with what `unread` was not taken.
-    package func handOver(unread: [UInt8]) -> RTMPSession.Handover {
-        var parser = parser
-        parser.limits = .conversation
-        return RTMPSession.Handover(
-            streamID: request?.stream ?? 1, parser: parser, unread: unread, receivedBytes: receivedBytes)
     }
 }
 

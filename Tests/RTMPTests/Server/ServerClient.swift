@@ -4,6 +4,7 @@ import CLinux
 import Glibc
 import Media
 import Synchronization
+import TestSupport
 
 @testable import Network
 @testable import RTMP
@@ -69,7 +70,7 @@ final class ServerClient {
         }
     }
 
-    /// Whether the server says `word` so many times within ten seconds.
+    /// Whether the server says `word` so many times, in time.
     func hears(_ word: String, times: Int = 1) async -> Bool {
         await soon {
             self.listen()
@@ -77,7 +78,7 @@ final class ServerClient {
         }
     }
 
-    /// Whether the server closes the connection within ten seconds.
+    /// Whether the server closes the connection in time.
     func isLeft() async -> Bool {
         await soon {
             self.listen()
@@ -86,14 +87,14 @@ final class ServerClient {
     }
 }
 
-/// Whether `condition` holds within ten seconds.
+/// Whether `condition` holds in time.
 func soon(_ condition: () -> Bool) async -> Bool {
-    let deadline = SystemClock().now + 10_000_000_000
-    while !condition() {
-        guard SystemClock().now < deadline else { return false }
-        try? await Task.sleep(for: .milliseconds(2))  // the server's threads need the processor, too
+    do {
+        try await eventually(within: .seconds(10), condition)
+        return true
+    } catch {
+        return false
     }
-    return true
 }
 
 /// Keeps what a stream brings.
