@@ -46,29 +46,38 @@ struct AMF0Writer {
 
     mutating func writeNull() { bytes.append(0x05) }
 
-    /// An ECMA array (2.10) of numbers, booleans and texts.
+    /// An ECMA array (2.10).
     mutating func writeArray(_ properties: [(String, AMF0Value)]) {
         bytes.append(0x08)
         withUnsafeBytes(of: UInt32(properties.count).bigEndian) { bytes.append(contentsOf: $0) }
         write(properties)
     }
 
-    /// An object (2.5) of numbers, booleans, texts and such objects.
+    /// An object (2.5).
     mutating func writeObject(_ properties: [(String, AMF0Value)]) {
         bytes.append(0x03)
         write(properties)
     }
 
+    /// Any value; an object's properties in the order of their names.
+    mutating func write(_ value: AMF0Value) {
+        switch value {
+        case .number(let number): write(number)
+        case .boolean(let flag): write(flag)
+        case .string(let text): write(text)
+        case .object(let properties): writeObject(properties.sorted { $0.key < $1.key })
+        case .array(let values):
+            bytes.append(0x0A)
+            withUnsafeBytes(of: UInt32(values.count).bigEndian) { bytes.append(contentsOf: $0) }
+            for value in values { write(value) }
+        case .null: writeNull()
+        }
+    }
+
     private mutating func write(_ properties: [(String, AMF0Value)]) {
         for (key, value) in properties {
             name(key)
-            switch value {
-            case .number(let number): write(number)
-            case .boolean(let flag): write(flag)
-            case .string(let text): write(text)
-            case .object(let inner): writeObject(inner.sorted { $0.key < $1.key })
-            default: writeNull()
-            }
+            write(value)
         }
         bytes += [0, 0, 0x09]
     }

@@ -69,6 +69,7 @@ struct RTMPAnswers {
         var server: [(String, AMF0Value)] = [("fmsVer", .string("FMS/3,0,1,123")), ("capabilities", .number(31))]
         if capabilities.isEnhanced {
             server += [
+                ("fourCcList", .array((Self.videoFourCCs + Self.audioFourCCs).map { .string($0) })),
                 ("videoFourCcInfoMap", Self.map(Self.videoFourCCs)),
                 ("audioFourCcInfoMap", Self.map(Self.audioFourCCs)),
                 ("capsEx", .number(0)),

@@ -62,7 +62,10 @@ final class RTMPListener: Sendable {
         do {
             let channel = try Self.bootstrap(on: loop)
                 .childChannelInitializer { [weak self] channel in
-                    channel.eventLoop.makeCompletedFuture { try self?.accept(channel) }
+                    channel.eventLoop.makeCompletedFuture {
+                        guard let self else { throw RTMPServer.failure("the port is being closed") }
+                        try self.accept(channel)
+                    }
                 }
                 .bind(host: host, port: Int(port)).wait()
             let own = UInt16(clamping: channel.localAddress?.port ?? Int(port))

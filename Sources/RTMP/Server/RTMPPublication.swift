@@ -40,14 +40,14 @@ package final class RTMPPublication: Sendable {
     /// When something came last; far ahead while nothing is read.
     private let lastReceived = Atomic<Int64>(SystemClock().now)
     /// Tells the connection, on its loop.
-    private let control: @Sendable (Control) -> Void
+    private let control: @Sendable (RTMPPublication, Control) -> Void
 
     enum Control: Sendable {
         case read(Bool)
         case end(End)
     }
 
-    init(request: RTMPStreamRequest, address: String, control: @escaping @Sendable (Control) -> Void) {
+    init(request: RTMPStreamRequest, address: String, control: @escaping @Sendable (RTMPPublication, Control) -> Void) {
         self.request = request
         self.address = address
         self.control = control
@@ -56,9 +56,10 @@ package final class RTMPPublication: Sendable {
     /// Bytes received since the connection was made.
     package var receivedBytes: UInt64 { bytes.load(ordering: .relaxed) }
 
-    func received(_ count: Int) {
+    /// Something came. What comes while nothing is read was on its way.
+    func received(_ count: Int, isRead: Bool) {
         bytes.add(UInt64(count), ordering: .relaxed)
-        lastReceived.store(SystemClock().now, ordering: .relaxed)
+        if isRead { lastReceived.store(SystemClock().now, ordering: .relaxed) }
     }
 
     /// Whether the client sent nothing for `time`, though it was read from.
@@ -67,23 +68,23 @@ package final class RTMPPublication: Sendable {
     }
 
     /// Ends the connection in favour of another client. On the loop; when it returns the receiver has been told.
-    func yield() { control(.end(.takenOver)) }
+    func yield() { control(self, .end(.takenOver)) }
 
     /// Reads nothing more from the client until ``resume()``; up to 64 KiB that were read wait meanwhile, and then the
     /// client. After a call from within ``RTMPStreamReceiver/publication(_:sent:)`` no message comes any more.
     package func pause() {
         lastReceived.store(.max, ordering: .relaxed)
-        control(.read(false))
+        control(self, .read(false))
     }
 
     /// Reads on.
     package func resume() {
         lastReceived.store(SystemClock().now, ordering: .relaxed)
-        control(.read(true))
+        control(self, .read(true))
     }
 
     /// Ends the connection.
-    package func cancel() { control(.end(.cancelled)) }
+    package func cancel() { control(self, .end(.cancelled)) }
 }
 
 /// Receives a published stream. All calls come on the server's loop, in this order, and must not block:

@@ -57,7 +57,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
         lastReceived = .now()
         switch phase {
         case .leaving, .closed: return
-        case .publishing(let publication, _): publication.received(bytes.readableBytes)
+        case .publishing(let publication, _): publication.received(bytes.readableBytes, isRead: !isPaused)
         default: break
         }
         if held.readableBytes == 0 { held = bytes } else { held.writeBuffer(&bytes) }
@@ -102,7 +102,6 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
             if case .receive(let receiver) = endpoint.purpose { receiver.publication(publication, sent: message) }
         case (.ended, _):
             end(.unpublished)
-            phase = .waiting
             listener.note(id, isWaiting: true)
             expect("a wish to publish or to play", within: listener.limits.requestTime)
         default: break
@@ -249,8 +248,9 @@ extension RTMPServerHandler {
     ) {
         guard let loop = context?.eventLoop else { return }
         let bound = NIOLoopBound(self, eventLoop: loop)
-        let publication = RTMPPublication(request: request, address: address) { control in
-            if loop.inEventLoop { bound.value.obey(control) } else { loop.execute { bound.value.obey(control) } }
+        let publication = RTMPPublication(request: request, address: address) { publication, control in
+            if loop.inEventLoop { return bound.value.obey(control, of: publication) }
+            loop.execute { bound.value.obey(control, of: publication) }
         }
         if let other = endpoint.publication {
             guard endpoint.url.takesOver || other.isSilent(for: listener.limits.claimTime) else {
@@ -276,8 +276,9 @@ extension RTMPServerHandler {
         loop.execute { bound.value.take() }
     }
 
-    private func obey(_ control: RTMPPublication.Control) {
-        guard case .publishing = phase else { return }
+    /// A publication that is over has no say in the next one of its connection.
+    private func obey(_ control: RTMPPublication.Control, of publication: RTMPPublication) {
+        guard case .publishing(let current, _) = phase, current === publication else { return }
         switch control {
         case .read(let isWanted):
             isPaused = !isWanted

@@ -291,13 +291,17 @@ extension RTMPServerSession {
         }
     }
 
+    /// `@setDataFrame`, a text in AMF0.
+    private static let setDataFrame: [UInt8] = [0x02, 0, 13] + Array("@setDataFrame".utf8)
+
     private static func data(_ body: ArraySlice<UInt8>) -> RTMPPublishedMessage.Content? {
         guard body.count <= amfBytes else { return nil }
-        var values = AMF0Reader.values(body)[...]
-        if values.first?.text == "@setDataFrame" { values = values.dropFirst() }
-        guard let name = values.first?.text else { return nil }
-        guard name == "onMetaData" else { return name.first == "@" ? nil : .data(SharedBytes(body)) }
-        guard case .object(let properties)? = values.dropFirst().first else { return nil }
+        // What is to be kept for players is a command to us, with the data behind it.
+        let body = body.starts(with: setDataFrame) ? body.dropFirst(setDataFrame.count) : body
+        let values = AMF0Reader.values(body)
+        guard let name = values.first?.text, name.first != "@" else { return nil }
+        guard name == "onMetaData" else { return .data(SharedBytes(body)) }
+        guard values.count > 1, case .object(let properties) = values[1] else { return nil }
         return .metadata(properties)
     }
 }

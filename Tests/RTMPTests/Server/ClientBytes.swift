@@ -53,15 +53,7 @@ enum ClientBytes {
 
     static func amf(_ value: AMF0Value) -> [UInt8] {
         var writer = AMF0Writer()
-        switch value {
-        case .number(let number): writer.write(number)
-        case .boolean(let flag): writer.write(flag)
-        case .string(let text): writer.write(text)
-        case .object(let properties): writer.writeObject(properties.sorted { $0.key < $1.key })
-        case .array(let values):
-            return [0x0A] + big(UInt32(values.count), 4) + values.flatMap { amf($0) }
-        case .null: writer.writeNull()
-        }
+        writer.write(value)
         return writer.bytes
     }
 
@@ -69,15 +61,7 @@ enum ClientBytes {
         let usual: [String: AMF0Value] = [
             "app": .string(app), "flashVer": .string("test"), "tcUrl": .string("rtmp://h"),
         ]
-        var writer = AMF0Writer()
-        writer.write("connect")
-        writer.write(1)
-        // By hand, because the writer knows no arrays.
-        var body = writer.bytes + [0x03]
-        for (name, value) in usual.merging(properties, uniquingKeysWith: { $1 }) {
-            body += big(UInt32(name.utf8.count), 2) + Array(name.utf8) + amf(value)
-        }
-        return message(20, body + [0, 0, 9])
+        return command("connect", 1, [.object(usual.merging(properties, uniquingKeysWith: { $1 }))])
     }
 
     /// Everything up to the wish to publish `key`, as FFmpeg writes it.

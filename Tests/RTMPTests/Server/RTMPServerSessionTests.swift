@@ -116,12 +116,14 @@ struct RTMPServerSessionTests {
         try talk.says(ClientBytes.message(18, set + ClientBytes.amf(properties), stream: 1))
         try talk.says(ClientBytes.message(18, ClientBytes.amf(.string("onMetaData")) + ClientBytes.amf(properties)))
         try talk.says(ClientBytes.message(15, [0] + ClientBytes.amf(.string("onCuePoint")), stream: 1))
+        let keep = ClientBytes.amf(.string("@setDataFrame")) + ClientBytes.amf(.string("onCuePoint"))
+        try talk.says(ClientBytes.message(18, keep, stream: 1))
         try talk.says(ClientBytes.message(9, frame, time: 0xFFFF_FFFF, stream: 1))
         try talk.says(ClientBytes.message(8, [0xAF, 1, 1], time: 5, stream: 1))
         try talk.says(ClientBytes.message(9, [], stream: 1) + ClientBytes.message(9, [0x17], stream: 1))
         #expect(
             talk.texts == [
-                "metadata [\"width\"]", "metadata [\"width\"]", "data 13", "4294967295 avc1", "5 mp4a",
+                "metadata [\"width\"]", "metadata [\"width\"]", "data 13", "data 13", "4294967295 avc1", "5 mp4a",
             ])
     }
 
