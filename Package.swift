@@ -76,6 +76,7 @@ let package = Package(
             name: "RTMP",
             dependencies: [
                 "Media", "Network", "LibAV", "CRTMP", .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings),
         .target(name: "SRT", dependencies: ["Media", "Network", "CSRT"], swiftSettings: settings),
@@ -145,17 +146,22 @@ let package = Package(
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(name: "PacketSamples", dependencies: ["Media"], path: "Tests/PacketSamples", swiftSettings: settings),
+        // Certificates that several targets' tests show.
+        .target(name: "TLSSamples", path: "Tests/TLSSamples", swiftSettings: settings),
         .testTarget(
             name: "NetworkTests",
             dependencies: [
-                "Network", "CLinux", "Media", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
+                "Network", "CLinux", "Media", "TLSSamples", "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: settings),
         .testTarget(
             name: "RTMPTests",
-            dependencies: ["RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "TestSupport"],
+            dependencies: [
+                "RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "TLSSamples", "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),

@@ -89,6 +89,14 @@ extension TCPSocket {
             throw EndpointFailure(.unreachable, step: "connect", reason: "socket: \(Self.message(errno))")
         }
         self.init(owning: descriptor)
+        setStreamOptions()
+        guard address.withSockaddr({ Glibc.connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS else {
+            throw EndpointFailure(.unreachable, step: "connect", reason: Self.message(errno))
+        }
+    }
+
+    /// What all connections have, whoever began them.
+    func setStreamOptions() {
         let tcp = CInt(IPPROTO_TCP)
         setOption(tcp, TCP_NODELAY, CInt(1))
         // A dead link is noticed within 15 s, also with data in flight: the time counts from the first byte that is not
@@ -99,9 +107,6 @@ extension TCPSocket {
         setOption(SOL_SOCKET, SO_KEEPALIVE, CInt(1))
         setOption(tcp, TCP_KEEPIDLE, CInt(10))
         setOption(tcp, TCP_KEEPINTVL, CInt(5))
-        guard address.withSockaddr({ Glibc.connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS else {
-            throw EndpointFailure(.unreachable, step: "connect", reason: Self.message(errno))
-        }
     }
 
     /// Asks `proxy`, at the other end, for a connection to `host`, within `timeout`. The socket does not block; this

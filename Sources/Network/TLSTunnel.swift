@@ -23,7 +23,7 @@ protocol SocketTunnel: AnyObject, Sendable {
 /// One thread serves all tunnels. Its buffers are small: what a peer does not take stays in the near socket, then in the
 /// output's queue. Letting go of the near end ends the session by `close_notify`; ``reset()`` ends it without.
 package final class TLSTunnel: SocketTunnel {
-    private final class Tally: Sendable {
+    final class Tally: Sendable {
         let buffered = Atomic<Int>(0)
         let ending = Mutex<String?>(nil)
     }
@@ -36,7 +36,7 @@ package final class TLSTunnel: SocketTunnel {
     private let channel: any Channel
     private let tally: Tally
 
-    private init(network: TCPSocket, channel: any Channel, tally: Tally) {
+    init(network: TCPSocket, channel: any Channel, tally: Tally) {
         self.network = network
         self.channel = channel
         self.tally = tally
@@ -55,7 +55,10 @@ package final class TLSTunnel: SocketTunnel {
     /// Closes the channel past the TLS handler, which would wait for the peer's `close_notify`.
     private static func close(_ channel: any Channel, in delay: TimeAmount) {
         channel.eventLoop.scheduleTask(in: delay) {
-            let context = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
+            let pipeline = channel.pipeline.syncOperations
+            let context =
+                (try? pipeline.context(handlerType: NIOSSLClientHandler.self))
+                ?? (try? pipeline.context(handlerType: NIOSSLServerHandler.self))
             context?.close(promise: nil)
         }
     }

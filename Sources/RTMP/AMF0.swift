@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value of AMF0, the notation of RTMP commands (Action Message Format AMF 0, 2.1), as far as servers send it.
-enum AMF0Value: Equatable, Sendable {
+/// A value of AMF0, the notation of RTMP commands (Action Message Format AMF 0, 2.1).
+package enum AMF0Value: Equatable, Sendable {
     case number(Double)
     case boolean(Bool)
     case string(String)
@@ -14,10 +14,18 @@ enum AMF0Value: Equatable, Sendable {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// A property's text, if it is an object with such a property.
-    func text(_ name: String) -> String? {
-        if case .object(let properties) = self { properties[name]?.text } else { nil }
+    /// The number, if it is one.
+    var number: Double? {
+        if case .number(let number) = self { number } else { nil }
     }
+
+    /// A property, if it is an object with such a property.
+    func property(_ name: String) -> AMF0Value? {
+        if case .object(let properties) = self { properties[name] } else { nil }
+    }
+
+    /// A property's text, if it is an object with such a property.
+    func text(_ name: String) -> String? { property(name)?.text }
 }
 
 /// Writes AMF0.
@@ -38,28 +46,38 @@ struct AMF0Writer {
 
     mutating func writeNull() { bytes.append(0x05) }
 
-    /// An ECMA array (2.10) of numbers, booleans and texts.
+    /// An ECMA array (2.10).
     mutating func writeArray(_ properties: [(String, AMF0Value)]) {
         bytes.append(0x08)
         withUnsafeBytes(of: UInt32(properties.count).bigEndian) { bytes.append(contentsOf: $0) }
         write(properties)
     }
 
-    /// An object (2.5) of numbers, booleans and texts.
+    /// An object (2.5).
     mutating func writeObject(_ properties: [(String, AMF0Value)]) {
         bytes.append(0x03)
         write(properties)
     }
 
+    /// Any value; an object's properties in the order of their names.
+    mutating func write(_ value: AMF0Value) {
+        switch value {
+        case .number(let number): write(number)
+        case .boolean(let flag): write(flag)
+        case .string(let text): write(text)
+        case .object(let properties): writeObject(properties.sorted { $0.key < $1.key })
+        case .array(let values):
+            bytes.append(0x0A)
+            withUnsafeBytes(of: UInt32(values.count).bigEndian) { bytes.append(contentsOf: $0) }
+            for value in values { write(value) }
+        case .null: writeNull()
+        }
+    }
+
     private mutating func write(_ properties: [(String, AMF0Value)]) {
         for (key, value) in properties {
             name(key)
-            switch value {
-            case .number(let number): write(number)
-            case .boolean(let flag): write(flag)
-            case .string(let text): write(text)
-            default: writeNull()
-            }
+            write(value)
         }
         bytes += [0, 0, 0x09]
     }
@@ -72,19 +90,23 @@ struct AMF0Writer {
     }
 }
 
-/// Reads AMF0 that somebody else wrote: bounded in depth, and nothing is allocated on the word of a length field.
+/// Reads AMF0 that somebody else wrote: bounded in depth and in the number of values, and nothing is allocated on the
+/// word of a length field.
 struct AMF0Reader {
-    /// The bytes are not AMF0, or nest deeper than 8.
+    /// The bytes are not AMF0, nest deeper than 8, or hold more than 4096 values.
     struct Malformed: Error {}
 
-    private var bytes: ArraySlice<UInt8>
+    private static let deepest = 8
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes[...] }
+    private var bytes: ArraySlice<UInt8>
+    private var valuesLeft = 4096
+
+    init(_ bytes: some Collection<UInt8>) { self.bytes = Array(bytes)[...] }
 
     var isAtEnd: Bool { bytes.isEmpty }
 
     /// All values up to the end, or up to the first that cannot be read.
-    static func values(_ bytes: [UInt8]) -> [AMF0Value] {
+    static func values(_ bytes: some Collection<UInt8>) -> [AMF0Value] {
         var reader = AMF0Reader(bytes)
         var values: [AMF0Value] = []
         while !reader.isAtEnd, let value = try? reader.next() { values.append(value) }
@@ -92,17 +114,25 @@ struct AMF0Reader {
     }
 
     mutating func next(depth: Int = 0) throws(Malformed) -> AMF0Value {
-        guard depth < 8 else { throw Malformed() }
+        guard depth < Self.deepest, valuesLeft > 0 else { throw Malformed() }
+        valuesLeft -= 1
         switch try byte() {
         case 0x00: return .number(Double(bitPattern: try integer(8)))
         case 0x01: return .boolean(try byte() != 0)
         case 0x02: return .string(try string(lengthBytes: 2))
-        case 0x0C: return .string(try string(lengthBytes: 4))
+        case 0x0C, 0x0F: return .string(try string(lengthBytes: 4))
+        case 0x10:
+            _ = try string(lengthBytes: 2)  // the class
+            return .object(try properties(depth: depth))
         case 0x03: return .object(try properties(depth: depth))
         case 0x08:
             _ = try integer(4)
             return .object(try properties(depth: depth))
-        case 0x05, 0x06: return .null
+        case 0x05, 0x06, 0x0D: return .null
+        case 0x07:
+            _ = try integer(2)  // a reference to an object, which nobody sends in what we look at
+            return .null
+        case 0x11: return try escaped()
         case 0x0A: return .array(try array(depth: depth))
         case 0x0B:
             let milliseconds = Double(bitPattern: try integer(8))
@@ -110,6 +140,13 @@ struct AMF0Reader {
             return .number(milliseconds)
         default: throw Malformed()
         }
+    }
+
+    /// A value of AMF3 within AMF0 (3.1).
+    private mutating func escaped() throws(Malformed) -> AMF0Value {
+        var reader = AMF3Reader(bytes)
+        defer { bytes = reader.bytes }
+        return try reader.next(valuesLeft: &valuesLeft)
     }
 
     private mutating func array(depth: Int) throws(Malformed) -> [AMF0Value] {

@@ -2,12 +2,15 @@
 
 internal import Media
 
-/// Reads what the server sends while the stream is on air, and keeps what must be sent in return. Not thread-safe.
+/// Reads what the server, or the player, sends while the stream is on air, and keeps what must be sent in return. Not
+/// thread-safe.
 package struct RTMPBackChannel {
     /// What follows from received bytes.
     package struct Answer {
         /// What the server says, in order.
         package var messages: [RTMPStatusMessage] = []
+        /// What the player wants, in order.
+        package var wishes: [RTMPPlayerWish] = []
     }
 
     private var parser: RTMPInboundParser?
@@ -81,14 +84,15 @@ package struct RTMPBackChannel {
         case 6:  // Set Peer Bandwidth is answered with our window (5.4.5)
             guard body.count >= 4 else { return }
             owe(RTMPMessage(kind: .windowSize, payload: SharedBytes(body.prefix(4))))
-        case 20: append(RTMPStatusMessage(command: body), to: &answer)
-        case 17: append(RTMPStatusMessage(command: Array(body.dropFirst())), to: &answer)
+        case 20: append(command: body, to: &answer)
+        case 17: append(command: Array(body.dropFirst()), to: &answer)
         default: break
         }
     }
 
-    private func append(_ message: RTMPStatusMessage?, to answer: inout Answer) {
-        if let message { answer.messages.append(message) }
+    private func append(command: [UInt8], to answer: inout Answer) {
+        if let message = RTMPStatusMessage(command: command) { answer.messages.append(message) }
+        if let wish = RTMPPlayerWish(command: command) { answer.wishes.append(wish) }
     }
 
     private static func control(_ kind: RTMPMessage.Kind, _ value: UInt32) -> RTMPMessage {

@@ -9,8 +9,8 @@ package import Network
 /// the difference in time. So a value needs the extended timestamp, which many servers get wrong, only after a pause
 /// of 4.6 hours.
 package struct RTMPChunkWriter {
-    /// What we announce: the largest size that servers take, so a frame is one chunk or a few.
-    static let chunkBytes = 65_536
+    /// What was announced to the peer.
+    static let chunkBytes = RTMPChunkSize.announced
     private static let extended: UInt32 = 0xFF_FFFF
 
     /// The stream's number, as the server gave it in its answer to `createStream`.

@@ -4,18 +4,19 @@ package import Media
 
 /// The messages that begin and end a published stream.
 package enum RTMPHeaders {
-    /// `onMetaData` and each track's decoder configuration, all at 0.
-    package static func messages(for description: StreamDescription) -> [RTMPMessage] {
-        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(metadata(description)))
+    /// `onMetaData` and each track's decoder configuration, all at 0. A server is told to keep the first for players, a
+    /// player is not.
+    package static func messages(for description: StreamDescription, isForPlayer: Bool = false) -> [RTMPMessage] {
+        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(metadata(description, isForPlayer: isForPlayer)))
         return [metadata] + [description.video, description.audio].compactMap { $0.flatMap(configuration) }
     }
 
     /// The messages in front of a packet of `track` that is the first of its coding, all at `timestamp`: `onMetaData` of
     /// the whole `description`, which holds the track already, and the track's decoder configuration.
     package static func messages(
-        of track: TrackDescription, in description: StreamDescription, at timestamp: Int64
+        of track: TrackDescription, in description: StreamDescription, at timestamp: Int64, isForPlayer: Bool = false
     ) -> [RTMPMessage] {
-        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(metadata(description)))
+        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(metadata(description, isForPlayer: isForPlayer)))
         return ([metadata] + [configuration(track)].compactMap(\.self)).map { message in
             var message = message
             message.timestamp = timestamp
@@ -54,9 +55,9 @@ package enum RTMPHeaders {
 
     /// The body of the `onMetaData` message: what OBS sends, name by name, because servers were written against it. A
     /// track that is not there is not named.
-    static func metadata(_ description: StreamDescription) -> [UInt8] {
+    static func metadata(_ description: StreamDescription, isForPlayer: Bool = false) -> [UInt8] {
         var writer = AMF0Writer()
-        writer.write("@setDataFrame")
+        if !isForPlayer { writer.write("@setDataFrame") }
         writer.write("onMetaData")
         var properties: [(String, AMF0Value)] = [("duration", .number(0)), ("fileSize", .number(0))]
         if let video = description.video, let frames = video.frameFormat {

@@ -1,13 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the server's half of the conversation (Adobe RTMP 1.0, 5.3.1), bounded against a hostile server.
+/// How many bytes of a message stand between two headers.
+enum RTMPChunkSize {
+    /// At the beginning of a connection (Adobe RTMP 1.0, 5.4.1).
+    static let initial = 128
+    /// What we announce: the largest size that servers take, so a frame is one chunk or a few.
+    static let announced = 65_536
+}
+
+/// Reads the other side's chunks (Adobe RTMP 1.0, 5.3.1) and puts messages together, bounded against a hostile peer: it
+/// allocates what has come, never what was announced. Any chunk size; a chunk need not be there as a whole.
+///
+/// After an error it is of no use.
 package struct RTMPInboundParser {
-    /// The bytes are no chunks, or ask for more memory than the conversation can need.
-    struct Malformed: Error {}
+    /// The bytes are no chunks, or ask for more memory than they may have.
+    struct Malformed: Error, Equatable {
+        /// What is wrong, in a few words.
+        let reason: String
+    }
+
+    /// How much a peer may make us keep.
+    struct Limits: Equatable {
+        /// Of one message's body.
+        var messageBytes: Int
+        /// Of all messages that are not complete.
+        var heldBytes: Int
+        /// Chunk streams that were ever used.
+        var chunkStreams = 64
+
+        /// What a conversation about a stream needs at most.
+        static let conversation = Limits(messageBytes: 1 << 20, heldBytes: 2 << 20)
+    }
 
     /// A complete message.
-    struct Message: Equatable {
+    package struct Message: Equatable {
         let type: UInt8
+        /// Milliseconds of the sender's clock, modulo 2^32.
+        var timestamp: UInt32 = 0
+        /// The message stream, 0 for what concerns the connection.
+        var streamID: UInt32 = 0
         let body: [UInt8]
     }
 
@@ -15,97 +46,208 @@ package struct RTMPInboundParser {
     struct ChunkStream: Equatable {
         var type: UInt8 = 0
         var length = 0
-        var hasExtendedTimestamp = false
+        /// Of the message under way, or else of the last one.
+        var timestamp: UInt32 = 0
+        /// What a header without a time of its own adds.
+        var delta: UInt32 = 0
+        /// The extended timestamp of the last header that had one of the three forms with a time; nil without.
+        var extended: UInt32?
+        var streamID: UInt32 = 0
         var body: [UInt8] = []
+
+        /// Appends to the body, whose memory grows with what comes, and never beyond the message.
+        mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+            let needed = body.count + bytes.count
+            if needed > body.capacity { body.reserveCapacity(max(needed, min(length, 2 * needed))) }
+            body.append(contentsOf: bytes)
+        }
     }
 
-    private static let maximumMessageBytes = 1 << 20
-    private static let maximumChunkStreams = 64
-    /// Of messages that are not complete, and of one chunk with its header that is not.
-    static let maximumHeldBytes = 3 * maximumMessageBytes + 18
+    /// Of incomplete messages and of a header, with the usual limits.
+    static let maximumHeldBytes = Limits.conversation.heldBytes + headerBytes
+    /// Basic header, message header, extended timestamp.
+    private static let headerBytes = 3 + 11 + 4
+    /// A time of this value stands in the extended field behind the header (5.3.1.3).
+    private static let extendedMark: UInt32 = 0xFF_FFFF
 
+    /// What the peer may ask for from now on.
+    var limits: Limits
     private(set) var chunkBytes: Int
     private var streams: [Int: ChunkStream]
-    private var buffer: [UInt8] = []
+    /// A header that is not complete.
+    private var header: [UInt8] = []
+    /// The chunk stream whose chunk is under way, and how many of its bytes are to come.
+    private var chunk: (stream: Int, remaining: Int)?
+    /// Of the bodies in `streams`.
+    private var messageBytes: Int
+    /// The peer does not repeat extended timestamps within a message, as Adobe's own encoder once did not.
+    private var omitsExtended = false
+    /// Bytes that were taken for an extended timestamp and are none.
+    private var replay: [UInt8] = []
 
     /// A parser that goes on where somebody else stopped reading, with the chunk size and streams known by then.
-    init(chunkBytes: Int = 128, streams: [Int: ChunkStream] = [:]) {
+    init(chunkBytes: Int = RTMPChunkSize.initial, streams: [Int: ChunkStream] = [:], limits: Limits = .conversation) {
         self.chunkBytes = max(1, chunkBytes)
         self.streams = streams
+        self.limits = limits
+        messageBytes = streams.values.reduce(0) { $0 + $1.body.count }
     }
 
-    /// How many bytes are kept until more comes; after each call at most ``maximumHeldBytes``.
-    var heldBytes: Int { buffer.count + messageBytes }
-    private var messageBytes: Int { streams.values.reduce(0) { $0 + $1.body.count } }
+    /// How many bytes are kept until more comes; at most the limit and a header.
+    var heldBytes: Int { header.count + replay.count + messageBytes }
 
-    /// Takes `bytes` and returns the messages that are complete now. After an error the parser is of no use.
+    /// Takes all of `bytes` and returns the messages that are complete now.
     mutating func parse(_ bytes: some Collection<UInt8>) throws(Malformed) -> [Message] {
-        buffer += bytes
-        var messages: [Message] = []
-        var cursor = 0
-        while let end = try parseChunk(at: cursor, into: &messages) { cursor = end }
-        buffer.removeFirst(cursor)
+        let bytes = Array(bytes)
+        var (cursor, messages) = (0, [Message]())
+        while let message = try next(in: bytes.span, at: &cursor) { messages.append(message) }
         return messages
     }
 
-    /// Reads the chunk at `start` if all of it is there, and returns where the next begins.
-    private mutating func parseChunk(at start: Int, into messages: inout [Message]) throws(Malformed) -> Int? {
-        guard case (let id, var cursor)? = chunkStreamID(at: start) else { return nil }
-        let format = buffer[start] >> 6
+    /// The next complete message in `bytes` from `cursor` on, which moves behind it; nil when all bytes are taken.
+    mutating func next(in bytes: Span<UInt8>, at cursor: inout Int) throws(Malformed) -> Message? {
+        if !replay.isEmpty {
+            let held = replay
+            var position = 0
+            replay = []
+            let message = try advance(in: held.span, at: &position)
+            replay = Array(held[position...])
+            if let message { return message }
+        }
+        return try advance(in: bytes, at: &cursor)
+    }
+
+    private mutating func advance(in bytes: Span<UInt8>, at cursor: inout Int) throws(Malformed) -> Message? {
+        while true {
+            if let (id, remaining) = chunk {
+                let count = min(remaining, bytes.count - cursor)
+                try append(bytes.extracting(cursor..<cursor + count), to: id)
+                cursor += count
+                chunk = count == remaining ? nil : (id, remaining - count)
+                guard count == remaining else { return nil }
+                if let message = try complete(id) { return message }
+            }
+            guard cursor < bytes.count else { return nil }
+            header.append(bytes[cursor])
+            cursor += 1
+            try beginChunk()
+            if !replay.isEmpty { return try next(in: bytes, at: &cursor) }
+        }
+    }
+
+    private mutating func append(_ bytes: Span<UInt8>, to id: Int) throws(Malformed) {
+        guard messageBytes + bytes.count <= limits.heldBytes else {
+            throw Malformed(reason: "incomplete messages of more than \(limits.heldBytes) bytes")
+        }
+        messageBytes += bytes.count
+        bytes.withUnsafeBufferPointer { streams[id]?.append($0) }
+    }
+
+    /// The message of the chunk stream, if its body is complete. Obeys what concerns the chunks themselves.
+    private mutating func complete(_ id: Int) throws(Malformed) -> Message? {
+        guard let stream = streams[id], stream.body.count == stream.length else { return nil }
+        discard(id)
+        switch stream.type {
+        case 1: try setChunkSize(stream.body)
+        case 2: if let id = Self.number(stream.body) { discard(id) }
+        default:
+            return Message(
+                type: stream.type, timestamp: stream.timestamp, streamID: stream.streamID, body: stream.body)
+        }
+        return nil
+    }
+
+    /// Set Chunk Size (5.4.1).
+    private mutating func setChunkSize(_ body: [UInt8]) throws(Malformed) {
+        guard let size = Self.number(body), (1...0x7FFF_FFFF).contains(size) else {
+            throw Malformed(reason: "a chunk size that is none")
+        }
+        chunkBytes = size
+    }
+
+    private static func number(_ body: [UInt8]) -> Int? {
+        body.count < 4 ? nil : body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    /// Forgets what has come of a message.
+    private mutating func discard(_ id: Int) {
+        messageBytes -= streams[id]?.body.count ?? 0
+        streams[id]?.body = []
+    }
+}
+
+extension RTMPInboundParser {
+    /// Begins the chunk whose header is complete with the byte that was just added, if it is.
+    private mutating func beginChunk() throws(Malformed) {
+        guard let (id, start) = chunkStreamID else { return }
+        let format = header[0] >> 6
+        let end = start + [11, 7, 3, 0][Int(format)]
+        guard header.count >= end else { return }
+        guard streams[id] != nil || streams.count < limits.chunkStreams else {
+            throw Malformed(reason: "more than \(limits.chunkStreams) chunk streams")
+        }
         var stream = streams[id] ?? ChunkStream()
-        guard streams[id] != nil || streams.count < Self.maximumChunkStreams else { throw Malformed() }
-        let headerBytes = [11, 7, 3, 0][Int(format)]
-        guard buffer.count >= cursor + headerBytes else { return nil }
         if format < 3 {
-            stream.hasExtendedTimestamp = integer(at: cursor, bytes: 3) == 0xFF_FFFF
+            let time = integer(at: start, bytes: 3)
+            let isExtended = time == Self.extendedMark
+            guard !isExtended || header.count == end + 4 else { return }
+            stream.extended = isExtended ? integer(at: end, bytes: 4) : nil
+            discard(id)
             stream.body = []
+            take(format, start, time: stream.extended ?? time, into: &stream)
+        } else {
+            guard try repeats(&stream, from: end) else { return }
         }
-        if format < 2 {
-            stream.length = integer(at: cursor + 3, bytes: 3)
-            stream.type = buffer[cursor + 6]
+        header.removeAll(keepingCapacity: true)
+        guard stream.length <= limits.messageBytes else {
+            throw Malformed(reason: "a message of \(stream.length) bytes, where \(limits.messageBytes) are the most")
         }
-        cursor += headerBytes + (stream.hasExtendedTimestamp ? 4 : 0)
-        guard stream.length <= Self.maximumMessageBytes else { throw Malformed() }
-        let count = min(chunkBytes, stream.length - stream.body.count)
-        guard buffer.count >= cursor + count else { return nil }
-        stream.body += buffer[cursor..<cursor + count]
-        if stream.body.count == stream.length {
-            try complete(Message(type: stream.type, body: stream.body), into: &messages)
-            stream.body = []
-        }
+        chunk = (id, min(chunkBytes, stream.length - stream.body.count))
         streams[id] = stream
-        guard messageBytes <= 2 * Self.maximumMessageBytes else { throw Malformed() }
-        return cursor + count
+    }
+
+    /// The fields of a header of type 0, 1 or 2 (5.3.1.2).
+    private func take(_ format: UInt8, _ start: Int, time: UInt32, into stream: inout ChunkStream) {
+        stream.delta = time
+        stream.timestamp = format == 0 ? time : stream.timestamp &+ time
+        guard format < 2 else { return }
+        stream.length = Int(integer(at: start + 3, bytes: 3))
+        stream.type = header[start + 6]
+        // The one little-endian number of the protocol.
+        if format == 0 { stream.streamID = integer(at: start + 7, bytes: 4).byteSwapped }
+    }
+
+    /// A header of type 3, whose extended timestamp, if there must be one, begins at `end`. False if bytes are missing.
+    ///
+    /// The field should be repeated in each chunk, and some peers do not: what differs from the message's own is its
+    /// body.
+    private mutating func repeats(_ stream: inout ChunkStream, from end: Int) throws(Malformed) -> Bool {
+        let isContinued = !stream.body.isEmpty
+        if let extended = stream.extended, !omitsExtended {
+            guard header.count == end + 4 else { return false }
+            let value = integer(at: end, bytes: 4)
+            if !isContinued {
+                stream.extended = value
+                stream.delta = value
+            } else if value != extended {
+                omitsExtended = true
+                replay = Array(header[end...])
+            }
+        }
+        // A new message with all the properties of the last one, its difference in time included.
+        if !isContinued { stream.timestamp &+= stream.delta }
+        return true
     }
 
     /// The number in a basic header of one to three bytes, and where the message header begins (5.3.1.1).
-    private func chunkStreamID(at start: Int) -> (Int, Int)? {
-        guard start < buffer.count else { return nil }
-        let low = Int(buffer[start] & 0x3F)
-        if low > 1 { return (low, start + 1) }
-        guard start + 1 + low < buffer.count else { return nil }
-        return low == 0
-            ? (64 + Int(buffer[start + 1]), start + 2)
-            : (64 + Int(buffer[start + 1]) + Int(buffer[start + 2]) << 8, start + 3)
+    private var chunkStreamID: (id: Int, end: Int)? {
+        let low = Int(header[0] & 0x3F)
+        if low > 1 { return (low, 1) }
+        guard header.count > 1 + low else { return nil }
+        return low == 0 ? (64 + Int(header[1]), 2) : (64 + Int(header[1]) + Int(header[2]) << 8, 3)
     }
 
-    private func integer(at start: Int, bytes: Int) -> Int {
-        buffer[start..<start + bytes].reduce(0) { $0 << 8 | Int($1) }
-    }
-
-    /// Obeys what concerns the chunks themselves, and passes on the rest.
-    private mutating func complete(_ message: Message, into messages: inout [Message]) throws(Malformed) {
-        guard message.type == 1 || message.type == 2 else {
-            messages.append(message)
-            return
-        }
-        guard message.body.count >= 4 else { throw Malformed() }
-        let value = message.body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
-        if message.type == 2 {
-            streams[value]?.body = []
-        } else {
-            guard (1...0x7FFF_FFFF).contains(value) else { throw Malformed() }
-            chunkBytes = min(value, Self.maximumMessageBytes)
-        }
+    private func integer(at start: Int, bytes: Int) -> UInt32 {
+        header[start..<start + bytes].reduce(0) { $0 << 8 | UInt32($1) }
     }
 }

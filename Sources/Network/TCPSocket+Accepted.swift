@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+package import NIOCore
+
+extension TCPSocket {
+    /// A socket with a descriptor of its own for the connection of `channel`, which outlives that of the channel. On the
+    /// channel's loop.
+    package convenience init(copyOf channel: any Channel) throws(EndpointFailure) {
+        let copy = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { fcntl($0, F_DUPFD_CLOEXEC, 0) }
+        guard let copy, copy >= 0 else { throw Self.exhausted() }
+        self.init(owning: copy)
+        setStreamOptions()
+    }
+
+    static func exhausted() -> EndpointFailure {
+        EndpointFailure(.unreachable, step: "accept", reason: "no descriptor: \(message(errno))")
+    }
+}

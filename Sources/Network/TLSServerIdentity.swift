@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CDispatch  // owns the C types of threads where it is loaded before Glibc
+internal import Dispatch
+internal import Glibc
+package import NIOCore
+internal import NIOSSL
+internal import Synchronization
+
+/// The certificate and the key that a listener shows, from two PEM files, read again when these change.
+///
+/// The files are looked at each five seconds, on a queue of their own. A pair that cannot be used leaves the one before in
+/// use, and is told. All calls may come from any thread.
+package final class TLSServerIdentity: Sendable {
+    /// What tells one version of the two files from another.
+    private struct Version: Equatable {
+        let files: [[Int]]
+    }
+
+    private struct State {
+        var context: NIOSSLContext
+        /// What was read, or tried in vain and told.
+        var version: Version
+        /// What was seen and could not be used: it may be the first of two files that are replaced one after the other.
+        var rejected: Version?
+        var timer: (any DispatchSourceTimer)?
+    }
+
+    private static let interval = DispatchTimeInterval.seconds(5)
+
+    private let certificate: String
+    private let key: String
+    private let notice: @Sendable (String) -> Void
+    private let state: Mutex<State>
+
+    /// The pair in the files `certificate` (the certificate, then those between it and the authority) and `key`. Blocks
+    /// while it reads. Throws what is wrong with them: unreadable, no PEM, not a pair, expired, or a key that everybody on
+    /// the machine may read. `notice` is told later what became of changes, in one sentence.
+    package init(
+        certificate: String, key: String, notice: @escaping @Sendable (String) -> Void
+    ) throws(EndpointFailure) {
+        self.certificate = certificate
+        self.key = key
+        self.notice = notice
+        let version = Self.version(certificate, key)
+        state = Mutex(State(context: try Self.load(certificate, key), version: version))
+        state.withLock { state in
+            let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "relay.tls.files", qos: .utility))
+            timer.setEventHandler { [weak self] in self?.look() }
+            timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval, leeway: .seconds(1))
+            timer.activate()
+            state.timer = timer
+        }
+    }
+
+    deinit { state.withLock { $0.timer?.cancel() } }
+
+    /// Puts TLS into the pipeline of a channel that was just accepted, with the pair that is in use now. On its loop.
+    package func secure(_ channel: any Channel) throws {
+        let context = state.withLock { $0.context }
+        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+    }
+
+    /// Looks whether the files changed, and takes them if they can be used. Blocks while it reads.
+    func look() {
+        let version = Self.version(certificate, key)
+        guard state.withLock({ $0.version != version }) else { return }
+        do throws(EndpointFailure) {
+            let context = try Self.load(certificate, key)
+            state.withLock { ($0.context, $0.version, $0.rejected) = (context, version, nil) }
+            notice("The certificate in \(certificate) has changed, and is used from now on.")
+        } catch {
+            let isLasting = state.withLock { state in
+                guard state.rejected == version else {
+                    state.rejected = version
+                    return false
+                }
+                (state.version, state.rejected) = (version, nil)
+                return true
+            }
+            if isLasting { notice("The new certificate cannot be used, and the one before stays: \(error.reason)") }
+        }
+    }
+
+    /// Change time, size and number of each file; empty for one that is not there.
+    private static func version(_ paths: String...) -> Version {
+        Version(
+            files: paths.map { path in
+                var status = stat()
+                guard stat(path, &status) == 0 else { return [] }
+                return [
+                    status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec,
+                    Int(status.st_size), Int(bitPattern: UInt(status.st_ino)),
+                ]
+            })
+    }
+
+    private static func load(_ certificate: String, _ key: String) throws(EndpointFailure) -> NIOSSLContext {
+        try check(certificate, isSecret: false)
+        try check(key, isSecret: true)
+        let chain: [NIOSSLCertificate]
+        do {
+            chain = try NIOSSLCertificate.fromPEMFile(certificate)
+        } catch {
+            throw failure("\(certificate) holds no certificate in PEM")
+        }
+        guard let own = chain.first else { throw failure("\(certificate) holds no certificate in PEM") }
+        let now = time(nil)
+        guard own.notValidAfter >= now else { throw failure("the certificate in \(certificate) has expired") }
+        guard own.notValidBefore <= now else { throw failure("the certificate in \(certificate) is not valid yet") }
+        let secret: NIOSSLPrivateKey
+        do {
+            secret = try NIOSSLPrivateKey(file: key, format: .pem)
+        } catch {
+            throw failure("\(key) holds no key in PEM, or one with a passphrase")
+        }
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(secret))
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.shutdownTimeout = .seconds(2)
+        do {
+            return try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw failure("the key in \(key) does not belong to the certificate in \(certificate)")
+        }
+    }
+
+    /// The file must be readable by us; a secret one by nobody but its owner and its group.
+    private static func check(_ path: String, isSecret: Bool) throws(EndpointFailure) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw failure("\(path) cannot be read: \(TCPSocket.message(errno))") }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw failure("\(path) cannot be read: \(TCPSocket.message(errno))")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw failure("\(path) is not a file") }
+        guard !isSecret || status.st_mode & 0o007 == 0 else {
+            throw failure("the key in \(path) is open to everybody on this machine: chmod 600")
+        }
+    }
+
+    private static func failure(_ reason: String) -> EndpointFailure {
+        EndpointFailure(.refused, step: "tls", reason: reason)
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLinux  // netdb.h and sys/socket.h, of which the Glibc module lacks parts
+internal import Glibc
+package import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+extension TLSTunnel {
+    /// How much the near socket holds, and the far one: a fraction of a second of the program.
+    private static let nearBytes: CInt = 64 << 10
+    private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
+
+    /// The near end of the session of `channel`, which was accepted and whose TLS handler stands in front. Whoever reads
+    /// from the channel keeps what comes, ends that, and then lets the channel read on. On the channel's loop.
+    package static func socket(of channel: any Channel) -> EventLoopFuture<TCPSocket> {
+        let loop = channel.eventLoop
+        do {
+            let network = try TCPSocket(copyOf: channel)
+            var ends: [CInt] = [-1, -1]
+            let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+            guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw TCPSocket.exhausted() }
+            let tally = Tally()
+            let tunnel = TLSTunnel(network: network, channel: channel, tally: tally)
+            let near = TCPSocket(owning: ends[0], tunnel: tunnel)
+            near.setOption(SOL_SOCKET, SO_SNDBUF, nearBytes)
+            return ClientBootstrap(group: loop)
+                .channelOption(.autoRead, value: false)
+                .channelOption(.allowRemoteHalfClosure, value: true)
+                .channelOption(.writeBufferWaterMark, value: waterMark)
+                .withConnectedSocket(ends[1])
+                .flatMapThrowing { far in
+                    let (outer, inner) = (GlueHandler(), GlueHandler { tally.buffered.add($0, ordering: .relaxed) })
+                    GlueHandler.connect(outer, inner)
+                    try far.pipeline.syncOperations.addHandler(inner)
+                    try channel.pipeline.syncOperations.addHandler(outer)
+                    try far.syncOptions?.setOption(.autoRead, value: true)
+                    return near
+                }
+        } catch {
+            return loop.makeFailedFuture(error)
+        }
+    }
+}

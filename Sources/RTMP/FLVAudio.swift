@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// The body of an audio message (Adobe FLV 10.1, E.4.2; Enhanced RTMP v2, "Enhanced Audio"), without its header.
+package struct FLVAudio: Sendable {
+    /// The codecs that we carry. The raw value is Enhanced RTMP's name.
+    package enum Codec: String, Sendable, CaseIterable {
+        case aac = "mp4a"
+        case opus = "Opus"
+        case ac3 = "ac-3"
+        case eac3 = "ec-3"
+        case flac = "fLaC"
+        case mp3 = ".mp3"
+    }
+
+    /// What the message brings.
+    package enum Content: Sendable {
+        /// `AudioSpecificConfig` of AAC, the identification header of Opus, the metadata blocks of FLAC.
+        case configuration(SharedBytes)
+        /// One or more coded frames.
+        case frame(SharedBytes)
+        /// Nothing follows with this configuration.
+        case end
+    }
+
+    /// The codec.
+    package let codec: Codec
+    /// What the message brings.
+    package let content: Content
+
+    /// The audio in a message's body; nil if it holds none, such as the layout of channels, or a track other than the
+    /// first.
+    package init?(body: ArraySlice<UInt8>) throws(FLVFailure) {
+        var reader = FLVReader(body)
+        guard !body.isEmpty else { return nil }
+        let first = try reader.byte()
+        let type: UInt8
+        let payload: ArraySlice<UInt8>
+        switch first >> 4 {
+        case 10:
+            codec = .aac
+            type = try reader.byte()
+            payload = reader.bytes
+        case 2, 14:
+            codec = .mp3
+            type = FLVPacket.Kind.codedFrames
+            payload = reader.bytes
+        case 9:
+            let packets = try reader.packets(type: first & 0x0F, multitrack: 5)
+            guard let packet = packets.first(where: { $0.track == 0 }), packet.type != Self.channels else { return nil }
+            guard let codec = Codec(rawValue: packet.fourCC) else {
+                throw .unsupported("audio codec \(FLVVideo.printable(packet.fourCC))")
+            }
+            self.codec = codec
+            (type, payload) = (packet.type, packet.payload)
+        default:
+            throw .unsupported("audio codec \(Self.names[first >> 4] ?? "\(first >> 4)")")
+        }
+        switch type {
+        case FLVPacket.Kind.sequenceStart where !payload.isEmpty: content = .configuration(SharedBytes(payload))
+        case FLVPacket.Kind.codedFrames where !payload.isEmpty: content = .frame(SharedBytes(payload))
+        case FLVPacket.Kind.sequenceEnd: content = .end
+        default: return nil
+        }
+    }
+
+    /// The packet type that names the channels' order.
+    private static let channels: UInt8 = 4
+    /// Old formats by name, for whoever sends one.
+    private static let names: [UInt8: String] = [
+        0: "PCM", 1: "ADPCM", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711", 8: "G.711",
+        11: "Speex",
+    ]
+}

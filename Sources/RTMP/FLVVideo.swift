@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// The body of a video message (Adobe FLV 10.1, E.4.3; Enhanced RTMP v2, "Enhanced Video"), without its header.
+package struct FLVVideo: Sendable {
+    /// The codecs that we carry. The raw value is Enhanced RTMP's name.
+    package enum Codec: String, Sendable, CaseIterable {
+        case avc = "avc1"
+        case hevc = "hvc1"
+        case av1 = "av01"
+    }
+
+    /// What the message brings.
+    package enum Content: Sendable {
+        /// The decoder configuration record: of AVC and HEVC ISO/IEC 14496-15, 5.3.3.1 and 8.3.3.1; `av1C` of AV1.
+        case configuration(SharedBytes)
+        /// One frame: NAL units with their lengths in front, or the OBUs of a temporal unit.
+        ///
+        /// The composition time is in milliseconds; the message's timestamp is the decoding time.
+        case frame(SharedBytes, isKeyframe: Bool, isDisposable: Bool, compositionTime: Int32)
+        /// Nothing follows with this configuration.
+        case end
+    }
+
+    /// The codec.
+    package let codec: Codec
+    /// What the message brings.
+    package let content: Content
+
+    /// The video in a message's body; nil if it holds none, such as color metadata, a command, or a track other than the
+    /// first.
+    package init?(body: ArraySlice<UInt8>) throws(FLVFailure) {
+        var reader = FLVReader(body)
+        guard !body.isEmpty else { return nil }
+        let first = try reader.byte()
+        let frameType = first >> 4 & 0x07
+        // A command to the player, 5, has no frame.
+        guard frameType != 5 else { return nil }
+        if first & 0x80 == 0 {
+            guard let codec = Self.legacyCodecs[first & 0x0F] else {
+                throw .unsupported("video codec \(first & 0x0F)")
+            }
+            self.codec = codec
+            let type = try reader.byte()
+            let time = try reader.signed24()
+            guard let content = Self.content(type, reader.bytes, frameType, time: time) else { return nil }
+            self.content = content
+        } else {
+            let packets = try reader.packets(type: first & 0x0F, multitrack: 6)
+            guard let packet = packets.first(where: { $0.track == 0 }), packet.type != Self.metadata else { return nil }
+            guard let codec = Codec(rawValue: packet.fourCC) else {
+                throw .unsupported("video codec \(Self.printable(packet.fourCC))")
+            }
+            self.codec = codec
+            var payload = FLVReader(packet.payload)
+            let hasTime = packet.type == FLVPacket.Kind.codedFrames && codec != .av1
+            let time = hasTime ? try payload.signed24() : 0
+            let type = packet.type == Self.codedFramesX ? FLVPacket.Kind.codedFrames : packet.type
+            guard let content = Self.content(type, payload.bytes, frameType, time: time) else { return nil }
+            self.content = content
+        }
+    }
+
+    /// Codec numbers of the old form; 12 is what encoders in China send HEVC with.
+    private static let legacyCodecs: [UInt8: Codec] = [7: .avc, 12: .hevc]
+    /// Coded frames whose composition time is 0.
+    private static let codedFramesX: UInt8 = 3
+    private static let metadata: UInt8 = 4
+
+    private static func content(
+        _ type: UInt8, _ bytes: ArraySlice<UInt8>, _ frameType: UInt8, time: Int32
+    ) -> Content? {
+        switch type {
+        case FLVPacket.Kind.sequenceStart: bytes.isEmpty ? nil : .configuration(SharedBytes(bytes))
+        case FLVPacket.Kind.codedFrames:
+            // 1 is a keyframe, 4 one that a server made; 3 is disposable.
+            bytes.isEmpty
+                ? nil
+                : .frame(
+                    SharedBytes(bytes), isKeyframe: frameType == 1 || frameType == 4, isDisposable: frameType == 3,
+                    compositionTime: time)
+        case FLVPacket.Kind.sequenceEnd: .end
+        default: nil
+        }
+    }
+
+    /// A peer's four characters, for a log.
+    static func printable(_ code: String) -> String {
+        String(code.map { $0.isASCII && ($0.isLetter || $0.isNumber || "-.".contains($0)) ? $0 : "?" })
+    }
+}

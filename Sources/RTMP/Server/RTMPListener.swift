@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Media
+internal import NIOCore
+internal import NIOPosix
+internal import Network
+internal import Synchronization
+
+/// One open port with its connections, all of which live on one event loop.
+final class RTMPListener: Sendable {
+    private struct Connection {
+        let channel: any Channel
+        let address: String
+        /// It neither publishes nor plays yet.
+        var isWaiting = true
+    }
+
+    private struct State {
+        var endpoints: [RTMPEndpoint] = []
+        var connections: [UInt64: Connection] = [:]
+        /// Those that wait, oldest first, each once.
+        var waiting: [UInt64] = []
+        var lastID: UInt64 = 0
+    }
+
+    /// What became of a new connection.
+    private struct Admission {
+        /// Its number; nil if it is one too many.
+        let id: UInt64?
+        /// The one whose place it took.
+        var evicted: (any Channel)?
+    }
+
+    /// The port as it was opened.
+    private struct Opened {
+        let channel: any Channel
+        let name: String
+        let port: UInt16
+    }
+
+    let limits: RTMPServerLimits
+    let notice: @Sendable (String) -> Void
+    private let identity: TLSServerIdentity?
+    private let loop: any EventLoop
+    private let state = Mutex(State())
+    private let opened = Mutex<Opened?>(nil)
+
+    /// A listener that is not open yet.
+    init(
+        identity: TLSServerIdentity?, limits: RTMPServerLimits, loop: any EventLoop,
+        notice: @escaping @Sendable (String) -> Void
+    ) {
+        self.identity = identity
+        self.limits = limits
+        self.loop = loop
+        self.notice = notice
+    }
+
+    /// Opens the port. Blocks until it is open, or throws why it cannot be.
+    func open(host: String, port: UInt16) throws(EndpointFailure) {
+        do {
+            let channel = try Self.bootstrap(on: loop)
+                .childChannelInitializer { [weak self] channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        guard let self else { throw RTMPServer.failure("the port is being closed") }
+                        try self.accept(channel)
+                    }
+                }
+                .bind(host: host, port: Int(port)).wait()
+            let own = UInt16(clamping: channel.localAddress?.port ?? Int(port))
+            let name = "\(URLParts.bracketed(host)):\(own)"
+            opened.withLock { $0 = Opened(channel: channel, name: name, port: own) }
+        } catch let error as IOError {
+            throw RTMPServer.failure("\(URLParts.bracketed(host)):\(port): \(TCPSocket.message(error.errnoCode))")
+        } catch {
+            throw RTMPServer.failure("\(URLParts.bracketed(host)):\(port): \(error)")
+        }
+    }
+
+    /// The port that was opened.
+    var port: UInt16 { opened.withLock { $0?.port ?? 0 } }
+    /// The address and port, for notices.
+    var name: String { opened.withLock { $0?.name ?? "" } }
+    var isSecure: Bool { identity != nil }
+
+    private static func bootstrap(on loop: any EventLoop) -> ServerBootstrap {
+        let keepAlive: [(CInt, CInt)] = [(TCP_KEEPIDLE, 10), (TCP_KEEPINTVL, 5), (TCP_KEEPCNT, 3)]
+        let bootstrap = ServerBootstrap(group: loop)
+            .serverChannelOption(.backlog, value: 512)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            // A round trip of a command would take 40 ms with Nagle's algorithm.
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.socketOption(.so_keepalive), value: 1)
+            // What is not taken stays in the kernel, where it slows down its sender and nobody else.
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(
+                .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 2048, maximum: 65_536)
+            )
+            .childChannelOption(.writeBufferWaterMark, value: .init(low: 16 << 10, high: 64 << 10))
+        return keepAlive.reduce(bootstrap) { bootstrap, option in
+            bootstrap.childChannelOption(.tcpOption(.init(rawValue: option.0)), value: SocketOptionValue(option.1))
+        }
+    }
+
+    private func accept(_ channel: any Channel) throws {
+        let address = channel.remoteAddress?.ipAddress ?? "?"
+        let admission = admit(channel, from: address)
+        if let evicted = admission.evicted { evicted.close(promise: nil) }
+        guard let id = admission.id else { throw RTMPServer.failure("too many connections") }
+        channel.closeFuture.whenComplete { [weak self] _ in self?.forget(id) }
+        try identity?.secure(channel)
+        try channel.pipeline.syncOperations.addHandler(RTMPServerHandler(listener: self, id: id, address: address))
+    }
+
+    private func admit(_ channel: any Channel, from address: String) -> Admission {
+        state.withLock { state in
+            let ofAddress = state.waiting.filter { state.connections[$0]?.address == address }
+            var evicted: (any Channel)?
+            let isFull = state.waiting.count >= limits.waiting
+            let oldest =
+                ofAddress.count >= limits.waitingPerAddress ? ofAddress.first : isFull ? state.waiting.first : nil
+            if let oldest {
+                // The newest may be somebody who has something to say; the oldest has shown that it has not.
+                evicted = state.connections.removeValue(forKey: oldest)?.channel
+                state.waiting.removeAll { $0 == oldest }
+            }
+            guard state.connections.count < limits.connections else { return Admission(id: nil, evicted: evicted) }
+            state.lastID += 1
+            state.connections[state.lastID] = Connection(channel: channel, address: address)
+            state.waiting.append(state.lastID)
+            return Admission(id: state.lastID, evicted: evicted)
+        }
+    }
+
+    /// The connection publishes or plays now, or waits again.
+    func note(_ id: UInt64, isWaiting: Bool) {
+        state.withLock { state in
+            guard state.connections[id] != nil, state.connections[id]?.isWaiting != isWaiting else { return }
+            state.connections[id]?.isWaiting = isWaiting
+            if isWaiting { state.waiting.append(id) } else { state.waiting.removeAll { $0 == id } }
+        }
+    }
+
+    /// The connection has ended, or is somebody else's.
+    func forget(_ id: UInt64) {
+        state.withLock { state in
+            state.connections[id] = nil
+            state.waiting.removeAll { $0 == id }
+        }
+    }
+
+    /// How many connections there are, but for players that have their stream.
+    var connections: Int { state.withLock { $0.connections.count } }
+
+    /// Serves a stream from now on; false if there is one of that role and name.
+    func add(_ endpoint: RTMPEndpoint) -> Bool {
+        state.withLock { state in
+            let url = endpoint.url
+            guard !state.endpoints.contains(where: { $0.url.role == url.role && $0.url.path == url.path }) else {
+                return false
+            }
+            state.endpoints.append(endpoint)
+            return true
+        }
+    }
+
+    /// Serves the stream no more. Returns whether it was the last.
+    func remove(_ endpoint: RTMPEndpoint) -> Bool {
+        state.withLock { state in
+            let count = state.endpoints.count
+            state.endpoints.removeAll { $0 === endpoint }
+            return count > 0 && state.endpoints.isEmpty
+        }
+    }
+
+    /// The stream that `request` means. All are compared.
+    func endpoint(for request: RTMPStreamRequest) -> RTMPEndpoint? {
+        let endpoints = state.withLock { $0.endpoints }
+        return endpoints.filter { $0.matches(request) }.first
+    }
+
+    /// Closes the port and all connections.
+    func close() {
+        opened.withLock { $0?.channel }?.close(promise: nil)
+        let connections = state.withLock { $0.connections.values.map(\.channel) }
+        for channel in connections { channel.close(promise: nil) }
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import NIOCore
+internal import NIOPosix
+package import Network
+internal import Synchronization
+
+/// Receives and offers streams over RTMP and RTMPS: one listener for each address and port, shared by all inputs and
+/// outputs that name it, and open as long as one of them does. All calls may come from any thread.
+package final class RTMPServer: Sendable {
+    /// Serves a stream as long as it is held, or until it is cancelled.
+    package final class Registration: Sendable {
+        /// The port that is listened at, for those who asked for any.
+        package let port: UInt16
+        private let end: @Sendable () -> Void
+
+        init(port: UInt16, end: @escaping @Sendable () -> Void) {
+            self.port = port
+            self.end = end
+        }
+
+        deinit { end() }
+
+        /// The stream is neither received nor offered any more: a publisher's connection is closed, players that were
+        /// accepted keep theirs. Again is nothing.
+        package func cancel() { end() }
+    }
+
+    private struct Place: Hashable {
+        let host: String
+        let port: UInt16
+    }
+
+    /// All connections of a listener are on one of them.
+    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+
+    private let limits: RTMPServerLimits
+    private let notice: @Sendable (String) -> Void
+    private let listeners = Mutex<[Place: RTMPListener]>([:])
+
+    /// A server that listens nowhere yet. `notice` is told what an operator should know, one sentence without secrets, on
+    /// any thread; a hostile client can cause as many as it likes.
+    package init(
+        limits: RTMPServerLimits = RTMPServerLimits(), notice: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
+        self.limits = limits
+        self.notice = notice
+    }
+
+    /// Receives the stream at `url`, an input, for `receiver`. `identity` is the certificate if the address is secure.
+    /// Blocks until the port is open. Throws if it cannot be, or if the stream is received already.
+    package func receive(
+        _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
+        receiver: any RTMPStreamReceiver
+    ) throws(EndpointFailure) -> Registration {
+        try register(RTMPEndpoint(url, .receive(receiver), authorization: authorization), identity)
+    }
+
+    /// Offers the stream at `url`, an output, to players, who are handed to `host`. As
+    /// ``receive(_:identity:authorization:receiver:)``.
+    package func offer(
+        _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
+        host: any RTMPPlayerHost
+    ) throws(EndpointFailure) -> Registration {
+        try register(RTMPEndpoint(url, .offer(host), authorization: authorization), identity)
+    }
+
+    private func register(
+        _ endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
+    ) throws(EndpointFailure) -> Registration {
+        let url = endpoint.url
+        guard url.isSecure == (identity != nil) else {
+            throw Self.failure("\(url): a secure address needs a certificate and a key, and no other has them")
+        }
+        let place = Place(host: url.host, port: url.port)
+        let listener = try listener(at: place, for: endpoint, identity)
+        return Registration(port: listener.port) { self.remove(endpoint, from: listener, at: place) }
+    }
+
+    /// The listener at `place`, opened if there is none, which serves `endpoint` from now on.
+    private func listener(
+        at place: Place, for endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
+    ) throws(EndpointFailure) -> RTMPListener {
+        let url = endpoint.url
+        // The lock is held while the port is opened: only those who configure the program take it.
+        let result = listeners.withLock { listeners -> Result<RTMPListener, EndpointFailure> in
+            let listener =
+                listeners[place]
+                ?? RTMPListener(identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
+            guard listener.isSecure == url.isSecure else {
+                return .failure(Self.failure("\(url): the port is used with and without TLS"))
+            }
+            guard listener.add(endpoint) else {
+                return .failure(Self.failure("\(url): the stream is named twice"))
+            }
+            do throws(EndpointFailure) {
+                if listeners[place] == nil { try listener.open(host: place.host, port: place.port) }
+                listeners[place] = listener
+                return .success(listener)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func remove(_ endpoint: RTMPEndpoint, from listener: RTMPListener, at place: Place) {
+        endpoint.cancel()
+        let isLast = listeners.withLock { listeners in
+            guard listener.remove(endpoint) else { return false }
+            listeners[place] = nil
+            return true
+        }
+        if isLast { listener.close() }
+    }
+
+    static func failure(_ reason: String) -> EndpointFailure {
+        EndpointFailure(.refused, step: "listen", reason: reason)
+    }
+}
+
+/// Bounds of what clients may do to a server.
+package struct RTMPServerLimits: Sendable {
+    /// Connections that neither publish nor play yet. One more takes the place of the oldest.
+    package var waiting = 512
+    /// Of those, how many from one IP address.
+    package var waitingPerAddress = 128
+    /// Connections in all. One more is closed.
+    package var connections = 2048
+    /// How long the handshake may take, with that of TLS.
+    package var handshakeTime = Duration.seconds(5)
+    /// How long it may take from the connection, or from the end of a stream, to the next wish to publish or play.
+    package var requestTime = Duration.seconds(10)
+    /// How long the decision about a wish may take.
+    package var authorizationTime = Duration.seconds(10)
+    /// How long a publisher may send nothing.
+    package var silence = Duration.seconds(15)
+    /// After so long without a byte a publisher loses its stream to another one that has the key.
+    package var claimTime = Duration.seconds(3)
+    /// How long a client that was refused has to read why.
+    package var farewellTime = Duration.milliseconds(300)
+
+    /// The usual bounds.
+    package init() {}
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import NIOCore
+internal import Network
+
+/// One connection of a listener: feeds the session, keeps its deadlines, asks who may do what, and passes on what comes.
+///
+/// It lives on the listener's loop.
+final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Phase {
+        /// Up to a wish to publish or play.
+        case waiting
+        /// Somebody decides about it.
+        case deciding(RTMPStreamRequest, Task<Void, Never>?)
+        case publishing(RTMPPublication, RTMPEndpoint)
+        /// A player is being handed over.
+        case joining
+        /// The client has been told why it must go.
+        case leaving
+        case closed
+    }
+
+    private let listener: RTMPListener
+    private let id: UInt64
+    private let address: String
+    private var session = RTMPServerSession()
+    private var phase = Phase.waiting
+    private var context: ChannelHandlerContext?
+    /// What came and was not taken: while somebody decides, or while the receiver of the stream has no room.
+    private var held = ByteBuffer()
+    private var isPaused = false
+    private var deadline: Scheduled<Void>?
+    private var lastReceived = NIODeadline.now()
+
+    init(listener: RTMPListener, id: UInt64, address: String) {
+        self.listener = listener
+        self.id = id
+        self.address = address
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        expect("the handshake", within: listener.limits.handshakeTime)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        deadline?.cancel()
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        lastReceived = .now()
+        switch phase {
+        case .leaving, .closed: return
+        case .publishing(let publication, _): publication.received(bytes.readableBytes, isRead: !isPaused)
+        default: break
+        }
+        if held.readableBytes == 0 { held = bytes } else { held.writeBuffer(&bytes) }
+        take()
+    }
+
+    /// Takes what is held, as far as somebody wants it.
+    private func take() {
+        var cursor = 0
+        let bytes = held.slice()  // which begins at 0
+        held = ByteBuffer()
+        loop: while true {
+            switch phase {
+            case .waiting, .publishing: if isPaused { break loop }
+            case .deciding, .joining: break loop
+            case .leaving, .closed: return
+            }
+            do throws(RTMPServerSession.Failure) {
+                let before = session.phase
+                let event = try session.next(in: bytes.readableBytesUInt8Span, at: &cursor)
+                if before == .handshake, session.phase != .handshake {
+                    expect("a wish to publish or to play", within: listener.limits.requestTime)
+                }
+                send()
+                guard let event else { return }
+                if case .requested(let request) = event {
+                    held = bytes.getSlice(at: cursor, length: bytes.writerIndex - cursor) ?? ByteBuffer()
+                    return decide(request)
+                }
+                handle(event)
+            } catch {
+                send()
+                return leave(because: "\(error)")
+            }
+        }
+        held = bytes.getSlice(at: cursor, length: bytes.writerIndex - cursor) ?? ByteBuffer()
+    }
+
+    private func handle(_ event: RTMPServerSession.Event) {
+        switch (event, phase) {
+        case (.message(let message), .publishing(let publication, let endpoint)):
+            if case .receive(let receiver) = endpoint.purpose { receiver.publication(publication, sent: message) }
+        case (.ended, _):
+            end(.unpublished)
+            listener.note(id, isWaiting: true)
+            expect("a wish to publish or to play", within: listener.limits.requestTime)
+        default: break
+        }
+    }
+
+    private func send() {
+        let bytes = session.takeAnswers()
+        guard !bytes.isEmpty, let context else { return }
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+    }
+
+    /// Nothing is read while nobody wants it, so that it waits with the client.
+    private func read(_ isWanted: Bool) {
+        try? context?.channel.syncOptions?.setOption(.autoRead, value: isWanted)
+    }
+}
+
+extension RTMPServerHandler {
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if !context.channel.isWritable { leave(because: "it does not read what it is told", at: .zero) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        close(.disconnected)
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        let words = (error as? IOError).map { TCPSocket.message($0.errnoCode) } ?? "\(error)"
+        close(.failed("the connection failed: \(words)"))
+        context.close(promise: nil)
+    }
+
+    /// The client has to do something in time.
+    private func expect(_ what: String, within time: Duration) {
+        deadline?.cancel()
+        deadline = schedule(after: time) { $0.leave(because: "\(what) did not come within \(time.inMilliseconds) ms") }
+    }
+
+    /// A publisher must not be silent for long.
+    private func watch() {
+        let silence = listener.limits.silence
+        let left = isPaused ? silence : silence - .nanoseconds((NIODeadline.now() - lastReceived).nanoseconds)
+        deadline?.cancel()
+        deadline = schedule(after: max(left, .milliseconds(1))) { handler in
+            guard !handler.isPaused, .now() - handler.lastReceived >= .nanoseconds(silence.inNanoseconds) else {
+                return handler.watch()
+            }
+            handler.end(.silent(seconds: silence.components.seconds))
+            handler.leave(because: "nothing came for \(silence.components.seconds) s", at: .zero)
+        }
+    }
+
+    private func schedule(after time: Duration, _ work: @escaping (RTMPServerHandler) -> Void) -> Scheduled<Void>? {
+        guard let loop = context?.eventLoop else { return nil }
+        let work = NIOLoopBound((self, work), eventLoop: loop)
+        return loop.scheduleTask(in: .nanoseconds(time.inNanoseconds)) { work.value.1(work.value.0) }
+    }
+
+    /// Ends the connection, when the client had `time` to read what it was told.
+    private func leave(because reason: String, at time: Duration? = nil) {
+        switch phase {
+        case .leaving, .closed: return
+        default: break
+        }
+        listener.notice("RTMP at \(listener.name): the connection of \(address) is closed: \(reason).")
+        end(.failed(reason))
+        if case .deciding(_, let task) = phase { task?.cancel() }
+        phase = .leaving
+        held = ByteBuffer()
+        deadline?.cancel()
+        // What comes is read and dropped: a close with something unread is a reset, which may overtake the words.
+        read(true)
+        let time = time ?? listener.limits.farewellTime
+        guard time > .zero else { return finish() }
+        deadline = schedule(after: time) { $0.finish() }
+    }
+
+    private func finish() {
+        context?.close(promise: nil)
+    }
+
+    private func close(_ end: RTMPPublication.End) {
+        self.end(end)
+        if case .deciding(_, let task) = phase { task?.cancel() }
+        phase = .closed
+        deadline?.cancel()
+        held = ByteBuffer()
+    }
+
+    /// The publication is over, if there is one.
+    private func end(_ end: RTMPPublication.End) {
+        guard case .publishing(let publication, let endpoint) = phase else { return }
+        phase = .waiting
+        isPaused = false
+        endpoint.end(publication)
+        if case .receive(let receiver) = endpoint.purpose { receiver.publication(publication, ended: end) }
+    }
+}
+
+extension RTMPServerHandler {
+    private func decide(_ request: RTMPStreamRequest) {
+        phase = .deciding(request, nil)
+        read(false)
+        guard let endpoint = listener.endpoint(for: request) else { return refuse(.denied, "it is not known here") }
+        guard let authorization = endpoint.authorization, let loop = context?.eventLoop else {
+            return accept(request, endpoint)
+        }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        // Cancelled when the connection ends, and at the deadline.
+        let task = Task { [address] in
+            let isAllowed = await authorization(request, address)
+            loop.execute { bound.value.decided(request, endpoint, isAllowed) }
+        }
+        phase = .deciding(request, task)
+        deadline?.cancel()
+        deadline = schedule(after: listener.limits.authorizationTime) { handler in
+            handler.refuse(.failed, "nobody decided in time")
+        }
+    }
+
+    private func decided(_ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint, _ isAllowed: Bool) {
+        guard case .deciding = phase else { return }
+        if isAllowed { accept(request, endpoint) } else { refuse(.denied, "it is not allowed") }
+    }
+
+    private func refuse(_ refusal: RTMPServerSession.Refusal, _ reason: String) {
+        guard case .deciding(let request, _) = phase else { return }
+        session.refuse(refusal)
+        send()
+        leave(because: "its wish to \(request.action.rawValue) was refused: \(reason)")
+    }
+
+    private func accept(_ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint) {
+        switch endpoint.purpose {
+        case .receive(let receiver): publish(request, endpoint, receiver)
+        case .offer(let host): play(request, endpoint, host)
+        }
+    }
+
+    private func publish(
+        _ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint, _ receiver: any RTMPStreamReceiver
+    ) {
+        guard let loop = context?.eventLoop else { return }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        let publication = RTMPPublication(request: request, address: address) { publication, control in
+            if loop.inEventLoop { return bound.value.obey(control, of: publication) }
+            loop.execute { bound.value.obey(control, of: publication) }
+        }
+        if let other = endpoint.publication {
+            guard endpoint.url.takesOver || other.isSilent(for: listener.limits.claimTime) else {
+                return refuse(.busy, "another client publishes the stream")
+            }
+            other.yield()
+        }
+        guard endpoint.begin(publication) else { return refuse(.denied, "it is not known here") }
+        session.accept()
+        phase = .publishing(publication, endpoint)
+        listener.note(id, isWaiting: false)
+        send()
+        watch()
+        read(true)
+        receiver.publicationBegan(publication)
+        takeLater()
+    }
+
+    /// Takes what came behind the wish, when whoever called is done.
+    private func takeLater() {
+        guard let loop = context?.eventLoop, held.readableBytes > 0 else { return }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        loop.execute { bound.value.take() }
+    }
+
+    /// A publication that is over has no say in the next one of its connection.
+    private func obey(_ control: RTMPPublication.Control, of publication: RTMPPublication) {
+        guard case .publishing(let current, _) = phase, current === publication else { return }
+        switch control {
+        case .read(let isWanted):
+            isPaused = !isWanted
+            read(isWanted)
+            lastReceived = .now()
+            if isWanted { takeLater() }
+        case .end(let reason):
+            end(reason)
+            leave(because: "\(reason)", at: .zero)
+        }
+    }
+}
+
+extension RTMPServerHandler {
+    private func play(_ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint, _ host: any RTMPPlayerHost) {
+        guard endpoint.enter() else { return refuse(.full, "there are as many players as may be") }
+        guard let context else { return endpoint.leave() }
+        phase = .joining
+        session.accept()
+        let bytes = session.takeAnswers()
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        // A client that does not even read this keeps its place until the deadline of its wish.
+        expect("room for the first answer", within: listener.limits.requestTime)
+        let (channel, isSecure) = (context.channel, listener.isSecure)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).flatMap {
+            // A copy of the descriptor, or the near end of the TLS session.
+            if isSecure { return TLSTunnel.socket(of: channel) }
+            return channel.eventLoop.makeCompletedFuture(Result { try TCPSocket(copyOf: channel) })
+        }.whenComplete { result in
+            bound.value.join(result, request, endpoint, host)
+        }
+    }
+
+    private func join(
+        _ result: Result<TCPSocket, any Error>, _ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint,
+        _ host: any RTMPPlayerHost
+    ) {
+        guard case .joining = phase, let context, case .success(let socket) = result else {
+            endpoint.leave()
+            return leave(because: "its connection failed as it joined", at: .zero)
+        }
+        let player = RTMPPlayer(
+            request: request, address: address, socket: socket,
+            handover: session.handOver(unread: Array(held.readableBytesView)), release: { endpoint.leave() })
+        phase = .closed
+        deadline?.cancel()
+        if listener.isSecure {
+            listener.forget(id)
+            let channel = context.channel
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            try? channel.syncOptions?.setOption(.autoRead, value: true)
+        } else {
+            // Only the channel's own descriptor is closed, not the connection.
+            context.close(promise: nil)
+        }
+        host.joined(player)
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+
+/// The server's part of the handshake (Adobe RTMP 1.0, 5.2), and of the one with digests that some clients ask for and
+/// check. Bytes in, bytes out.
+struct RTMPServerHandshake {
+    /// The client speaks something else: the reason in a few words.
+    struct Malformed: Error, Equatable {
+        let reason: String
+    }
+
+    private enum Phase { case version, first, second, done }
+
+    /// C1, C2, S1 and S2.
+    static let packetBytes = 1536
+    private static let plainVersion: UInt8 = 3
+    private static let digestBytes = SHA256.digestBytes
+
+    private var phase = Phase.version
+    private var packet: [UInt8] = []
+    /// Makes what should be random.
+    private var generator: any RandomNumberGenerator
+
+    init(generator: any RandomNumberGenerator = SystemRandomNumberGenerator()) { self.generator = generator }
+
+    /// Whether the client may send messages.
+    var isDone: Bool { phase == .done }
+
+    /// Takes what is the handshake's from `bytes` at `cursor` on, which moves behind it. Returns what must be sent.
+    mutating func take(_ bytes: Span<UInt8>, at cursor: inout Int) throws(Malformed) -> [UInt8] {
+        var answer: [UInt8] = []
+        while phase != .done, cursor < bytes.count {
+            if phase == .version {
+                guard bytes[cursor] == Self.plainVersion else { throw Malformed(reason: "it does not speak RTMP") }
+                cursor += 1
+                phase = .first
+                continue
+            }
+            let count = min(Self.packetBytes - packet.count, bytes.count - cursor)
+            bytes.extracting(cursor..<cursor + count).withUnsafeBufferPointer { packet.append(contentsOf: $0) }
+            cursor += count
+            guard packet.count == Self.packetBytes else { break }
+            if phase == .first {
+                answer = [Self.plainVersion] + reply(to: packet)
+                phase = .second
+            } else {
+                // C2 should be S1, and is whatever the client likes.
+                phase = .done
+            }
+            packet = []
+        }
+        return answer
+    }
+
+    /// S1 and S2.
+    private mutating func reply(to first: [UInt8]) -> [UInt8] {
+        // A client whose version is not 0 may have put a digest somewhere, and then checks ours.
+        if first[4..<8].contains(where: { $0 != 0 }) {
+            for schema in Schema.allCases {
+                if let digest = schema.digest(in: first), let answer = reply(to: digest, schema) { return answer }
+            }
+        }
+        var answer = random(Self.packetBytes)
+        answer.replaceSubrange(0..<8, with: [UInt8](repeating: 0, count: 8))
+        return answer + first
+    }
+
+    private mutating func reply(to digest: [UInt8], _ schema: Schema) -> [UInt8]? {
+        var first = random(Self.packetBytes)
+        // The time, and the version of a server that knows digests.
+        first.replaceSubrange(0..<8, with: [0, 0, 0, 0, 4, 5, 0, 1])
+        let place = schema.place(in: first)
+        guard let own = HMACSHA256.code(of: first[..<place.lowerBound] + first[place.upperBound...], key: Key.server)
+        else { return nil }
+        first.replaceSubrange(place, with: own)
+        let filler = random(Self.packetBytes - Self.digestBytes)
+        guard let key = HMACSHA256.code(of: digest, key: Key.server + Key.common),
+            let proof = HMACSHA256.code(of: filler, key: key)
+        else { return nil }
+        return first + filler + proof
+    }
+
+    private mutating func random(_ count: Int) -> [UInt8] {
+        (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+    }
+}
+
+extension RTMPServerHandshake {
+    /// Known to everybody since 2009: they prove nothing but that both sides know this handshake.
+    private enum Key {
+        static let client = Array("Genuine Adobe Flash Player 001".utf8)
+        static let server = Array("Genuine Adobe Flash Media Server 001".utf8)
+        static let common: [UInt8] = [
+            0xF0, 0xEE, 0xC2, 0x4A, 0x80, 0x68, 0xBE, 0xE8, 0x2E, 0x00, 0xD0, 0xD1, 0x02, 0x9E, 0x7E, 0x57,
+            0x6E, 0xEC, 0x5D, 0x2D, 0x29, 0x80, 0x6F, 0xAB, 0x93, 0xB8, 0xE6, 0x36, 0xCF, 0xEB, 0x31, 0xAE,
+        ]
+    }
+
+    /// Where the digest is in a packet: behind four bytes whose sum says where exactly.
+    enum Schema: Int, CaseIterable {
+        case behindVersion = 8
+        case behindKey = 772
+
+        /// The digest's place in C1 or S1.
+        func place(in packet: [UInt8]) -> Range<Int> {
+            let sum = packet[rawValue..<rawValue + 4].reduce(0) { $0 + Int($1) }
+            let start = rawValue + 4 + sum % 728
+            return start..<start + digestBytes
+        }
+
+        /// The client's digest, if there is one in this place.
+        func digest(in first: [UInt8]) -> [UInt8]? {
+            let place = place(in: first)
+            let digest = Array(first[place])
+            let expected = HMACSHA256.code(
+                of: first[..<place.lowerBound] + first[place.upperBound...], key: Key.client)
+            return expected == digest ? digest : nil
+        }
+    }
+}
+
+/// HMAC (RFC 2104) with SHA-256.
+enum HMACSHA256 {
+    private static let blockBytes = 64
+
+    /// The code of `bytes`; nil when there is no memory. `key` has any length.
+    static func code(of bytes: some Collection<UInt8>, key: [UInt8]) -> [UInt8]? {
+        guard let short = key.count > blockBytes ? digest(key) : key else { return nil }
+        let block = short + [UInt8](repeating: 0, count: blockBytes - short.count)
+        guard let inner = digest(block.map { $0 ^ 0x36 } + bytes) else { return nil }
+        return digest(block.map { $0 ^ 0x5C } + inner)
+    }
+
+    private static func digest(_ bytes: [UInt8]) -> [UInt8]? {
+        guard let hash = SHA256() else { return nil }
+        bytes.withUnsafeBytes { hash.update($0) }
+        return hash.finish()
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// The server's half of one RTMP connection: bytes in, events and bytes out, no I/O.
+///
+/// `handshake → connecting → connected ⇄ requested → publishing | playing`. A stream ends with `FCUnpublish`,
+/// `deleteStream` or `closeStream`, and the connection is `connected` again. Whoever feeds the session stops at
+/// ``Event/requested(_:)`` until it has called ``accept()`` or ``refuse(_:)``, keeps the bytes that follow, and sends
+/// ``takeAnswers()`` after each call. After an error the connection is closed behind what there is to send.
+///
+/// A client that is not accepted yet makes us keep at most 64 KiB, a publisher 17 MiB. One stream at a time.
+package struct RTMPServerSession {
+    /// What follows from received bytes.
+    package enum Event: Sendable {
+        /// The client wants to publish or play, and waits.
+        case requested(RTMPStreamRequest)
+        /// A message of the stream that is being published.
+        case message(RTMPPublishedMessage)
+        /// The client ended its stream.
+        case ended
+    }
+
+    /// Why a request is refused.
+    package enum Refusal: Sendable, Equatable {
+        /// No such stream, a wrong key, or no permission; a client need not know which.
+        case denied
+        /// Another client publishes the stream.
+        case busy
+        /// As many clients play the stream as may.
+        case full
+        /// Nobody decided in time, or what the client wants does not work now.
+        case failed
+    }
+
+    /// The client broke the protocol or a bound.
+    package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
+        /// One sentence without what the client sent.
+        package let description: String
+    }
+
+    /// Where the conversation is.
+    package enum Phase: Sendable, Equatable {
+        case handshake
+        case connecting
+        case connected
+        case requested
+        case publishing
+        case playing
+    }
+
+    /// What a client may make us keep until its stream is accepted.
+    static let greetingLimits = RTMPInboundParser.Limits(messageBytes: 64 << 10, heldBytes: 64 << 10, chunkStreams: 16)
+    /// A message's length has 24 bits.
+    static let publisherLimits = RTMPInboundParser.Limits(messageBytes: 1 << 24, heldBytes: 17 << 20)
+    /// Of a command or of data: what is longer is for nobody here.
+    private static let amfBytes = 64 << 10
+    private static let streams = 32
+
+    /// Where the conversation is.
+    package private(set) var phase = Phase.handshake
+    /// Bytes received so far.
+    package private(set) var receivedBytes = 0
+    private var acknowledgedBytes = 0
+    /// After so many bytes the client wants an acknowledgement.
+    private var windowBytes = Int(RTMPAnswers.windowBytes)
+    private var handshake = RTMPServerHandshake()
+    private(set) var parser = RTMPInboundParser(limits: greetingLimits)
+    private var answers = RTMPAnswers()
+    private var app = ""
+    private var client = ""
+    private var capabilities = RTMPCapabilities()
+    private var createdStreams = 0
+    /// What the client asked for last, and on which message stream.
+    private(set) var request: (RTMPStreamRequest.Action, stream: UInt32)?
+    /// What an aggregate message holds and was not looked at yet.
+    private var aggregate: RTMPAggregate?
+    private var toldUnsupported: Set<UInt8> = []
+
+    /// A connection that was just accepted.
+    package init() {}
+
+    /// What must be sent, once.
+    package mutating func takeAnswers() -> [UInt8] { answers.take() }
+
+    /// How many bytes are kept until more comes.
+    package var heldBytes: Int { parser.heldBytes + (aggregate?.count ?? 0) }
+
+    /// The next event in `bytes` from `cursor` on, which moves behind it; nil when all bytes are taken.
+    package mutating func next(in bytes: Span<UInt8>, at cursor: inout Int) throws(Failure) -> Event? {
+        let start = cursor
+        defer { count(cursor - start) }
+        do {
+            return try advance(in: bytes, at: &cursor)
+        } catch let error as RTMPInboundParser.Malformed {
+            throw Failure(description: "it sent \(error.reason)")
+        } catch let error as RTMPServerHandshake.Malformed {
+            throw Failure(description: error.reason)
+        } catch let error as Failure {
+            throw error
+        } catch {
+            throw Failure(description: "it cannot be understood")
+        }
+    }
+
+    private mutating func advance(in bytes: Span<UInt8>, at cursor: inout Int) throws -> Event? {
+        if phase == .handshake {
+            answers.append(try handshake.take(bytes, at: &cursor))
+            guard handshake.isDone else { return nil }
+            phase = .connecting
+        }
+        while true {
+            while let message = aggregate?.next() {
+                if let event = media(message) { return event }
+            }
+            aggregate = nil
+            guard let message = try parser.next(in: bytes, at: &cursor) else { return nil }
+            if let event = try handle(message) { return event }
+        }
+    }
+
+    private mutating func count(_ bytes: Int) {
+        receivedBytes += bytes
+        guard phase != .handshake, receivedBytes - acknowledgedBytes >= windowBytes else { return }
+        acknowledgedBytes = receivedBytes
+        answers.acknowledge(receivedBytes)
+    }
+
+    private mutating func handle(_ message: RTMPInboundParser.Message) throws(Failure) -> Event? {
+        switch message.type {
+        case 4: control(message.body)
+        case 5:
+            // A window of a few bytes would make each message of ours ask for the next.
+            let window = message.body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+            if message.body.count >= 4 { windowBytes = max(1 << 14, min(window, Int(RTMPAnswers.windowBytes))) }
+        case 6: answers.announceWindow()
+        case 8, 9, 18, 15: return media(message)
+        case 20: return try command(message.body[...], stream: message.streamID)
+        // AMF3: a byte that says that AMF0 follows.
+        case 17: return try command(message.body.dropFirst(), stream: message.streamID)
+        case 22 where phase == .publishing: aggregate = RTMPAggregate(message)
+        default: break
+        }
+        return nil
+    }
+
+    private mutating func control(_ body: [UInt8]) {
+        guard body.count >= 6, body[0] == 0, body[1] == RTMPAnswers.UserEvent.pingRequest else { return }
+        answers.user(RTMPAnswers.UserEvent.pingResponse, body[2..<6])
+    }
+}
+
+extension RTMPServerSession {
+    /// The client may do what it asked for.
+    package mutating func accept() {
+        guard phase == .requested, let (action, stream) = request else { return }
+        if action == .publish {
+            phase = .publishing
+            parser.limits = Self.publisherLimits
+            toldUnsupported = []
+            answers.user(RTMPAnswers.UserEvent.streamBegin, stream: stream)
+            answers.status(.success("NetStream.Publish.Start", "The stream is being published."), stream: stream)
+        } else {
+            phase = .playing
+            answers.user(RTMPAnswers.UserEvent.streamBegin, stream: stream)
+            answers.status(.success("NetStream.Play.Reset", "The stream begins anew."), stream: stream)
+            answers.status(.success("NetStream.Play.Start", "The stream is being played."), stream: stream)
+            answers.allowSampleAccess(stream: stream)
+        }
+    }
+
+    /// The client may not do what it asked for. Close the connection when it had time to read this: some clients
+    /// (librtmp) do not mind what they are told.
+    package mutating func refuse(_ refusal: Refusal) {
+        guard phase == .requested, let (action, stream) = request else { return }
+        phase = .connected
+        let status: RTMPAnswers.Status =
+            switch (action, refusal) {
+            case (.publish, .busy): .error("NetStream.Publish.BadName", "The stream is already being published.")
+            case (.publish, .denied): .error("NetStream.Publish.Denied", "The stream key is not known here.")
+            case (.publish, _): .error("NetStream.Publish.Failed", "The stream cannot be published now.")
+            case (.play, .denied): .error("NetStream.Play.StreamNotFound", "There is no such stream.")
+            case (.play, _): .error("NetStream.Play.Failed", "The stream cannot be played now.")
+            }
+        answers.status(status, stream: stream)
+    }
+}
+
+extension RTMPServerSession {
+    private mutating func command(_ body: ArraySlice<UInt8>, stream: UInt32) throws(Failure) -> Event? {
+        guard body.count <= Self.amfBytes else { throw Failure(description: "it sent a command of more than 64 KiB") }
+        let values = AMF0Reader.values(body)
+        guard let name = values.first?.text else { throw Failure(description: "it sent a command that is none") }
+        let transaction = values.count > 1 ? values[1].number ?? 0 : 0
+        guard phase != .connecting || name == "connect" else {
+            answers.error(
+                transaction: transaction,
+                .error("NetConnection.Call.Failed", "connect must be the first command."))
+            throw Failure(description: "its first command is not connect")
+        }
+        switch name {
+        case "connect": try connect(values, transaction)
+        case "createStream": createStream(transaction)
+        case "publish": return try request(.publish, values, stream)
+        case "play", "play2": return try request(.play, values, stream)
+        case "FCUnpublish", "deleteStream", "closeStream": return end()
+        case "releaseStream", "FCPublish", "FCSubscribe", "getStreamLength", "_checkbw":
+            if transaction != 0 {
+                answers.result(transaction: transaction, name == "getStreamLength" ? 0 : nil)
+            }
+        // Of a player on air these come to whoever took it over; in front of `play` they change nothing for live media.
+        case "pause", "receiveAudio", "receiveVideo", "setBufferLength", "_result", "_error", "onStatus": break
+        default:
+            if transaction != 0 {
+                answers.error(
+                    transaction: transaction, .error("NetConnection.Call.Failed", "The method is not known here."))
+            }
+        }
+        return nil
+    }
+
+    private mutating func connect(_ values: [AMF0Value], _ transaction: Double) throws(Failure) {
+        guard phase == .connecting else { throw Failure(description: "it connects twice") }
+        guard values.count > 2, let app = values[2].text("app") else {
+            answers.error(
+                transaction: transaction,
+                .error("NetConnection.Connect.InvalidApp", "connect must name an application."))
+            throw Failure(description: "it connects without an application")
+        }
+        self.app = app
+        client = values[2].text("flashVer") ?? ""
+        capabilities = RTMPCapabilities(connect: values[2])
+        answers.announce()
+        answers.connected(
+            transaction: transaction, encoding: values[2].property("objectEncoding")?.number ?? 0,
+            capabilities: capabilities)
+        phase = .connected
+    }
+
+    private mutating func createStream(_ transaction: Double) {
+        guard createdStreams < Self.streams else {
+            answers.error(transaction: transaction, .error("NetConnection.Call.Failed", "There are too many streams."))
+            return
+        }
+        createdStreams += 1
+        answers.result(transaction: transaction, Double(createdStreams))
+    }
+
+    private mutating func request(
+        _ action: RTMPStreamRequest.Action, _ values: [AMF0Value], _ stream: UInt32
+    ) throws(Failure) -> Event? {
+        guard phase == .connected else { throw Failure(description: "it asks for a second stream") }
+        // Behind the transaction and a null; `play2` has an object with the name.
+        let argument = values.count > 3 ? values[3] : .null
+        let name = argument.text ?? argument.text("streamName") ?? ""
+        request = (action, stream)
+        phase = .requested
+        return .requested(
+            RTMPStreamRequest(action, app: app, name: name, client: client, capabilities: capabilities))
+    }
+
+    private mutating func end() -> Event? {
+        guard phase == .publishing || phase == .playing, let (action, stream) = request else { return nil }
+        let code = action == .publish ? "NetStream.Unpublish.Success" : "NetStream.Play.Stop"
+        answers.status(.success(code, "The stream has ended."), stream: stream)
+        phase = .connected
+        parser.limits = Self.greetingLimits
+        return .ended
+    }
+}
+
+extension RTMPServerSession {
+    /// What an audio, video or data message of the published stream says, if it says something.
+    private mutating func media(_ message: RTMPInboundParser.Message) -> Event? {
+        guard phase == .publishing else { return nil }
+        do throws(FLVFailure) {
+            let content: RTMPPublishedMessage.Content? =
+                switch message.type {
+                case 8: try FLVAudio(body: message.body[...]).map { .audio($0) }
+                case 9: try FLVVideo(body: message.body[...]).map { .video($0) }
+                case 18: Self.data(message.body[...])
+                case 15: Self.data(message.body.dropFirst())
+                default: nil
+                }
+            return content.map { .message(RTMPPublishedMessage(timestamp: message.timestamp, content: $0)) }
+        } catch .unsupported(let codec) where toldUnsupported.insert(message.type).inserted {
+            return .message(RTMPPublishedMessage(timestamp: message.timestamp, content: .unsupported(codec)))
+        } catch {
+            // One bad message costs no more than itself: encoders send empty and odd ones.
+            return nil
+        }
+    }
+
+    /// `@setDataFrame`, a text in AMF0.
+    private static let setDataFrame: [UInt8] = [0x02, 0, 13] + Array("@setDataFrame".utf8)
+
+    private static func data(_ body: ArraySlice<UInt8>) -> RTMPPublishedMessage.Content? {
+        guard body.count <= amfBytes else { return nil }
+        // What is to be kept for players is a command to us, with the data behind it.
+        let body = body.starts(with: setDataFrame) ? body.dropFirst(setDataFrame.count) : body
+        let values = AMF0Reader.values(body)
+        guard let name = values.first?.text, name.first != "@" else { return nil }
+        guard name == "onMetaData" else { return .data(SharedBytes(body)) }
+        guard values.count > 1, case .object(let properties) = values[1] else { return nil }
+        return .metadata(properties)
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Network
+
+/// What a client can do beyond RTMP 1.0, as it said in `connect` (Enhanced RTMP v2, "Enhancing NetConnection connect
+/// Command").
+package struct RTMPCapabilities: Sendable, Equatable {
+    /// Codecs by their four characters; `*` is all.
+    package var fourCCs: Set<String> = []
+    /// The bits of `capsEx`.
+    package var extensions = 0
+
+    /// Whether the client knows codecs by four characters.
+    package var isEnhanced: Bool { !fourCCs.isEmpty }
+
+    /// Whether the client takes the codec `fourCC` in Enhanced RTMP's form.
+    package func knows(_ fourCC: String) -> Bool { fourCCs.contains("*") || fourCCs.contains(fourCC) }
+
+    /// What the object in `connect` says; at most 64 codecs are kept.
+    init(connect: AMF0Value) {
+        if case .array(let list)? = connect.property("fourCcList") {
+            fourCCs.formUnion(list.compactMap(\.text).prefix(32))
+        }
+        for map in ["videoFourCcInfoMap", "audioFourCcInfoMap"] {
+            if case .object(let codecs)? = connect.property(map) { fourCCs.formUnion(codecs.keys.prefix(16)) }
+        }
+        extensions = connect.property("capsEx")?.number.flatMap { Int(exactly: $0.rounded()) } ?? 0
+    }
+
+    /// A client that said nothing.
+    package init() {}
+}
+
+/// A client's wish to publish or to play a stream.
+///
+/// It prints itself without its secrets.
+package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
+    /// What the client wants to do.
+    package enum Action: String, Sendable {
+        case publish
+        case play
+    }
+
+    /// What the client wants to do.
+    package let action: Action
+    /// The application with its instance, without slashes around it and without a query.
+    package let app: String
+    /// The stream's name: a publisher's key.
+    package let name: String
+    /// What stood behind a question mark in the name, or else in the application.
+    package let query: String
+    /// What the client says that it is, such as `FMLE/3.0 (compatible; Lavf59.27.100)`.
+    package let client: String
+    /// What the client can do.
+    package let capabilities: RTMPCapabilities
+
+    /// Application and name as they stand in an address.
+    package var path: String { name.isEmpty ? app : "\(app)/\(name)" }
+
+    /// The value of `field` in the query, decoded.
+    package func parameter(_ field: String) -> String? {
+        for pair in query.split(separator: "&") {
+            let sides = pair.split(separator: "=", maxSplits: 1)
+            if sides.count == 2, sides[0] == field { return URLParts.decode(sides[1]) }
+        }
+        return nil
+    }
+
+    init(_ action: Action, app: String, name: String, client: String, capabilities: RTMPCapabilities) {
+        let (app, appQuery) = Self.divided(app)
+        let (name, nameQuery) = Self.divided(name)
+        self.action = action
+        self.app = Self.trimmed(app)
+        self.name = Self.trimmed(name)
+        query = nameQuery ?? appQuery ?? ""
+        // It goes into logs.
+        self.client = String(client.prefix(100).filter { !$0.isNewline && $0.isASCII })
+        self.capabilities = capabilities
+    }
+
+    package var description: String { "\(action.rawValue) \(app)/\(URLParts.masked(name))" }
+    package var customMirror: Mirror { Mirror(self, children: ["request": description]) }
+
+    private static func divided(_ text: String) -> (Substring, String?) {
+        guard let mark = text.firstIndex(of: "?") else { return (text[...], nil) }
+        return (text[..<mark], String(text[text.index(after: mark)...]))
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        var text = text
+        while text.first == "/" { text.removeFirst() }
+        while text.last == "/" { text.removeLast() }
+        return String(text)
+    }
+}

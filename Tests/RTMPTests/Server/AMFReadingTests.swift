@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RTMP
+
+@Suite("AMF of strangers")
+struct AMFReadingTests {
+    @Test("Values of AMF3 within AMF0 are read: numbers, texts and references to them, arrays, objects")
+    func escaped() {
+        let text: [UInt8] = [0x06, 0x07] + Array("abc".utf8)
+        #expect(AMF0Reader.values([0x11] + text + [0x05]) == [.string("abc"), .null])
+        #expect(AMF0Reader.values([0x11, 0x04, 0x81, 0x00]) == [.number(128)])
+        #expect(AMF0Reader.values([0x11, 0x04, 0xFF, 0xFF, 0xFF, 0xFF]) == [.number(-1)])
+        #expect(
+            AMF0Reader.values([0x11, 0x09, 0x05, 0x01] + text + [0x06, 0x00]) == [
+                .array([.string("abc"), .string("abc")])
+            ])
+        // A dynamic object without a class: one property.
+        let object: [UInt8] =
+            [0x0A, 0x0B, 0x01, 0x07] + Array("app".utf8) + [0x06, 0x09] + Array("live".utf8) + [0x01]
+        #expect(AMF0Reader.values([0x11] + object) == [.object(["app": .string("live")])])
+    }
+
+    @Test("References, counts and lengths that lead nowhere are refused")
+    func lies() {
+        let lies: [[UInt8]] = [
+            [0x06, 0x00], [0x06, 0x7F, 1], [0x09, 0xFF, 0xFF, 0xFF, 0xFF], [0x0A, 0x01], [0x0A, 0x02], [0x0A, 0x07],
+            [0x0A, 0xFF, 0xFF, 0xFF, 0xF3, 0x01], [0x0C, 1], [0x04], [0x05, 1, 2],
+        ]
+        for lie in lies { #expect(AMF0Reader.values([0x11] + lie) == []) }
+    }
+
+    @Test(
+        "AMF nested 10 000 deep is refused without using the stack up",
+        arguments: [
+            [0x03, 0, 1, 0x61], [0x08, 0, 0, 0, 1, 0, 1, 0x61], [0x0A, 0, 0, 0, 1], [0x11, 0x09, 0x03, 0x01],
+        ] as [[UInt8]])
+    func deep(level: [UInt8]) {
+        let bytes = [[UInt8]](repeating: level, count: 10_000).flatMap { $0 }
+        #expect(AMF0Reader.values(bytes) == [])
+        let inner = [[UInt8]](repeating: [0x09, 0x03, 0x01], count: 10_000).flatMap { $0 }
+        #expect(AMF0Reader.values([0x11] + inner) == [])
+    }
+
+    @Test("More than 4096 values are refused")
+    func many() {
+        #expect(AMF0Reader.values([UInt8](repeating: 5, count: 5000)).count == 4096)
+        #expect(AMF0Reader.values([0x0A, 0, 0, 0x20, 0] + [UInt8](repeating: 5, count: 8192)) == [])
+    }
+
+    @Test("Old types have a meaning or none, and what follows them is read")
+    func oldTypes() {
+        #expect(AMF0Reader.values([0x0D, 0x07, 0, 1, 0x01, 1]) == [.null, .null, .boolean(true)])
+        let typed: [UInt8] = [0x10, 0, 1, 0x43, 0, 1, 0x61, 0x05, 0, 0, 9]
+        #expect(AMF0Reader.values(typed + [0x0F, 0, 0, 0, 1, 0x78]) == [.object(["a": .null]), .string("x")])
+    }
+}

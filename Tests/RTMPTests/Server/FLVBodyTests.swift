@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import RTMP
+
+@Suite("Bodies of audio and video messages")
+struct FLVBodyTests {
+    /// What a body says, in short.
+    private func video(_ bytes: [UInt8]) throws -> String? {
+        guard let video = try FLVVideo(body: bytes[...]) else { return nil }
+        return switch video.content {
+        case .configuration(let bytes): "\(video.codec.rawValue) configuration \(bytes.array)"
+        case .frame(let bytes, let isKeyframe, let isDisposable, let time):
+            "\(video.codec.rawValue) \(isKeyframe ? "key" : isDisposable ? "disposable" : "inter") \(time) \(bytes.array)"
+        case .end: "\(video.codec.rawValue) end"
+        }
+    }
+
+    private func audio(_ bytes: [UInt8]) throws -> String? {
+        guard let audio = try FLVAudio(body: bytes[...]) else { return nil }
+        return switch audio.content {
+        case .configuration(let bytes): "\(audio.codec.rawValue) configuration \(bytes.array)"
+        case .frame(let bytes): "\(audio.codec.rawValue) \(bytes.array)"
+        case .end: "\(audio.codec.rawValue) end"
+        }
+    }
+
+    private func code(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+    @Test("Video of the old form: AVC, and the HEVC that some encoders send so")
+    func oldVideo() throws {
+        #expect(try video([0x17, 0, 0, 0, 0, 1, 2]) == "avc1 configuration [1, 2]")
+        #expect(try video([0x17, 1, 0, 0, 80, 9]) == "avc1 key 80 [9]")
+        #expect(try video([0x27, 1, 0xFF, 0xFF, 0xFE, 9]) == "avc1 inter -2 [9]")
+        #expect(try video([0x37, 1, 0, 0, 0, 9]) == "avc1 disposable 0 [9]")
+        #expect(try video([0x17, 2, 0, 0, 0]) == "avc1 end")
+        #expect(try video([0x1C, 1, 0, 0, 0, 4]) == "hvc1 key 0 [4]")
+    }
+
+    @Test("Video of Enhanced RTMP: HEVC and AVC with a composition time, AV1 without")
+    func enhancedVideo() throws {
+        #expect(try video([0x90] + code("hvc1") + [1, 2]) == "hvc1 configuration [1, 2]")
+        #expect(try video([0x91] + code("hvc1") + [0, 0, 80, 9]) == "hvc1 key 80 [9]")
+        #expect(try video([0xA1] + code("avc1") + [0, 0, 40, 9]) == "avc1 inter 40 [9]")
+        #expect(try video([0xA3] + code("hvc1") + [9, 8, 7]) == "hvc1 inter 0 [9, 8, 7]")
+        #expect(try video([0x91] + code("av01") + [0x12, 0]) == "av01 key 0 [18, 0]")
+        #expect(try video([0x92] + code("av01")) == "av01 end")
+    }
+
+    @Test("Audio of both forms")
+    func audio() throws {
+        #expect(try audio([0xAF, 0, 0x11, 0x90]) == "mp4a configuration [17, 144]")
+        #expect(try audio([0xAF, 1, 7]) == "mp4a [7]")
+        #expect(try audio([0x2F, 0xFF, 0xFB]) == ".mp3 [255, 251]")
+        #expect(try audio([0x90] + code("Opus") + code("OpusHead")) == "Opus configuration \(code("OpusHead"))")
+        #expect(try audio([0x91] + code("ac-3") + [0x0B, 0x77]) == "ac-3 [11, 119]")
+        #expect(try audio([0x92] + code("mp4a")) == "mp4a end")
+    }
+
+    @Test("Of several tracks the first is taken, by its number and not by its place")
+    func tracks() throws {
+        // One track.
+        #expect(try video([0x96, 0x01] + code("hvc1") + [0] + [0, 0, 1, 9]) == "hvc1 key 1 [9]")
+        #expect(try video([0x96, 0x01] + code("hvc1") + [1] + [0, 0, 1, 9]) == nil)
+        // Many of one codec.
+        let many = code("av01") + [1, 0, 0, 2, 5, 5] + [0, 0, 0, 1, 6]
+        #expect(try video([0x96, 0x11] + many) == "av01 key 0 [6]")
+        // Many of many.
+        let mixed = code("av01") + [1, 0, 0, 2, 5, 5] + code("hvc1") + [0, 0, 0, 4, 0, 0, 2, 6]
+        #expect(try video([0x96, 0x21] + mixed) == "hvc1 key 2 [6]")
+        #expect(try audio([0x95, 0x11] + code("Opus") + [0, 0, 0, 1, 6]) == "Opus [6]")
+        #expect(throws: FLVFailure.malformed) { try video([0x96, 0x11] + code("av01") + [0, 0xFF, 0xFF, 0xFF, 1]) }
+        #expect(throws: FLVFailure.malformed) { try video([0x96, 0x31] + code("av01")) }
+    }
+
+    @Test("Modifiers in front of a packet are skipped")
+    func modifiers() throws {
+        #expect(try video([0x97, 2, 1, 2, 3, 0x01] + code("hvc1") + [0, 0, 1, 9]) == "hvc1 key 1 [9]")
+        let long = [0xFF, 1, 0] + [UInt8](repeating: 0, count: 257) + [0x07, 0, 0, 0x03]
+        #expect(try video([0x97] + long + code("avc1") + [9]) == "avc1 key 0 [9]")
+        #expect(throws: FLVFailure.malformed) { try video([0x97, 200, 1]) }
+    }
+
+    @Test("What brings no media is nothing: commands, color metadata, channel orders, empty bodies")
+    func nothing() throws {
+        #expect(try video([0x57, 0]) == nil)
+        #expect(try video([]) == nil)
+        #expect(try video([0x17, 1, 0, 0, 0]) == nil)
+        #expect(try video([0x94] + code("hvc1") + [2, 0]) == nil)
+        #expect(try audio([0x94] + code("Opus") + [1, 2]) == nil)
+        #expect(try audio([0xAF, 1]) == nil)
+    }
+
+    @Test("A codec that we do not carry is named without the sender's control characters")
+    func unsupported() {
+        #expect(throws: FLVFailure.unsupported("video codec 2")) { try video([0x12, 0]) }
+        #expect(throws: FLVFailure.unsupported("video codec vp09")) { try video([0x90] + code("vp09")) }
+        #expect(throws: FLVFailure.unsupported("video codec a?b?")) { try video([0x90] + code("a\nb\u{7}")) }
+        #expect(throws: FLVFailure.unsupported("audio codec Speex")) { try audio([0xB2, 0]) }
+    }
+
+    @Test("Cut anywhere, a body is refused or means something, and nothing traps")
+    func cuts() {
+        let bodies: [[UInt8]] = [
+            [0x97, 2, 1, 2, 3, 0x06, 0x21] + code("av01") + [0, 0, 0, 1, 6], [0x17, 1, 0, 0, 0, 1],
+            [0x95, 0x11] + code("Opus") + [0, 0, 0, 1, 6],
+        ]
+        for body in bodies {
+            for count in body.indices {
+                _ = try? video(Array(body[..<count]))
+                _ = try? audio(Array(body[..<count]))
+            }
+        }
+    }
+}

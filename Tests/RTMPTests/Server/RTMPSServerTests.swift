@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import PacketSamples
+import Synchronization
+import TLSSamples
+import Testing
+
+@testable import Network
+@testable import RTMP
+
+@Suite("A server with TLS")
+struct RTMPSServerTests {
+    private let files = TLSSamples.Files(TLSSamples.one)
+    private let server = RTMPServer()
+
+    private func url(_ path: String, _ role: RTMPListenURL.Role) throws -> RTMPListenURL {
+        var url = try RTMPListenURL("rtmps-listen://127.0.0.1/\(path)", for: role)
+        url.port = 0
+        return url
+    }
+
+    private func identity() throws -> TLSServerIdentity {
+        try TLSServerIdentity(certificate: files.certificate, key: files.key) { _ in }
+    }
+
+    /// A client that trusts the certificate in `trusted`, on a thread of its own, because the handshake blocks.
+    private func client(_ port: UInt16, trusting trusted: TLSSamples.Files) async throws -> ServerClient {
+        let certificate = trusted.certificate
+        let address = try #require(HostAddress(literal: "127.0.0.1", port: port))
+        return try await withCheckedThrowingContinuation { continuation in
+            _ = BlockingWork.start("test.tls") {
+                continuation.resume(
+                    with: Result {
+                        let socket = try TCPSocket.connect(
+                            to: [address], name: "server", within: .seconds(5), opened: { _ in true })
+                        return try TLSTunnel.open(
+                            over: socket, host: "127.0.0.1", trust: .authority(file: certificate), within: .seconds(5))
+                    }.map { ServerClient($0) })
+            }
+        }
+    }
+
+    @Test("A client publishes through it, and finds the new certificate after the files changed")
+    func publishes() async throws {
+        let (identity, record) = (try identity(), StreamRecord())
+        let registration = try server.receive(url("live/key", .input), identity: identity, receiver: record)
+        let (old, new) = (TLSSamples.Files(TLSSamples.one), TLSSamples.Files(TLSSamples.two))
+        let first = try await client(registration.port, trusting: old)
+        first.say(ClientBytes.publishing("key"))
+        #expect(await first.hears("NetStream.Publish.Start"))
+        first.say(ClientBytes.message(9, [0x17, 1, 0, 0, 0, 9], time: 5, stream: 1, csid: 6))
+        #expect(await soon { record.times == [5] })
+        files.write(TLSSamples.two)
+        // The server still shows the old one.
+        await #expect(throws: EndpointFailure.self) { _ = try await client(registration.port, trusting: new) }
+        identity.look()
+        let second = try await client(registration.port, trusting: new)
+        second.say(ClientBytes.publishing("key"))
+        #expect(await second.hears("NetStream.Publish.BadName"))
+    }
+
+    @Test("A player gets its stream through it, and the connection's end when it is let go")
+    func plays() async throws {
+        let host = PlayerRecord()
+        let registration = try server.offer(url("live/program", .output), identity: identity(), host: host)
+        let client = try await client(registration.port, trusting: files)
+        client.say(ClientBytes.playing("program"))
+        #expect(await client.hears("NetStream.Play.Start"))
+        #expect(await soon { host.players.withLock { $0.count } == 1 })
+        try send(host)
+        #expect(
+            await soon {
+                client.listen()
+                return client.messages.count { $0.type == 9 } == 100
+            })
+        // What the player says comes through, too.
+        client.say(ClientBytes.message(4, [0, 6, 1, 2, 3, 4], csid: 2))
+        #expect(await soon { hears(host) })
+        host.players.withLock { $0 = [] }
+        #expect(await client.isLeft())
+    }
+
+    /// A hundred frames, which are more than the tunnel holds.
+    private func send(_ host: PlayerRecord) throws {
+        let player = try #require(host.players.withLock { $0.first })
+        var (buffer, timeline) = (OutboundBuffer(), RTMPTimeline())
+        var chunks = RTMPChunkWriter(streamID: player.handover.streamID)
+        for index in 0..<100 {
+            let frame = Samples.video(pts: Int64(index), dts: Int64(index), bytes: 3000)
+            chunks.append(timeline.message(for: frame), to: &buffer)
+        }
+        while !buffer.isEmpty {
+            switch player.socket.send(buffer) {
+            case .bytes(let count): _ = buffer.consume(count)
+            case .wouldBlock: continue
+            default: throw EndpointFailure(.lost, step: "send", reason: "the player is gone")
+            }
+        }
+    }
+
+    private func hears(_ host: PlayerRecord) -> Bool {
+        guard let player = host.players.withLock({ $0.first }) else { return false }
+        return withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { memory in
+            if case .bytes(let count) = player.socket.receive(into: memory) { return count > 0 }
+            return false
+        }
+    }
+
+    @Test("A secure address without a certificate, and TLS on a port without, are refused before anything starts")
+    func configuration() throws {
+        let record = StreamRecord()
+        #expect(throws: EndpointFailure.self) { try server.receive(url("live/key", .input), receiver: record) }
+        let registration = try server.receive(url("live/key", .input), identity: identity(), receiver: record)
+        var plain = try RTMPListenURL("rtmp-listen://127.0.0.1/live/other", for: .input)
+        plain.port = 0
+        let failure = #expect(throws: EndpointFailure.self) { try server.receive(plain, receiver: record) }
+        #expect(failure?.reason.contains("with and without TLS") == true)
+        withExtendedLifetime(registration) {}
+    }
+
+    @Test("Who speaks RTMP without TLS to it is closed")
+    func plain() async throws {
+        let record = StreamRecord()
+        let registration = try server.receive(url("live/key", .input), identity: identity(), receiver: record)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.publishing("key"))
+        #expect(await client.isLeft())
+        #expect(record.log.isEmpty)
+    }
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Media
+import Network
+import PacketSamples
+import Synchronization
+import Testing
+
+@testable import RTMP
+
+@Suite("A server on the loopback interface")
+struct RTMPServerTests {
+    private final class Notices: Sendable {
+        let all = Mutex<[String]>([])
+    }
+
+    private let notices = Notices()
+    private let record = StreamRecord()
+    private let frame: [UInt8] = [0x17, 1, 0, 0, 0] + [UInt8](repeating: 7, count: 900)
+
+    private func server(_ change: (inout RTMPServerLimits) -> Void = { _ in }) -> RTMPServer {
+        var limits = RTMPServerLimits()
+        limits.farewellTime = .milliseconds(50)
+        change(&limits)
+        return RTMPServer(limits: limits) { [notices] text in notices.all.withLock { $0.append(text) } }
+    }
+
+    /// An address at any port.
+    private func url(_ path: String, _ role: RTMPListenURL.Role = .input) throws -> RTMPListenURL {
+        var url = try RTMPListenURL("rtmp-listen://127.0.0.1/\(path)", for: role)
+        url.port = 0
+        return url
+    }
+
+    private func video(_ time: UInt32) -> [UInt8] {
+        ClientBytes.message(9, frame, time: time, stream: 1, csid: 6, chunk: 4096)
+    }
+
+    /// Whether nobody was told a secret.
+    private func isDiscreet() -> Bool {
+        notices.all.withLock { $0.allSatisfy { !$0.contains("secret") } }
+    }
+
+    @Test("What a client publishes arrives in order, and ends as the client says or the connection does")
+    func publishes() async throws {
+        let server = server()
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        do {
+            let client = ServerClient(port: registration.port)
+            client.say(ClientBytes.publishing("secret"))
+            #expect(await client.hears("NetStream.Publish.Start"))
+            for time in 0..<100 { client.say(video(UInt32(time) * 40)) }
+            client.say(ClientBytes.command("deleteStream", 0, [.null, .number(1)], chunk: 4096))
+            #expect(await client.hears("NetStream.Unpublish.Success"))
+            #expect(record.times == (0..<100).map { $0 * 40 })
+            client.say(ClientBytes.command("publish", 6, [.null, .string("secret")], stream: 1, chunk: 4096))
+            #expect(await client.hears("NetStream.Publish.Start", times: 2))
+        }
+        #expect(await soon { record.log.count == 4 })
+        #expect(
+            record.log == [
+                "began 1", "ended 1: the client ended it", "began 2", "ended 2: the client closed the connection",
+            ])
+        withExtendedLifetime(registration) {}
+    }
+
+    @Test(
+        "A wrong key, a wrong application and an output's name are refused, told nobody, and closed",
+        arguments: [
+            ("live", "secret2"), ("live", ""), ("other", "secret"), ("live", "program"), ("live/secret", "x"),
+        ])
+    func wrongKey(app: String, key: String) async throws {
+        let server = server()
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        let offer = try server.offer(url("live/program", .output), host: PlayerRecord())
+        #expect(registration.port == offer.port)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.publishing(key, app: app))
+        #expect(await client.hears("NetStream.Publish.Denied"))
+        #expect(await client.isLeft())
+        #expect(record.log.isEmpty && isDiscreet())
+    }
+
+    @Test("A second publisher is refused, and the first does not notice")
+    func secondPublisher() async throws {
+        let server = server()
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        let (first, second) = (ServerClient(port: registration.port), ServerClient(port: registration.port))
+        first.say(ClientBytes.publishing("secret"))
+        #expect(await first.hears("NetStream.Publish.Start"))
+        first.say(video(0))
+        #expect(await soon { record.times == [0] })
+        second.say(ClientBytes.publishing("secret"))
+        #expect(await second.hears("NetStream.Publish.BadName"))
+        #expect(await second.isLeft())
+        first.say(video(40))
+        #expect(await soon { record.times == [0, 40] })
+        #expect(record.log == ["began 1"])
+    }
+
+    @Test(
+        "With takeover it takes the first one's place, and so it does where the first is silent",
+        arguments: [true, false])
+    func takeover(isAllowed: Bool) async throws {
+        let server = server { $0.claimTime = isAllowed ? .seconds(60) : .zero }
+        let registration = try server.receive(url("live/secret\(isAllowed ? "?takeover=yes" : "")"), receiver: record)
+        let (first, second) = (ServerClient(port: registration.port), ServerClient(port: registration.port))
+        first.say(ClientBytes.publishing("secret"))
+        #expect(await first.hears("NetStream.Publish.Start"))
+        second.say(ClientBytes.publishing("secret"))
+        #expect(await second.hears("NetStream.Publish.Start"))
+        #expect(await first.isLeft())
+        second.say(video(7))
+        #expect(await soon { record.times == [7] })
+        #expect(record.log == ["began 1", "ended 1: another client took it over", "began 2"])
+    }
+
+    @Test("Whoever must be asked decides, and what was sent behind the wish is not lost")
+    func authorization() async throws {
+        let server = server()
+        let asked = Mutex<[String]>([])
+        let registration = try server.receive(
+            url("live/secret"),
+            authorization: { request, address in
+                asked.withLock { $0.append("\(request.action) \(request.parameter("token") ?? "-") \(address)") }
+                await Task.yield()
+                return request.parameter("token") == "good"
+            }, receiver: record)
+        let (bad, good) = (ServerClient(port: registration.port), ServerClient(port: registration.port))
+        bad.say(ClientBytes.publishing("secret?token=bad") + video(1))
+        #expect(await bad.hears("NetStream.Publish.Denied"))
+        #expect(await bad.isLeft())
+        good.say(ClientBytes.publishing("secret?token=good") + video(2) + video(3))
+        #expect(await soon { record.times == [2, 3] })
+        #expect(asked.withLock { $0 } == ["publish bad 127.0.0.1", "publish good 127.0.0.1"])
+        #expect(isDiscreet())
+    }
+
+    @Test("When nobody decides in time the client is refused, and the one who was asked is told to stop")
+    func authorizationDeadline() async throws {
+        let server = server { $0.authorizationTime = .milliseconds(20) }
+        let isCancelled = Mutex(false)
+        let registration = try server.receive(
+            url("live/secret"),
+            authorization: { _, _ in
+                try? await Task.sleep(for: .seconds(60))
+                isCancelled.withLock { $0 = Task.isCancelled }
+                return true
+            }, receiver: record)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.publishing("secret"))
+        #expect(await client.hears("NetStream.Publish.Failed"))
+        #expect(await client.isLeft())
+        #expect(await soon { isCancelled.withLock { $0 } })
+        #expect(record.log.isEmpty)
+    }
+
+    @Test("A receiver that has no room stops the sender, and gets everything afterwards")
+    func backPressure() async throws {
+        let server = server()
+        record.state.withLock { $0.pausesAfter = 10 }
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.publishing("secret"))
+        #expect(await client.hears("NetStream.Publish.Start"))
+        // 200 MB, which no socket holds.
+        let body = [0x17, 1, 0, 0, 0] + [UInt8](repeating: 1, count: 99_995)
+        let bytes =
+            ClientBytes.chunkSize(1 << 20)
+            + (0..<2000).flatMap { time in
+                ClientBytes.message(9, body, time: UInt32(time), stream: 1, csid: 6, chunk: 1 << 20)
+            }
+        let isSent = Atomic(false)
+        nonisolated(unsafe) let sender = client
+        let thread = Thread {
+            #expect(sender.say(bytes) == bytes.count)
+            isSent.store(true, ordering: .releasing)
+        }
+        #expect(await soon { record.times.count == 10 })
+        let publication = try #require(record.state.withLock { $0.publications.first })
+        #expect(record.times.count == 10 && !isSent.load(ordering: .acquiring))
+        #expect(publication.receivedBytes < 10 * 100_012 + 3 * 65_536)
+        publication.resume()
+        #expect(await soon { record.times.count == 2000 && isSent.load(ordering: .acquiring) })
+        thread.join()
+        #expect(record.state.withLock { $0.bytes } == 2000 * 99_995)
+    }
+
+    @Test("Who says nothing is closed at the deadline of its step, and a silent publisher at its own")
+    func deadlines() async throws {
+        let server = server {
+            $0.handshakeTime = .milliseconds(30)
+            $0.requestTime = .milliseconds(30)
+            $0.silence = .milliseconds(60)
+        }
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        let silent = ServerClient(port: registration.port)
+        let greeted = ServerClient(port: registration.port)
+        greeted.say(ClientBytes.handshake)
+        let connected = ServerClient(port: registration.port)
+        connected.say(ClientBytes.handshake + ClientBytes.connect())
+        let publisher = ServerClient(port: registration.port)
+        publisher.say(ClientBytes.publishing("secret"))
+        for client in [silent, greeted, connected, publisher] { #expect(await client.isLeft()) }
+        #expect(await soon { record.log.count == 2 })
+        #expect(record.log.last?.hasPrefix("ended 1: nothing came for") == true)
+    }
+
+    @Test("A thousand silent connections are bounded in number, and others are served beside them")
+    func silentCrowd() async throws {
+        let server = server()
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        let publisher = ServerClient(port: registration.port)
+        publisher.say(ClientBytes.publishing("secret"))
+        #expect(await publisher.hears("NetStream.Publish.Start"))
+        // Of one address a quarter of those that may wait.
+        let crowd = (0..<300).map { _ in ServerClient(port: registration.port) }
+        #expect(
+            await soon {
+                for client in crowd { client.listen() }
+                return crowd.count { $0.isClosed } == 300 - 128
+            })
+        publisher.say(video(1))
+        #expect(await soon { record.times == [1] })
+        let late = ServerClient(port: registration.port)
+        late.say(ClientBytes.publishing("secret"))
+        #expect(await late.hears("NetStream.Publish.BadName"))
+    }
+
+    @Test("A client that does not read what it is told is closed")
+    func deafClient() async throws {
+        let server = server()
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.handshake + ClientBytes.connect())
+        // Each ping of 18 bytes is answered by one as long; what nobody reads fills the socket, then the bound.
+        let pings = (0..<100_000).flatMap { _ in ClientBytes.message(4, [0, 6, 1, 2, 3, 4], csid: 2) }
+        var sent = 0
+        #expect(
+            await soon {
+                let count = client.say(pings)
+                sent += count
+                return count < pings.count
+            })
+        #expect(await soon { notices.all.withLock { $0.contains { $0.contains("does not read") } } })
+    }
+
+    @Test("A port that is taken, and a stream that is named twice, are named before anything starts")
+    func configuration() async throws {
+        let server = server()
+        let registration = try server.receive(url("live/secret-key"), receiver: record)
+        var taken = try url("live/other")
+        taken.port = registration.port
+        #expect(throws: EndpointFailure.self) { try self.server().receive(taken, receiver: record) }
+        let twice = #expect(throws: EndpointFailure.self) {
+            try server.receive(url("live/secret-key"), receiver: record)
+        }
+        #expect(twice?.reason.contains("twice") == true && twice?.reason.contains("secret-key") == false)
+    }
+
+    @Test("The port is open as long as a stream needs it, and a stream that is cancelled ends its publisher")
+    func cancel() async throws {
+        let server = server()
+        let one = try server.receive(url("live/one"), receiver: record)
+        let other = try server.receive(url("live/other"), receiver: StreamRecord())
+        #expect(one.port == other.port)
+        let client = ServerClient(port: one.port)
+        client.say(ClientBytes.publishing("one"))
+        #expect(await client.hears("NetStream.Publish.Start"))
+        one.cancel()
+        #expect(await client.isLeft())
+        #expect(record.log.last == "ended 1: it is not wanted any more")
+        let late = ServerClient(port: one.port)
+        late.say(ClientBytes.publishing("one"))
+        #expect(await late.hears("NetStream.Publish.Denied"))
+        other.cancel()
+        #expect(await soon { ServerClient(port: one.port).say(ClientBytes.handshake) == 0 || isRefused(one.port) })
+    }
+
+    /// Whether nobody listens at `port`.
+    private func isRefused(_ port: UInt16) -> Bool {
+        let client = ServerClient(port: port)
+        client.listen()
+        return client.isClosed
+    }
+}
+
+extension RTMPServerTests {
+    @Test("A player gets the stream's bodies on its own socket, and its place is free when it is let go")
+    func plays() async throws {
+        let (server, host) = (server(), PlayerRecord())
+        let registration = try server.offer(url("live/program?players=1", .output), host: host)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.playing("program"))
+        #expect(await client.hears("NetStream.Play.Start"))
+        #expect(await soon { host.players.withLock { $0.count } == 1 })
+        try { () throws in
+            let player = try #require(host.players.withLock { $0.first })
+            var (buffer, timeline) = (OutboundBuffer(), RTMPTimeline())
+            var chunks = RTMPChunkWriter(streamID: player.handover.streamID)
+            for index in 0..<3 {
+                chunks.append(timeline.message(for: Samples.video(pts: Int64(index), dts: Int64(index))), to: &buffer)
+            }
+            let count = buffer.pendingBytes
+            #expect(player.socket.send(buffer) == .bytes(count))
+        }()
+        #expect(
+            await soon {
+                client.listen()
+                return client.messages.count { $0.type == 9 } == 3
+            })
+        let second = ServerClient(port: registration.port)
+        second.say(ClientBytes.playing("program"))
+        #expect(await second.hears("NetStream.Play.Failed"))
+        #expect(await second.isLeft())
+        #expect(!client.isClosed)
+        host.players.withLock { $0 = [] }
+        #expect(await client.isLeft())
+        let third = ServerClient(port: registration.port)
+        third.say(ClientBytes.playing("program"))
+        #expect(await third.hears("NetStream.Play.Start"))
+    }
+
+    @Test(
+        "A player that is asked for a key must have it",
+        arguments: [
+            ("program?key=secret", true), ("program", false), ("program?key=secre", false), ("program?key=", false),
+        ])
+    func playKey(name: String, isRight: Bool) async throws {
+        let (server, host) = (server(), PlayerRecord())
+        let registration = try server.offer(url("live/program?key=secret", .output), host: host)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.playing(name))
+        #expect(await client.hears(isRight ? "NetStream.Play.Start" : "NetStream.Play.StreamNotFound"))
+        #expect(isDiscreet())
+    }
+
+    @Test("What a player says behind its wish is read by whoever has it")
+    func playersWords() async throws {
+        let (server, host) = (server(), PlayerRecord())
+        let registration = try server.offer(url("live/program", .output), host: host)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.playing("program") + ClientBytes.message(4, [0, 6, 9, 9, 9, 9], csid: 2))
+        #expect(await soon { host.players.withLock { $0.count } == 1 })
+        let player = try #require(host.players.withLock { $0.first })
+        var channel = RTMPBackChannel(handover: player.handover)
+        var bytes = channel.unread()
+        #expect(
+            await soon {
+                _ = channel.take(bytes)
+                bytes = []
+                if channel.owesReplies { return true }
+                withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { memory in
+                    if case .bytes(let count) = player.socket.receive(into: memory) { bytes = Array(memory[..<count]) }
+                }
+                return false
+            })
+    }
+}
+
+/// Work on a thread that is waited for.
+private final class Thread {
+    private let group = DispatchGroup()
+
+    init(_ work: @escaping @Sendable () -> Void) {
+        DispatchQueue(label: "test.sender").async(group: group, execute: work)
+    }
+
+    func join() { group.wait() }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+import Media
+import Synchronization
+import TestSupport
+
+@testable import Network
+@testable import RTMP
+
+/// A client on a socket of its own, for the test's thread.
+final class ServerClient {
+    private let socket: TCPSocket
+    private var descriptor: CInt { socket.descriptor }
+    private var parser = RTMPInboundParser()
+    private var skipped = 0
+    /// What the server said behind its handshake.
+    private(set) var messages: [RTMPInboundParser.Message] = []
+    /// The connection's end, as far as it was seen.
+    private(set) var isClosed = false
+
+    /// A connection to `port` of the loopback interface, from `source`.
+    init(port: UInt16, from source: String = "127.0.0.1") {
+        let descriptor = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        socket = TCPSocket(owning: descriptor)
+        _ = HostAddress(literal: source, port: 0)?.withSockaddr { bind(descriptor, $0, $1) }
+        _ = HostAddress(literal: "127.0.0.1", port: port)?.withSockaddr { connect(descriptor, $0, $1) }
+    }
+
+    /// A client on a connection that stands.
+    init(_ socket: TCPSocket) { self.socket = socket }
+
+    /// Sends `bytes`, as far as the server takes them within five seconds. Returns how many it took.
+    @discardableResult
+    func say(_ bytes: [UInt8]) -> Int {
+        var sent = 0
+        while sent < bytes.count {
+            var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            guard poll(&entry, 1, 5000) > 0 else { return sent }
+            let count = bytes[sent...].withUnsafeBytes {
+                send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
+            }
+            if count < 0 { return sent }
+            sent += count
+        }
+        return sent
+    }
+
+    /// Reads what there is.
+    func listen() {
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT))
+            guard count > 0 else {
+                if count == 0 || errno != EAGAIN { isClosed = true }
+                return
+            }
+            let greeting = min(3073 - skipped, count)
+            skipped += greeting
+            messages += (try? parser.parse(bytes[greeting..<count])) ?? []
+        }
+    }
+
+    /// Names of the commands and codes that the server said, in order.
+    var words: [String] {
+        messages.filter { $0.type == 20 }.compactMap { message in
+            let values = AMF0Reader.values(message.body)
+            return values.last?.text("code") ?? values.first?.text
+        }
+    }
+
+    /// Whether the server says `word` so many times, in time.
+    func hears(_ word: String, times: Int = 1) async -> Bool {
+        await soon {
+            self.listen()
+            return self.words.count { $0 == word } >= times
+        }
+    }
+
+    /// Whether the server closes the connection in time.
+    func isLeft() async -> Bool {
+        await soon {
+            self.listen()
+            return self.isClosed
+        }
+    }
+}
+
+/// Whether `condition` holds in time.
+func soon(_ condition: () -> Bool) async -> Bool {
+    do {
+        try await eventually(within: .seconds(10), condition)
+        return true
+    } catch {
+        return false
+    }
+}
+
+/// Keeps what a stream brings.
+final class StreamRecord: RTMPStreamReceiver {
+    struct State {
+        var publications: [RTMPPublication] = []
+        var log: [String] = []
+        var times: [UInt32] = []
+        var bytes = 0
+        var pausesAfter: Int?
+    }
+
+    let state = Mutex(State())
+
+    var log: [String] { state.withLock { $0.log } }
+    var times: [UInt32] { state.withLock { $0.times } }
+
+    func publicationBegan(_ publication: RTMPPublication) {
+        state.withLock { state in
+            state.publications.append(publication)
+            state.log.append("began \(state.publications.count)")
+        }
+    }
+
+    func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {
+        let pauses = state.withLock { state in
+            state.times.append(message.timestamp)
+            if case .video(let video) = message.content, case .frame(let bytes, _, _, _) = video.content {
+                state.bytes += bytes.count
+            }
+            return state.times.count == state.pausesAfter
+        }
+        if pauses { publication.pause() }
+    }
+
+    func publication(_ publication: RTMPPublication, ended end: RTMPPublication.End) {
+        state.withLock { state in
+            let number = (state.publications.firstIndex { $0 === publication } ?? -2) + 1
+            state.log.append("ended \(number): \(end)")
+        }
+    }
+}
+
+/// Keeps the players that joined.
+final class PlayerRecord: RTMPPlayerHost {
+    let players = Mutex<[RTMPPlayer]>([])
+
+    func joined(_ player: RTMPPlayer) { players.withLock { $0.append(player) } }
+}
