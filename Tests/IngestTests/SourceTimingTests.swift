@@ -47,7 +47,6 @@ struct SourceTimingTests {
         #expect(log.lines.filter { $0.contains("no \(dead.rawValue) comes from the input") }.count == 1)
         note([.video, .audio], 5000..<6000)
         #expect(monitor.status.silentTracks.isEmpty)
-        #expect(log.lines.contains { $0.contains("\(dead.rawValue) comes from the input again") })
     }
 
     @Test("Both tracks of a source that stalls are told, though nothing is read")
