@@ -113,6 +113,9 @@ extension SourceClockSettings {
             arrivals: stampsAreMonotonic ? .captureTime : .jitter, latency: .milliseconds(80),
             limit: .milliseconds(500), sharesMap: stampsAreMonotonic)
         settings.decodingLead = nil
+        // No network is in between, and each track's own rate shows as an error of audio against video until it is
+        // known.
+        settings.bucketsForRate = 12
         return settings
     }
 
