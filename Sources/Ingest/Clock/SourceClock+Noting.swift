@@ -123,7 +123,7 @@ extension SourceClock {
         guard late > 100_000_000 || lateArrivals.count >= 5 else { return }
         // One hole now instead of many, unless the picture had better stand.
         let need = delay &+ Self.margin
-        if need &- floor(of: map, at: arrived) > settings.limit.inNanoseconds {
+        if need &- floor(of: map, at: arrived) > mostBuffer {
             guard arrived &- since > Self.patienceWithLate else { return }
             if relateAnew(track, arrived, &events) { return }
         }

@@ -348,6 +348,20 @@ struct SourceClockTests {
         #expect(clock.status.bufferMilliseconds < 500)
     }
 
+    @Test("A latency longer than the limit is kept")
+    func longLatency() {
+        var settings = SourceClockSettings.rtmp
+        settings.latency = .seconds(5)
+        var clock = SourceClock(settings, tracks: Self.both)
+        var events: [SourceClockEvent] = []
+        for second in Int64(0)..<400 {
+            events += feed(&clock, from: second * 1000, until: second * 1000 + 1000)
+            events += clock.advance(to: Timestamp(nanoseconds: (second + 1) * 1_000_000_000))
+        }
+        #expect(events.count == 1)
+        #expect(abs(clock.status.bufferMilliseconds - 5000) < 1)
+    }
+
     @Test("Stamps that no sender can mean have no place, and no sequence of stamps traps")
     func hostile() {
         var random = SeededRandom()
