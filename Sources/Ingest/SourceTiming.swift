@@ -56,7 +56,7 @@ final class SourceTiming: SourceTimes {
     /// Says how the tracks of an input that was opened again are stamped, and collects its packets anew.
     func restart(_ tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)]) {
         state.withLock { state in
-            for track in TrackKind.allCases {
+            for track in TrackKind.timed {
                 if let line = state.clock.line(of: track) { state.lastLines[track] = line }
             }
             state.clock.restart()

@@ -62,8 +62,8 @@ struct LiveTests {
             "aevalsrc='if(gte(t,1)*lt(t,1.5),0.8*sin(2*PI*1000*t),0)':s=48000:d=6", "-c:v", "libx264", "-preset",
             "ultrafast", "-bf", "0", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
         let port = Int(try LoopbackSocket.freePort())
-        // The demuxer keeps the last frame, because it cannot know yet that it is whole.
-        let frames = 149
+        // The demuxer keeps the last frame and its parser the one before, because neither can know yet that it is whole.
+        let frames = 148
         let sink = CollectingSink(frames: frames, audio: 4 * 48_000)
         let source = try receive(at: port, into: sink) { try send(clip, to: port, offset: 0) }
         #expect(sink.waitUntilDone())

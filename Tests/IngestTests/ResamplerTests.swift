@@ -41,12 +41,13 @@ struct ResamplerTests {
             let samples = try resample(rate: rate, by: stretch)
             #expect(abs(Double(samples.count) - 480_000 * (1 + stretch)) <= 3, "\(stretch)")
             // The tone's own phase, a second in and near the end: each sample lies where the stretched tone has it.
-            for middle in [48_000, 470_000] {
+            // The library's steps of the ratio are 1 ppm: 10 us at the end.
+            for (middle, limit) in [(48_000, 0.02), (470_000, 0.07)] {
                 let error = (middle..<middle + 480).map { index in
                     let time = Double(index) / 48_000 / (1 + stretch)
                     return abs(Double(samples[index]) - 0.5 * sin(2 * .pi * 1000 * time))
                 }
-                #expect((error.max() ?? 1) < 0.02, "\(stretch) at \(middle): \(error.max() ?? 1)")
+                #expect((error.max() ?? 1) < limit, "\(stretch) at \(middle): \(error.max() ?? 1)")
             }
         }
     }

@@ -47,7 +47,7 @@ extension SourceClock {
         var events: [SourceClockEvent] = []
         giveBackExcess(at: now, &events)
         let patience = settings.patience.inNanoseconds
-        for track in TrackKind.allCases {
+        for track in TrackKind.timed {
             guard let state = delays[track], !state.isSilent, now &- state.last > patience else { continue }
             delays[track]?.isSilent = true
             events.append(.silent(track))

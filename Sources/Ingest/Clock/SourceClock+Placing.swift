@@ -19,7 +19,7 @@ extension SourceClock {
         let need = found.map(need(of:)).max() ?? 0
         let offset = max(need, found.map { $0.greatest &+ Self.margin }.max() ?? need)
         place(at: offset, need: need, arrived, &events)
-        for track in TrackKind.allCases where expected.contains(track) && delays[track] == nil {
+        for track in TrackKind.timed where expected.contains(track) && delays[track] == nil {
             events.append(.silent(track))
         }
     }

@@ -249,7 +249,7 @@ struct ClockSimulationTests {
         #expect(result.steps == [])
     }
 
-    @Test("A track that pauses for 20 s comes back where it belongs", arguments: TrackKind.allCases)
+    @Test("A track that pauses for 20 s comes back where it belongs", arguments: [TrackKind.video, .audio])
     func pause(track: TrackKind) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (Self.minutes, .wifi, 300)
