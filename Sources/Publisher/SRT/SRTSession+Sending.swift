@@ -45,10 +45,11 @@ extension SRTSession {
         var frames = 0
         do throws(AVFailure) {
             while stream.count < Self.messagesAhead, let packet = packets.pop() {
-                try stream.write(packet)
                 if packet.track == .video { frames += 1 }
+                try stream.write(packet)
             }
         } catch {
+            unsentFrames += frames
             fail(OutputFailure(.lost, step: "send", reason: "\(error)"))
             return false
         }
