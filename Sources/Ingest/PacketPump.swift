@@ -121,7 +121,8 @@ final class PacketPump: Sendable {
             if packet.isCorrupt { $0.decodeErrors += 1 }
         }
         guard let track = tracks.first(where: { $0.index == packet.streamIndex }),
-            let dts = packet.dts ?? ends[track.index] ?? packet.pts
+            let dts = packet.dts
+                ?? Self.decodeTime(pts: packet.pts, end: ends[track.index], in: track.timeBase)
         else { return }
         let stamp = SourceClock.Stamp(track.kind, dts: dts, pts: packet.pts ?? dts, duration: packet.duration)
         guard let noted = timing.note(stamp, arrival: arrival) else {
@@ -138,6 +139,13 @@ final class PacketPump: Sendable {
             state.bytes += packet.size
         }
         news.signal()
+    }
+
+    /// When a packet is decoded that does not say so: where the one before ended, in ticks of `base`, unless its
+    /// presentation time lies a second or more from there: then the sender began anew.
+    static func decodeTime(pts: Int64?, end: Int64?, in base: TimeBase) -> Int64? {
+        guard let pts, let end else { return end ?? pts }
+        return base.duration(pts &- end).inNanoseconds.magnitude < 1_000_000_000 ? end : pts
     }
 
     private func end(_ ending: Ending) {

@@ -96,4 +96,13 @@ struct SourceTimingTests {
         #expect(!timing.isTimeToDecode(at(5000), of: .video, now: at(1000)))
         #expect(timing.isTimeToDecode(at(5000), of: .video, now: at(4500)))
     }
+
+    @Test("A sender that began anew without a decoding time was taken to go on, and came too late by its pause")
+    func missingDecodeTime() {
+        #expect(PacketPump.decodeTime(pts: nil, end: nil, in: .mpegTS) == nil)
+        #expect(PacketPump.decodeTime(pts: 97_200, end: 93_600, in: .mpegTS) == 93_600)
+        #expect(PacketPump.decodeTime(pts: nil, end: 93_600, in: .mpegTS) == 93_600)
+        #expect(PacketPump.decodeTime(pts: 126_000, end: nil, in: .mpegTS) == 126_000)
+        #expect(PacketPump.decodeTime(pts: 126_000, end: 1_200_000, in: .mpegTS) == 126_000)
+    }
 }
