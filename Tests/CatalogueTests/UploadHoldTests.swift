@@ -190,6 +190,39 @@ import Testing
         #expect(!directory.files.contains(where: next.mayDelete))
     }
 
+    private func backlog(of catalogue: Catalogue) async -> UploadBacklog? {
+        await withCheckedContinuation { continuation in
+            catalogue.uploads(besides: []) { continuation.resume(returning: $0) }
+        }
+    }
+
+    // What a run had let wait only in the database was forgotten with it; a stream of it was never uploaded, and one
+    // that was uploaded could not be deleted any more.
+    @Test(arguments: [RecordFormat.ts, .hybrid])
+    func `What waits since this run, and what it uploaded, is known when the catalogue is replaced in mid-run`(
+        format: RecordFormat
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        try directory.write([], to: Catalogue.uploadLockName(of: "test"))
+        let recording = try Recording(in: directory, format: format)
+        recording.record(225)
+        recording.recorder.waitForCloser()
+        let catalogue = recording.catalogue
+        let before = try #require(await backlog(of: catalogue))
+        let first = try #require(before.next?.name)
+        #expect(before.files >= 3 && !catalogue.mayDelete(first))
+        catalogue.noteUpload(.done, of: first)
+        catalogue.waitUntilIdle()
+        try FileManager.default.removeItem(atPath: directory.path(".relay.sqlite"))
+        let after = await backlog(of: catalogue)
+        #expect(after?.files == before.files - 1 && after?.next?.name != first)
+        #expect(catalogue.mayDelete(first) && !catalogue.needsUpload(first))
+        recording.finish()
+        let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
+        #expect(next.mayDelete(first) && !next.needsUpload(first), "what is uploaded stays deletable")
+        #expect(directory.files.filter { $0 != first && next.mayDelete($0) }.count <= 1, "all but the newest wait")
+    }
+
     @Test(arguments: [true, false])
     func `Of a catalogue that nobody can read any more all files wait, if this channel was ever uploaded`(
         wasUploaded: Bool
