@@ -49,13 +49,17 @@ extension CatalogueStore {
         }
     }
 
-    /// Notes what became of the uploads of the files that are named in `states`, where it says something else.
+    /// Notes what became of the uploads of the files that are named in `states`, where it says something else. None waits
+    /// again: whoever else uploaded it knows better.
     func setUploads(_ states: [String: UploadState]) throws(CatalogueFailure) {
         try write { database in
             for (name, upload) in states {
                 try database.execute(
-                    sql: "UPDATE segments SET upload = ? WHERE name = ? AND upload IS NOT ?",
-                    arguments: [upload.rawValue, name, upload.rawValue])
+                    sql: """
+                        UPDATE segments SET upload = ?1
+                        WHERE name = ?2 AND (upload IS NULL OR (?1 <> 'waiting' AND upload IS NOT ?1))
+                        """,
+                    arguments: [upload.rawValue, name])
             }
         }
     }

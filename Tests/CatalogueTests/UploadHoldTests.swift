@@ -190,6 +190,17 @@ import Testing
         #expect(!directory.files.contains(where: next.mayDelete))
     }
 
+    // Each time the database was opened anew, what somebody else had uploaded meanwhile was to be uploaded again.
+    @Test func `What was known to wait does not let wait again what is uploaded or given up`() throws {
+        let store = try CatalogueStore(directory: directory.path)
+        try store.setUploads([names[0]: .done, names[1]: .done, names[2]: .none])
+        try store.setUploads([names[0]: .waiting, names[2]: .waiting, names[3]: .waiting])
+        let expected: [String: UploadState] = [
+            names[0]: .done, names[1]: .done, names[2]: .none, names[3]: .waiting,
+        ]
+        #expect(try store.uploadStates() == expected)
+    }
+
     private func backlog(of catalogue: Catalogue) async -> UploadBacklog? {
         await withCheckedContinuation { continuation in
             catalogue.uploads(besides: []) { continuation.resume(returning: $0) }
