@@ -142,6 +142,29 @@ import Testing
         #expect(names.map(catalogue.needsUpload) == [true, true, false, true, true])
     }
 
+    // Its row was removed with what it said of the upload.
+    @Test(arguments: [true, false])
+    func `A file that waits and cannot be read still waits when somebody makes the catalogue anew`(isDamaged: Bool)
+        throws
+    {
+        try directory.write([UInt8]("something that is no recording any more".utf8), to: names[1])
+        try directory.write([UInt8]("nor is this, which waits for nothing".utf8), to: names[3])
+        if isDamaged {
+            try DatabaseQueue(path: database).write { database in
+                try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
+                try database.execute(
+                    sql: "UPDATE segments SET upload = 'something else' WHERE name = ?", arguments: [names[0]])
+            }
+        }
+        let rebuilding = try RecordingArchive(directory.path).rebuild()
+        #expect((rebuilding.setAside != nil) == isDamaged && rebuilding.notes.count == 2)
+        let segments = try RecordingArchive(directory.path).onDisk().segments
+        #expect(segments.map(\.name) == [names[0], names[1], names[2], names[4]])
+        #expect(segments.filter { $0.upload == .waiting }.map(\.name) == [names[1]])
+        let catalogue = try catalogue()
+        #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
+    }
+
     // What this run knew was overwritten by what a new database did not know.
     @Test func `What a run knows of uploads outlives a catalogue that somebody else makes anew meanwhile`() throws {
         try upload()
