@@ -11,8 +11,9 @@ enum CatalogueSync {
     private static let batch = 100
 
     /// Adds the closed files of `directory` that `store` does not know, or whose rows are damaged; or, if it `isFull`,
-    /// reads all of them again and forgets what is gone, and what cannot be read unless it waits for its upload. `uploads` is what is known besides the database of what became
-    /// of files' uploads. Tells `progress` how many of how many files are read.
+    /// reads all of them again and forgets what is gone, and what cannot be read, unless it waits for its upload.
+    /// `uploads` is what is known besides the database of what became of files' uploads. Tells `progress` how many of
+    /// how many files are read.
     static func run(
         _ store: CatalogueStore, _ directory: RecordDirectory, isFull: Bool = false,
         uploads: [String: UploadState] = [:], progress: (Int, Int) -> Void = { _, _ in }
