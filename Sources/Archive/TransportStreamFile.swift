@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import MP4
 
 /// Looks at transport streams that a crash, or a disk that failed, left open.
@@ -32,7 +33,7 @@ package enum TransportStreamFile {
 
     /// Looks at each packet of `range`, which begins and ends with whole ones. `isWhole` says whether nothing is missing
     /// behind it: only the next frame tells that one is complete (13818-1, 2.4.3.7: a frame's PES packet states no
-    /// length). Reads less than a megabyte at a time.
+    /// length). Reads less than a megabyte at a time; of that, nothing counts as there if the disk cannot read all.
     static func content(of file: any ByteSource, in range: Range<Int64>, isWhole: Bool) throws -> Content {
         var content = Content()
         // Whether the frame that is being read has all of its packets so far; nil before the first.
@@ -40,7 +41,12 @@ package enum TransportStreamFile {
         var position = range.lowerBound
         while position < range.upperBound {
             let wanted = min(Int64(block) * packetSize, range.upperBound - position)
-            let bytes = try file.read(at: position, count: Int(wanted))
+            guard let bytes = try read(file, at: position, wanted) else {
+                content.missingBytes += wanted
+                isFrameWhole = isFrameWhole.map { _ in false }
+                position += wanted
+                continue
+            }
             guard bytes.count == Int(wanted) else {
                 content.missingBytes += range.upperBound - position
                 return content
@@ -59,6 +65,16 @@ package enum TransportStreamFile {
         }
         content.frames += isWhole && isFrameWhole == true ? 1 : 0
         return content
+    }
+
+    /// `count` bytes of `file`; nil if the disk cannot read them any more. One bad sector must not make all of the file
+    /// unusable.
+    private static func read(_ file: any ByteSource, at offset: Int64, _ count: Int64) throws -> [UInt8]? {
+        do {
+            return try file.read(at: offset, count: Int(count))
+        } catch let failure as FileFailure where failure.code == EIO {
+            return nil
+        }
     }
 
     /// Whether a PES packet of video begins in `packet` (13818-1, 2.4.3.2 and 2.4.3.6). This program's muxer puts one
@@ -88,13 +104,15 @@ package enum TransportStreamFile {
     }
 
     /// Where the last whole packet of `file` ends. A loss of power can leave zeros at the end; a packet begins with a
-    /// byte that is none.
+    /// byte that is none. What the disk cannot read is not cut off.
     static func end(of file: any ByteSource, size: Int64) throws -> Int64 {
         var packets = size / packetSize
         while packets > 0 {
             let count = min(packets, Int64(block))
             let first = packets - count
-            let bytes = try file.read(at: first * packetSize, count: Int(count * packetSize))
+            guard let bytes = try read(file, at: first * packetSize, count * packetSize) else {
+                return packets * packetSize
+            }
             let last = stride(from: bytes.count - Int(packetSize), through: 0, by: -Int(packetSize))
                 .first { bytes[$0] == syncByte }
             if let last { return first * packetSize + Int64(last) + packetSize }

@@ -91,7 +91,14 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     /// besides the files `names`; nil if the catalogue cannot be used now, or not any more. From then on all that was
     /// never uploaded waits. Returns at once.
     public func uploads(besides names: Set<String>, _ reply: @escaping @Sendable (UploadBacklog?) -> Void) {
-        queue.async { reply(self.ask { [channel = self.channel] in try $0.uploads(of: channel, besides: names) }) }
+        queue.async {
+            reply(
+                self.ask { store in
+                    let (backlog, added) = try store.uploads(of: self.channel, besides: names)
+                    self.hold.noteWaiting(added)
+                    return backlog
+                })
+        }
     }
 
     /// The name of the file in the directory of the recordings that is locked while files of `channel` are uploaded, and
@@ -196,15 +203,18 @@ extension Catalogue {
         let known = hold.known
         try store.setUploads(known)
         guard UploadMark.isSet(for: channel, in: directory.path) else { return }
-        if !hold.isLoaded, try store.uploads(of: channel, besides: []).files > 0 {
+        if !hold.isLoaded, try store.uploads(of: channel, besides: []).backlog.files > 0 {
             logger.warning("nobody knows which recordings were uploaded: all of them wait for it, and none is deleted")
         }
         let names = Set(try store.segments().map(\.name))
-        // No row can be made of what a transport stream says, nor of a file that cannot be read.
-        let rows = try directory.segments(of: channel).filter { file in
+        // No row can be made of what a transport stream says, nor of a file that cannot be read. Without a row nothing is
+        // uploaded, and nothing is deleted while files are uploaded. A transport stream had one if nobody knows better.
+        let rows = try directory.segments(of: channel).compactMap { file -> CatalogueSegment? in
             let upload = known[file.fileName] ?? (hold.isLoaded ? nil : .waiting)
-            return file.isFinished && upload == .waiting && !names.contains(file.fileName)
-        }.map { CatalogueSegment(waiting: $0, channel: channel) }
+            let isStream = file.fileName.hasSuffix(RecordFormat.ts.fileExtension)
+            guard file.isFinished, upload != nil || isStream, !names.contains(file.fileName) else { return nil }
+            return CatalogueSegment(file: file, channel: channel, upload: upload)
+        }
         try store.put(rows, living: [])
         try UploadMark.remove(for: channel, in: directory.path)
     }

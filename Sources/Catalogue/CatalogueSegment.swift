@@ -108,8 +108,8 @@ extension CatalogueSegment {
         lastPts = record.programEnd - frameDuration
     }
 
-    /// What the directory says of a file of `channel` that waits for its upload, and of which nothing else is known.
-    init(waiting file: StoredSegment, channel: String) {
+    /// What the directory says of a file of `channel` of which nothing is known but what became of its `upload`.
+    init(file: StoredSegment, channel: String, upload: UploadState?) {
         name = file.fileName
         self.channel = channel
         sequence = Self.sequence(of: name)
@@ -117,7 +117,7 @@ extension CatalogueSegment {
         (duration, frames, audioSamples, lateFrames) = (0, 0, 0, 0)
         bytes = file.bytes
         frameDuration = Self.shortestFrame
-        upload = .waiting
+        self.upload = upload
     }
 
     /// How long `segments` last together, in nanoseconds; at most 146 years.

@@ -23,17 +23,21 @@ public struct UploadBacklog: Sendable, Equatable {
 }
 
 extension CatalogueStore {
-    /// Lets wait what of `channel` was never uploaded, and returns what waits; its next is none of `names`.
-    func uploads(of channel: String, besides names: Set<String>) throws(CatalogueFailure) -> UploadBacklog {
+    /// Lets wait what of `channel` was never uploaded, and returns what waits; its next is none of `names`. Those that
+    /// did not wait before are `added`.
+    func uploads(
+        of channel: String, besides names: Set<String>
+    ) throws(CatalogueFailure) -> (backlog: UploadBacklog, added: [String]) {
         try write { database in
-            try database.execute(
-                sql: "UPDATE segments SET upload = 'waiting' WHERE channel = ? AND upload IS NULL AND deleted IS NULL",
-                arguments: [channel])
+            let new = "channel = ? AND upload IS NULL AND deleted IS NULL"
+            let added = try Self.segments(new, [channel], by: "start, name", database).map(\.name)
+            try database.execute(sql: "UPDATE segments SET upload = 'waiting' WHERE \(new)", arguments: [channel])
             let waiting = try Self.segments(
                 "channel = ? AND upload = 'waiting'", [channel], by: "start, name", database)
-            return UploadBacklog(
+            let backlog = UploadBacklog(
                 next: waiting.first { !names.contains($0.name) }, files: waiting.count,
                 bytes: waiting.reduce(0) { $0 + $1.bytes })
+            return (backlog, added)
         }
     }
 
@@ -45,13 +49,17 @@ extension CatalogueStore {
         }
     }
 
-    /// Notes what became of the uploads of the files that are named in `states`, where it says something else.
+    /// Notes what became of the uploads of the files that are named in `states`, where it says something else. None waits
+    /// again: whoever else uploaded it knows better.
     func setUploads(_ states: [String: UploadState]) throws(CatalogueFailure) {
         try write { database in
             for (name, upload) in states {
                 try database.execute(
-                    sql: "UPDATE segments SET upload = ? WHERE name = ? AND upload IS NOT ?",
-                    arguments: [upload.rawValue, name, upload.rawValue])
+                    sql: """
+                        UPDATE segments SET upload = ?1
+                        WHERE name = ?2 AND (upload IS NULL OR (?1 <> 'waiting' AND upload IS NOT ?1))
+                        """,
+                    arguments: [upload.rawValue, name])
             }
         }
     }

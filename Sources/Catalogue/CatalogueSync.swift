@@ -11,8 +11,9 @@ enum CatalogueSync {
     private static let batch = 100
 
     /// Adds the closed files of `directory` that `store` does not know, or whose rows are damaged; or, if it `isFull`,
-    /// reads all of them again and forgets what is gone. `uploads` is what is known besides the database of what became
-    /// of files' uploads. Tells `progress` how many of how many files are read.
+    /// reads all of them again and forgets what is gone, and what cannot be read, unless it waits for its upload.
+    /// `uploads` is what is known besides the database of what became of files' uploads. Tells `progress` how many of
+    /// how many files are read.
     static func run(
         _ store: CatalogueStore, _ directory: RecordDirectory, isFull: Bool = false,
         uploads: [String: UploadState] = [:], progress: (Int, Int) -> Void = { _, _ in }
@@ -20,7 +21,8 @@ enum CatalogueSync {
         let files = try directory.recordings().filter { $0.kind == .closed }.map(\.name)
         let living = directory.livingRuns()
         let uploads = uploads.merging(try store.removeDamagedRows()) { known, _ in known }
-        let known = Set(try store.segments().map(\.name))
+        let rowsBefore = try store.segments()
+        let known = Set(rowsBefore.map(\.name))
         // A transport stream says nothing that a row could be made of again.
         let wanted = files.filter { !known.contains($0) || isFull && !$0.hasSuffix(RecordFormat.ts.fileExtension) }
         var unread: Unread = []
@@ -40,7 +42,11 @@ enum CatalogueSync {
             }
         }
         try store.put(rows, living: living)
-        if isFull { try store.remove(known.subtracting(files).union(unread.map(\.name))) }
+        if isFull {
+            let waiting = rowsBefore.filter { $0.upload == .waiting }.map(\.name)
+            let useless = Set(unread.map(\.name)).subtracting(waiting)
+            try store.remove(known.subtracting(files).union(useless))
+        }
         try store.findGaps(living: living)
         progress(wanted.count, wanted.count)
         return unread

@@ -105,8 +105,8 @@ public struct RecordingArchive {
     private struct Salvage {
         /// What became of uploads, by the names of the files.
         let uploads: [String: UploadState]
-        /// Transport streams, which say nothing of themselves.
-        let streams: [CatalogueSegment]
+        /// Transport streams, which say nothing of themselves, and what waits for its upload, which may be unreadable.
+        let rows: [CatalogueSegment]
         /// The channels of whose uploads it did not know all.
         let unknown: Set<String>
     }
@@ -115,7 +115,9 @@ public struct RecordingArchive {
         let store = try CatalogueStore(reading: directory.path)
         return Salvage(
             uploads: try store.uploadStates(),
-            streams: try store.segments().filter { $0.name.hasSuffix(RecordFormat.ts.fileExtension) },
+            rows: try store.segments().filter {
+                $0.name.hasSuffix(RecordFormat.ts.fileExtension) || $0.upload == .waiting
+            },
             unknown: try UploadMark.channels(in: directory.path))
     }
 
@@ -125,7 +127,9 @@ public struct RecordingArchive {
             report("reading", Int64($0), Int64($1))
         }
         if let salvage {
-            try store.put(salvage.streams.filter { exists($0.name) }, living: directory.livingRuns())
+            let known = Set(try store.segments().map(\.name))
+            let rows = salvage.rows.filter { !known.contains($0.name) && exists($0.name) }
+            try store.put(rows, living: directory.livingRuns())
             for channel in try UploadMark.channels(in: directory.path).subtracting(salvage.unknown) {
                 try UploadMark.remove(for: channel, in: directory.path)
             }

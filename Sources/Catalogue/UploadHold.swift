@@ -34,6 +34,13 @@ final class UploadHold: Sendable {
     /// Notes what became of the upload of the file `name`.
     func note(_ upload: UploadState, of name: String) { state.withLock { $0.noted[name] = upload } }
 
+    /// Notes that the files `names` wait, which the database let wait, unless more was noted of them meanwhile.
+    func noteWaiting(_ names: [String]) {
+        state.withLock { state in
+            for name in names where state.noted[name] == nil { state.noted[name] = .waiting }
+        }
+    }
+
     /// Takes over what the database says, which `states` are all of.
     func load(_ states: [String: UploadState]) { state.withLock { $0.loaded = states } }
 

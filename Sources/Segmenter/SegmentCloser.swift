@@ -194,7 +194,10 @@ final class SegmentCloser: Sendable {
             case .setAside(let name, let reason):
                 logger.warning("set aside \(name), which cannot be played: \(reason)")
                 resolve(entry.fileName, found: 0)
-            case .inUse: break
+            case .inUse:
+                // Whoever looks at a file of this run, such as `relay recordings repair`, is done with it some time.
+                let isOwn = unconfirmed.withLock { $0[entry.fileName] != nil }
+                if isOwn { state.withLock { $0.isUnfinished = true } }
             case .failed(let failure):
                 state.withLock { $0.isUnfinished = true }
                 logger.warning("segment still not closed: \(failure)", metadata: ["segment": "\(entry.fileName)"])

@@ -142,6 +142,29 @@ import Testing
         #expect(names.map(catalogue.needsUpload) == [true, true, false, true, true])
     }
 
+    // Its row was removed with what it said of the upload.
+    @Test(arguments: [true, false])
+    func `A file that waits and cannot be read still waits when somebody makes the catalogue anew`(isDamaged: Bool)
+        throws
+    {
+        try directory.write([UInt8]("something that is no recording any more".utf8), to: names[1])
+        try directory.write([UInt8]("nor is this, which waits for nothing".utf8), to: names[3])
+        if isDamaged {
+            try DatabaseQueue(path: database).write { database in
+                try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
+                try database.execute(
+                    sql: "UPDATE segments SET upload = 'something else' WHERE name = ?", arguments: [names[0]])
+            }
+        }
+        let rebuilding = try RecordingArchive(directory.path).rebuild()
+        #expect((rebuilding.setAside != nil) == isDamaged && rebuilding.notes.count == 2)
+        let segments = try RecordingArchive(directory.path).onDisk().segments
+        #expect(segments.map(\.name) == [names[0], names[1], names[2], names[4]])
+        #expect(segments.filter { $0.upload == .waiting }.map(\.name) == [names[1]])
+        let catalogue = try catalogue()
+        #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
+    }
+
     // What this run knew was overwritten by what a new database did not know.
     @Test func `What a run knows of uploads outlives a catalogue that somebody else makes anew meanwhile`() throws {
         try upload()
@@ -188,6 +211,50 @@ import Testing
         #expect(backlog?.files == directory.files.count && backlog?.next?.name == directory.files[0])
         let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
         #expect(!directory.files.contains(where: next.mayDelete))
+    }
+
+    // Each time the database was opened anew, what somebody else had uploaded meanwhile was to be uploaded again.
+    @Test func `What was known to wait does not let wait again what is uploaded or given up`() throws {
+        let store = try CatalogueStore(directory: directory.path)
+        try store.setUploads([names[0]: .done, names[1]: .done, names[2]: .none])
+        try store.setUploads([names[0]: .waiting, names[2]: .waiting, names[3]: .waiting])
+        let expected: [String: UploadState] = [
+            names[0]: .done, names[1]: .done, names[2]: .none, names[3]: .waiting,
+        ]
+        #expect(try store.uploadStates() == expected)
+    }
+
+    private func backlog(of catalogue: Catalogue) async -> UploadBacklog? {
+        await withCheckedContinuation { continuation in
+            catalogue.uploads(besides: []) { continuation.resume(returning: $0) }
+        }
+    }
+
+    // What a run had let wait only in the database was forgotten with it; a stream of it was never uploaded, and one
+    // that was uploaded could not be deleted any more.
+    @Test(arguments: [RecordFormat.ts, .hybrid])
+    func `What waits since this run, and what it uploaded, is known when the catalogue is replaced in mid-run`(
+        format: RecordFormat
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        try directory.write([], to: Catalogue.uploadLockName(of: "test"))
+        let recording = try Recording(in: directory, format: format)
+        recording.record(225)
+        recording.recorder.waitForCloser()
+        let catalogue = recording.catalogue
+        let before = try #require(await backlog(of: catalogue))
+        let first = try #require(before.next?.name)
+        #expect(before.files >= 3 && !catalogue.mayDelete(first))
+        catalogue.noteUpload(.done, of: first)
+        catalogue.waitUntilIdle()
+        try FileManager.default.removeItem(atPath: directory.path(".relay.sqlite"))
+        let after = await backlog(of: catalogue)
+        #expect(after?.files == before.files - 1 && after?.next?.name != first)
+        #expect(catalogue.mayDelete(first) && !catalogue.needsUpload(first))
+        recording.finish()
+        let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
+        #expect(next.mayDelete(first) && !next.needsUpload(first), "what is uploaded stays deletable")
+        #expect(directory.files.filter { $0 != first && next.mayDelete($0) }.count <= 1, "all but the newest wait")
     }
 
     @Test(arguments: [true, false])

@@ -30,7 +30,12 @@ extension SerialRecordings {
 
             /// Waits until another file is begun.
             func resumes(after openings: Int) async throws {
-                try await eventually("recording goes on", within: .seconds(5)) { self.openings > openings }
+                do {
+                    try await eventually("recording goes on", within: .seconds(5)) { self.openings > openings }
+                } catch {
+                    Issue.record("\(relay.process.errors)")
+                    throw error
+                }
             }
 
             /// Lets it record some more, ends it, and compares the recording with the stream and with the log's gaps.

@@ -110,6 +110,25 @@ private final class Remover: RecordingObserver {
         recording.finish()
     }
 
+    // It was taken for another process's, and left open until the next start.
+    @Test func `A file that could not be closed, and that somebody has locked meanwhile, is closed later`() throws {
+        let (recording, blockers) = try recording()
+        let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
+        for name in blockers { try FileManager.default.removeItem(atPath: name) }
+        let stranger = try FileDescriptor.open(existing: recording.directory.path(open))
+        #expect(stranger.lock())
+        recording.recorder.resume()
+        recording.recorder.waitUntilIdle()
+        recording.recorder.waitForCloser()
+        #expect(recording.recorder.status.segmentsFinished == 0)
+        stranger.unlock()
+        recording.finish()
+        let status = recording.recorder.status
+        #expect(status.segmentsFinished == 1)
+        #expect(!status.gaps.contains { $0.reason.contains("before it had written") }, "\(status.gaps)")
+        #expect(recording.directory.files.allSatisfy { $0.hasSuffix(".mp4") })
+    }
+
     @Test func `A file of which not even the name is left is a gap of its own`() throws {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })

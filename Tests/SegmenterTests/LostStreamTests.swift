@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Glibc
 import Media
 import Synchronization
 import Testing
@@ -16,6 +17,18 @@ private final class ToldFiles: RecordingObserver {
     func segmentFinished(_ record: SegmentRecord) { records.withLock { $0.append(record) } }
     func segmentRecovered(fileName: String) { Issue.record("nothing can be read of \(fileName)") }
     func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) { gaps.withLock { $0.append(gap) } }
+}
+
+/// A file of which the disk cannot read some bytes.
+private struct BadSector: ByteSource {
+    let bytes: [UInt8]
+    let bad: Range<Int64>
+
+    func size() -> Int64 { Int64(bytes.count) }
+    func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        guard !bad.overlaps(offset..<offset + Int64(count)) else { throw FileFailure("read", "a disk", code: EIO) }
+        return Array(bytes[Int(offset)...].prefix(count))
+    }
 }
 
 /// A transport stream that could not be closed, and of which the disk has not kept all.
@@ -97,6 +110,25 @@ private final class ToldFiles: RecordingObserver {
         #expect(gaps.allSatisfy { $0.frames > 0 && $0.from == record.programEnd })
         #expect(recorder.status.gaps.map(\.frames) == gaps.map(\.frames))
         Recording(directory: directory, recorder: recorder).finish()
+    }
+
+    // One bad sector left all of a stream open for ever.
+    @Test func `What the disk cannot read of a stream is missing, and what is behind it is not`() throws {
+        let block = 4096 * 188
+        var bytes = [UInt8](whole)
+        while bytes.count < 4 * block { bytes += [UInt8](whole) }
+        let (size, sector) = (Int64(bytes.count), Int64(block) + 8192)
+        let intact = try TransportStreamFile.content(
+            of: BadSector(bytes: bytes, bad: 0..<0), in: 0..<size, isWhole: true)
+        #expect(intact.missingBytes == 0 && intact.frames == bytes.count / whole.count * frames)
+        let file = BadSector(bytes: bytes, bad: sector..<sector + 512)
+        #expect(try TransportStreamFile.end(of: file, size: size) == size)
+        let content = try TransportStreamFile.content(of: file, in: 0..<size, isWhole: true)
+        #expect(content.missingBytes == Int64(block))
+        #expect(content.frames > intact.frames / 2 && content.frames < intact.frames)
+        // Where the end itself cannot be read nothing is cut off.
+        let atEnd = BadSector(bytes: bytes, bad: size - 512..<size)
+        #expect(try TransportStreamFile.end(of: atEnd, size: size) == size)
     }
 
     // Somebody repaired it meanwhile, and all of its frames were taken for kept.

@@ -48,6 +48,19 @@ private final class SlowDisk: RecordingObserver {
     }
 }
 
+/// Notes what room is left when a file is told to be deleted.
+private final class RoomSpy: RecordingObserver {
+    let retention = Mutex<Retention?>(nil)
+    let rooms = Mutex<[Int64]>([])
+    func segmentFinished(_ record: SegmentRecord) {}
+    func segmentRecovered(fileName: String) {}
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+    func segmentDeleted(fileName: String) {
+        let room = retention.withLock { $0?.room } ?? -1
+        rooms.withLock { $0.append(room) }
+    }
+}
+
 @Suite struct RetentionTests {
     private static let rate = FrameRate(25)
     private static let now = UTCTime.now
@@ -178,7 +191,8 @@ private final class SlowDisk: RecordingObserver {
             try #require(FileManager.default.attributesOfItem(atPath: temporary.path(name))[.size] as? Int)
         }
         disk.free.withLock { $0 = 200_000 - Int64(sizes[2]) }
-        let left = retention.makeRoom(for: budget)
+        retention.makeRoom(for: budget)
+        let left = retention.room
         // Two are older than four hours, and one goes for free space: more only when it is seen that it helped.
         #expect(files.count == 2)
         #expect(left == sizes[3...].reduce(0) { $0 + Int64($1) })
@@ -199,7 +213,8 @@ private final class SlowDisk: RecordingObserver {
         let answer = Mutex<Int64?>(nil)
         let answered = DispatchSemaphore(value: 0)
         DispatchQueue(label: "starts").async {
-            let room = retention.makeRoom(for: budget)
+            retention.makeRoom(for: budget)
+            let room = retention.room
             answer.withLock { $0 = room }
             answered.signal()
         }
@@ -210,6 +225,25 @@ private final class SlowDisk: RecordingObserver {
         slow.isReleased.signal()
         for _ in 0..<3 { #expect(slow.isDeleted.wait(timeout: .now() + .seconds(30)) == .success) }
         #expect(files == Array(before[3...]))
+    }
+
+    // For a moment a file was free space and could still be deleted, too.
+    @Test func `A file that is free space by now is not among those that may still be deleted`() throws {
+        let spy = RoomSpy()
+        let retention = Retention(
+            directory: try .prepare(temporary.path), channel: "test",
+            rules: .init(maximumAge: .seconds(150 * 60), minimumFree: .percent(20)), leastFree: 0, observers: [spy],
+            probe: disk, clock: clock, logger: quiet)
+        spy.retention.withLock { $0 = retention }
+        defer { spy.retention.withLock { $0 = nil } }
+        let sizes = try files.map { name in
+            try #require(FileManager.default.attributesOfItem(atPath: temporary.path(name))[.size] as? Int64)
+        }
+        retention.makeRoom(for: StorageBudget(videoBitrate: 8, audioBitrate: 0, duration: .seconds(60)))
+        // The last of them may be one that must not go yet.
+        let last = retention.room
+        let expected = [last + sizes[1] + sizes[2], last + sizes[2], last]
+        #expect(spy.rooms.withLock { $0 } == expected)
     }
 
     @Test func `A rule that cannot be kept does not delay what the recording needs to go on`() throws {

@@ -12,10 +12,17 @@ import Testing
 private final class FakeDisk: FreeSpaceProbe, RecordingControl {
     let free: Mutex<Int64?>
     let calls = Mutex<[String]>([])
+    /// Bytes of files that are deleted just before the next measurement.
+    let vanishing = Mutex<Int64>(0)
 
     init(free: Int64?) { self.free = Mutex(free) }
 
     func space(at path: String) throws(FileFailure) -> DiskSpace {
+        let gone = vanishing.withLock { vanishing in
+            defer { vanishing = 0 }
+            return vanishing
+        }
+        free.withLock { $0 = $0.map { $0 + gone } }
         guard let free = free.withLock({ $0 }) else { throw FileFailure("measure free space of", path, text: "gone") }
         return DiskSpace(free: free, capacity: 1_000_000_000_000)
     }
@@ -99,25 +106,25 @@ private final class Counter: Sendable {
         _ disk: FakeDisk, _ clock: ManualClock, reserve: Int64 = 100_000_000,
         written: @escaping @Sendable () -> Int64 = { 0 },
         retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
-        makeRoom: @escaping @Sendable (StorageBudget) -> Int64 = { _ in 0 }
+        makeRoom: @escaping @Sendable (StorageBudget) -> Void = { _ in },
+        room: @escaping @Sendable () -> Int64 = { 0 }
     ) throws -> StorageGuard {
         let directory = try RecordDirectory.prepare(temporary.path)
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(100), reserve: ByteSize(bytes: reserve))
         return StorageGuard(
             directory: directory, budget: budget, warning: .seconds(60), control: disk, writtenBytes: written,
-            retained: retained, makeRoom: makeRoom, probe: disk, clock: clock, logger: quiet)
+            retained: retained, makeRoom: makeRoom, room: room, probe: disk, clock: clock, logger: quiet)
     }
 
     @Test func `An archive that makes room for itself is not refused after a restart`() throws {
         let (disk, asked) = (FakeDisk(free: 150_000_000), Counter())
         func make(deletable: Int64, freeing: Int64 = 0) throws -> StorageGuard {
-            let makeRoom: @Sendable (StorageBudget) -> Int64 = { _ in
+            let makeRoom: @Sendable (StorageBudget) -> Void = { _ in
                 asked.value.withLock { $0 += 1 }
                 disk.free.withLock { $0 = $0.map { $0 + freeing } }
-                return deletable
             }
-            return try self.make(disk, ManualClock(), makeRoom: makeRoom)
+            return try self.make(disk, ManualClock(), makeRoom: makeRoom, room: { deletable })
         }
         let admission = try make(deletable: 60_000_000).admit()
         #expect(admission.isAdmitted && admission.freeBytes == 150_000_000 && admission.deletableBytes == 60_000_000)
@@ -136,9 +143,27 @@ private final class Counter: Sendable {
         #expect(try make(deletable: 900_000_000, freeing: 20_000_000).admit().isAdmitted)
     }
 
+    // It counted as room that may be had, and as free space.
+    @Test func `A file that is deleted while room is looked for counts once`() throws {
+        let (disk, left) = (FakeDisk(free: 130_000_000), Counter())
+        func make(deletable: Int64, deletedMeanwhile: Int64) throws -> StorageGuard {
+            let makeRoom: @Sendable (StorageBudget) -> Void = { _ in
+                left.value.withLock { $0 = deletable - deletedMeanwhile }
+                disk.vanishing.withLock { $0 = deletedMeanwhile }
+            }
+            return try self.make(disk, ManualClock(), makeRoom: makeRoom, room: { left.value.withLock { $0 } })
+        }
+        // 204 MB are needed.
+        let refused = try make(deletable: 60_000_000, deletedMeanwhile: 60_000_000).admit()
+        #expect(!refused.isAdmitted && refused.freeBytes == 190_000_000 && refused.deletableBytes == 0)
+        disk.set(130_000_000)
+        let admitted = try make(deletable: 80_000_000, deletedMeanwhile: 60_000_000).admit()
+        #expect(admitted.isAdmitted && admitted.freeBytes == 190_000_000 && admitted.deletableBytes == 20_000_000)
+    }
+
     @Test func `A recording that was refused begins when old recordings may be deleted`() throws {
         let (disk, clock, deletable) = (FakeDisk(free: 150_000_000), ManualClock(), Counter())
-        let watched = try make(disk, clock, makeRoom: { _ in deletable.value.withLock { $0 } })
+        let watched = try make(disk, clock, room: { deletable.value.withLock { $0 } })
         #expect(!watched.admit().isAdmitted)
         deletable.value.withLock { $0 = 60_000_000 }
         clock.advance(by: .seconds(30))

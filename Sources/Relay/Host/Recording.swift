@@ -60,7 +60,8 @@ final class Recording: Sendable {
             directory: place.directory, budget: budget, warning: configuration.warning, control: recorder,
             writtenBytes: { recorder.status.totalBytes },
             retained: { retention?.balance ?? RetentionBalance() },
-            makeRoom: { retention?.makeRoom(for: $0) ?? 0 }, clock: program.clock, logger: program.logger)
+            makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 }, clock: program.clock,
+            logger: program.logger)
         let admission = storage.admit()
         if !admission.isAdmitted {
             let refusal = "recording refused: \(admission.sentence)"

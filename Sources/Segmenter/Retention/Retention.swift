@@ -90,11 +90,11 @@ public final class Retention: RecordingObserver {
     public func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
     public func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
-    /// Deletes at once what the rules ask for, and returns the bytes of the files that may be deleted in the course of a
-    /// recording of `budget`. What takes longer than a start may wait goes on beside the program: those files are among
-    /// the ones that may go. Waits for the directory to be read and for whoever has a veto; must not be called on
+    /// Deletes at once what the rules ask for, and finds out what may be deleted in the course of a recording of
+    /// `budget`, which ``room`` says then. What takes longer than a start may wait goes on beside the program: those files
+    /// are among the ones that may go. Waits for the directory to be read and for whoever has a veto; must not be called on
     /// retention's queue.
-    public func makeRoom(for budget: StorageBudget) -> Int64 {
+    public func makeRoom(for budget: StorageBudget) {
         let isUnderWay = state.withLock { state in
             defer { state.isMakingRoom = true }
             return state.isMakingRoom
@@ -109,8 +109,11 @@ public final class Retention: RecordingObserver {
             look.wait()
             _ = deletion.wait(timeout: deadline)
         }
-        return state.withLock { $0.room ?? 0 }
     }
+
+    /// Bytes of the files that may still be deleted in the course of the recording that room was made for last. One that
+    /// is being deleted is none of them, so that whoever has measured free space before counts no file twice.
+    public var room: Int64 { state.withLock { $0.room ?? 0 } }
 
     private func updateRoom(_ budget: StorageBudget) {
         let room = deletable(budget)
@@ -237,8 +240,8 @@ public final class Retention: RecordingObserver {
     /// Deletes one file; false if it is still there.
     private func delete(_ deletion: RetentionPolicy.Deletion) -> Bool {
         let segment = deletion.segment
-        // Gone or not, it is none of those that may go later.
-        defer { state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } } }
+        // Gone or not, it is none of those that may go later; before it is free space.
+        state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
             guard try directory.delete(segment, of: channel) else {
                 state.withLock { _ = $0.undeletable.insert(segment.fileName) }

@@ -24,19 +24,22 @@ public final class StorageGuard: Sendable {
     private let control: any RecordingControl
     private let writtenBytes: @Sendable () -> Int64
     private let retained: @Sendable () -> RetentionBalance
-    private let makeRoom: @Sendable (StorageBudget) -> Int64
+    private let makeRoom: @Sendable (StorageBudget) -> Void
+    private let room: @Sendable () -> Int64
     private let queue: DispatchQueue
     private let timer = SecondTimer()
     private let state: Mutex<State>
 
     /// A guard of `directory` for recordings of `budget`. `writtenBytes` is the recorder's total so far, `retained` what
     /// retention has freed and may free. `makeRoom` is called before recording would be refused: it deletes old
-    /// recordings and returns the bytes of those that may go in the course of the new one. It may block on the disk.
+    /// recordings, and may block on the disk. `room` is read after that: the bytes of those that may still go in the
+    /// course of the new one, without any that is being deleted.
     public init(
         directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
         control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
         retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
-        makeRoom: @escaping @Sendable (StorageBudget) -> Int64 = { _ in 0 },
+        makeRoom: @escaping @Sendable (StorageBudget) -> Void = { _ in },
+        room: @escaping @Sendable () -> Int64 = { 0 },
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
         self.directory = directory
@@ -47,6 +50,7 @@ public final class StorageGuard: Sendable {
         self.writtenBytes = writtenBytes
         self.retained = retained
         self.makeRoom = makeRoom
+        self.room = room
         queue = DispatchQueue(label: "relay.storage.\(directory.path)", qos: .utility)
         let policy = StoragePolicy(directory: directory.path, budget: budget, warning: warning)
         state = Mutex(State(policy: policy))
@@ -72,15 +76,16 @@ public final class StorageGuard: Sendable {
 
     /// Nothing is deleted where there is room enough.
     private func decide() -> StorageAdmission {
-        let admission = decide(deletable: 0)
+        let admission = decide(measure(), deletable: 0)
         guard !admission.isAdmitted else { return admission }
-        let budget = state.withLock { $0.policy.budget }
-        return decide(deletable: makeRoom(budget))
+        makeRoom(state.withLock { $0.policy.budget })
+        // In this order: a file that is deleted in between counts as neither, and never as both.
+        let measurement = measure()
+        return decide(measurement, deletable: room())
     }
 
-    private func decide(deletable: Int64) -> StorageAdmission {
-        let measurement = measure()
-        return state.withLock { state in
+    private func decide(_ measurement: StoragePolicy.Measurement, deletable: Int64) -> StorageAdmission {
+        state.withLock { state in
             state.measuredAt = clock.now
             return state.policy.admit(measurement, deletable: deletable, now: clock.now)
         }
