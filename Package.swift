@@ -145,7 +145,9 @@ let package = Package(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
-        .target(name: "PacketSamples", dependencies: ["Media"], path: "Tests/PacketSamples", swiftSettings: settings),
+.target(
+            name: "PacketSamples", dependencies: ["Media", "LibAV"], path: "Tests/PacketSamples",
+            swiftSettings: settings),
         // Certificates that several targets' tests show.
         .target(name: "TLSSamples", path: "Tests/TLSSamples", swiftSettings: settings),
         .testTarget(
@@ -177,7 +179,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "SegmenterTests",
-            dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "TestSupport", logging],
+            dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "PacketSamples", "TestSupport", logging],
             swiftSettings: settings),
         .testTarget(name: "MP4Tests", dependencies: ["MP4", "Media"], swiftSettings: settings),
         // A recording's file made without a recorder.
