@@ -145,7 +145,7 @@ let package = Package(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
-.target(
+        .target(
             name: "PacketSamples", dependencies: ["Media", "LibAV"], path: "Tests/PacketSamples",
             swiftSettings: settings),
         // Certificates that several targets' tests show.
