@@ -46,7 +46,8 @@ extension StreamInfo {
         }
     }
 
-    private var codec: Codec? {
+    /// The codec, if it is one that outputs know.
+    var codec: Codec? {
         Codec.allCases.first { $0.libavID == parameters.pointer.pointee.codec_id && $0.kind == kind }
     }
 
@@ -75,7 +76,7 @@ extension StreamInfo {
 }
 
 extension CodecParameters {
-    fileprivate var extraData: [UInt8]? {
+    var extraData: [UInt8]? {
         let values = pointer.pointee
         guard let bytes = values.extradata, values.extradata_size > 0 else { return nil }
         return Array(UnsafeBufferPointer(start: bytes, count: Int(values.extradata_size)))
