@@ -60,7 +60,10 @@ let package = Package(
             name: "Encoder", dependencies: ["Media", "LibAV", "CLinux", "CX264", logging], swiftSettings: settings),
         .target(
             name: "Ingest",
-            dependencies: ["Media", "LibAV", .product(name: "DequeModule", package: "swift-collections"), logging],
+            dependencies: [
+                "Media", "LibAV", "Network", "RTMP", .product(name: "DequeModule", package: "swift-collections"),
+                logging,
+            ],
             swiftSettings: settings),
         .target(
             name: "Network",
