@@ -17,8 +17,15 @@ final class PacketInput {
     let isLive: Bool
     /// What is added to stamps for the rounds so far, in nanoseconds.
     private var shift: Int64 = 0
-    /// The earliest moment of this round and where it ends, in nanoseconds of its own stamps.
+    /// Where this round of the leading track begins and ends, in nanoseconds of its own stamps.
     private var (start, end): (Int64, Int64) = (.max, .min)
+    /// Where the audio of all rounds ends, in nanoseconds.
+    private var audioEnd = Int64.min
+    /// What was read to find out how the tracks are coded, with its arrival.
+    private var peeked: [(packet: EncodedPacket, arrival: Timestamp)] = []
+
+    /// Packets that are read at most until each track has said how it is coded: some seconds.
+    private static let longestPeek = 500
 
     /// Opens `location`. Blocks; the monitor's interrupter ends it.
     init(_ location: InputLocation, monitor: SourceMonitor) throws(IngestError) {
@@ -43,6 +50,15 @@ final class PacketInput {
         }
         self.readers = readers
         demuxer.select(Set(streams.map(\.index)))
+        try peek()
+    }
+
+    /// Reads until each track has said how it is coded, which transport streams say in their packets.
+    private func peek() throws(IngestError) {
+        while readers.contains(where: { $0.track == nil }), peeked.count < Self.longestPeek, let box = try next() {
+            if let packet = read(box) { peeked.append((packet, Timestamp(nanoseconds: SystemClock().now))) }
+        }
+        if readers.allSatisfy({ $0.track == nil }) { throw IngestError.empty(input: name) }
     }
 
     /// What the input is, by what probing found. A track that probing could not describe is found with its first packet.
@@ -71,6 +87,8 @@ final class PacketInput {
 
     /// Delivers until the input ends, or round after round, or until the source is stopped. Blocks.
     func read(into sink: any PacketSourceSink, loops: Bool) throws(IngestError) {
+        for (packet, arrival) in peeked { deliver(packet, arrival, to: sink) }
+        peeked = []
         let clock = SystemClock()
         while !monitor.isStopped {
             guard let box = try next() else {
@@ -78,17 +96,24 @@ final class PacketInput {
                 try rewind()
                 continue
             }
-            guard let reader = readers.first(where: { $0.stream.index == box.streamIndex }) else { continue }
-            do throws(AVFailure) {
-                guard let packet = try reader.read(box) else { continue }
-                sink.take(shifted(packet), at: Timestamp(nanoseconds: clock.now))
-            } catch {
-                monitor.update {
-                    $0.decodeErrors += 1
-                    $0.lastError = error.description
-                }
-            }
+            if let packet = read(box) { deliver(packet, Timestamp(nanoseconds: clock.now), to: sink) }
         }
+    }
+
+    private func read(_ box: PacketBox) -> EncodedPacket? {
+        do throws(AVFailure) {
+            return try readers.first { $0.stream.index == box.streamIndex }?.read(box)
+        } catch {
+            monitor.update {
+                $0.decodeErrors += 1
+                $0.lastError = error.description
+            }
+            return nil
+        }
+    }
+
+    private func deliver(_ packet: EncodedPacket, _ arrival: Timestamp, to sink: any PacketSourceSink) {
+        if let packet = shifted(packet) { sink.take(packet, at: arrival) }
     }
 
     /// The next packet, past what is damaged; nil at the end.
@@ -118,12 +143,21 @@ final class PacketInput {
         return nil
     }
 
-    /// Notes where the packet lies in its round, and moves it behind the rounds before.
-    private func shifted(_ packet: EncodedPacket) -> EncodedPacket {
-        start = min(start, packet.dtsNanoseconds)
-        end = max(end, packet.timeBase.rescale(packet.dts + packet.duration, to: .nanoseconds))
+    /// The packet behind the rounds before. A round lasts as long as its video; audio that is longer overlaps with that of
+    /// the next round, of which so much is left out: nil.
+    private func shifted(_ packet: EncodedPacket) -> EncodedPacket? {
+        let (base, packetEnd) = (packet.timeBase, packet.pts + packet.duration)
+        if packet.track == .video || readers.allSatisfy({ $0.stream.kind == .audio }) {
+            start = min(start, packet.ptsNanoseconds)
+            end = max(end, base.rescale(packetEnd, to: .nanoseconds))
+        }
+        if packet.track == .audio {
+            let half = base.rescale(packet.duration, to: .nanoseconds) / 2
+            if shift != 0, packet.ptsNanoseconds + shift < audioEnd - half { return nil }
+            audioEnd = max(audioEnd, base.rescale(packetEnd, to: .nanoseconds) + shift)
+        }
         guard shift != 0 else { return packet }
-        let ticks = TimeBase.nanoseconds.rescale(shift, to: packet.timeBase)
+        let ticks = TimeBase.nanoseconds.rescale(shift, to: base)
         return EncodedPacket(
             of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
             isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable, payload: packet.payload)

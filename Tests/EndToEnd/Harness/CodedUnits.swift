@@ -18,7 +18,10 @@ struct CodedUnits: Equatable {
         try await run(
             "ffmpeg",
             ["-v", "error", "-nostdin", "-y"] + input
-                + ["-map", "0:v:0", "-c", "copy", "-f", "h264", video, "-map", "0:a:0", "-c", "copy", "-f", "adts", audio])
+                + [
+                    "-map", "0:v:0", "-c", "copy", "-f", "h264", video, "-map", "0:a:0", "-c", "copy", "-f", "adts",
+                    audio,
+                ])
         self.video = Self.units(try Data(contentsOf: URL(fileURLWithPath: video)))
         self.audio = Self.frames(try Data(contentsOf: URL(fileURLWithPath: audio)))
     }
