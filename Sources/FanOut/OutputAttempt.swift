@@ -52,8 +52,8 @@ public struct AttemptProgress: Sendable, Equatable {
     public var bytes: UInt64 = 0
     /// Frames handed to the network completely.
     public var frames: UInt64 = 0
-    /// What was taken from the output's own queue and not sent: dropped on the way to one of several receivers, or left
-    /// when the attempt ended.
+    /// What was taken from the output's own queue and did not reach one of several receivers: dropped on the way, or still
+    /// waiting when the receiver left.
     public var drops = DropCounts()
     /// More numbers of the protocol's own, such as `rtt_ms`, for display and metrics.
     public var details: [String: Double] = [:]
@@ -75,7 +75,7 @@ public protocol OutputTarget: Sendable {
     func redirected(to address: String) -> (any OutputTarget)?
     /// The program is over, and no attempt at this target follows: completes what earlier ones left open for those who
     /// watch, and publishes nothing else. Calls `completion` once, on any thread, with the failure if it did not succeed.
-    /// Called for every output that was on air, also when its last attempt did so already; does not block.
+    /// Called for every target that the output was on air at, also when its last attempt did so already; does not block.
     func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void)
     /// Why `stream` cannot be sent there at all, in one sentence that names what cannot; nil if it can.
     func refusal(of stream: StreamDescription) -> String?

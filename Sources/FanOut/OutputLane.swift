@@ -5,12 +5,18 @@ final class OutputLane: Sendable {
     let attempt: any OutputAttempt
     let number: Int
     let target: any OutputTarget
+    /// Which of the output's targets that is.
+    let endpoint: OutputEndpoint
     let packets: PacketQueue
     /// Who sends what the queue holds.
     let server: any PacketServer
 
-    init(attempt: any OutputAttempt, number: Int, target: any OutputTarget, packets: PacketQueue) {
-        (self.attempt, self.number, self.target, self.packets) = (attempt, number, target, packets)
+    init(
+        attempt: any OutputAttempt, number: Int, target: any OutputTarget, endpoint: OutputEndpoint = .primary,
+        packets: PacketQueue
+    ) {
+        (self.attempt, self.number, self.packets) = (attempt, number, packets)
+        (self.target, self.endpoint) = (target, endpoint)
         server = attempt.server
     }
 }

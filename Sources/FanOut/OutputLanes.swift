@@ -50,6 +50,8 @@ struct OutputLanes {
     var completions: [@Sendable () -> Void] = []
     /// Why the output ends, and by when (monotonic nanoseconds), once it was told to.
     var end = (reason: EndReason.interrupted, deadline: Int64(0))
+    /// Where the output was on air.
+    private(set) var aired: Set<OutputEndpoint> = []
     /// Targets that are completing what they left open.
     var concluding = 0
 
@@ -113,6 +115,7 @@ extension OutputLanes {
     mutating func goLive(at now: Int64) -> (lane: OutputLane, missed: DropCounts?)? {
         guard case .connecting(let lane, _) = phase else { return nil }
         phase = .live(lane, nil)
+        aired.insert(lane.endpoint)
         guard packets.connected() else {
             keyframes.wait(from: now)
             return (lane, nil)
@@ -165,6 +168,7 @@ extension OutputLanes {
         let actions = machine.handle(.handedOver(attempt: next.number, at: now))
         retired.append(old)
         phase = .live(next, nil)
+        aired.insert(next.endpoint)
         feed(next.packets)
         _ = packets.connected()
         // At once, because the output's own thread may tell the lane to drain as soon as the lock is free.

@@ -72,7 +72,7 @@ extension OutputSupervisor {
         let attempt = target.makeAttempt(queue: packets, description: stream) { event in
             self.receive(event, from: number)
         }
-        let lane = OutputLane(attempt: attempt, number: number, target: target, packets: packets)
+        let lane = OutputLane(attempt: attempt, number: number, target: target, endpoint: endpoint, packets: packets)
         if state.withLock({ $0.begin(lane) }) { attempt.start() } else { attempt.abandon() }
     }
 
@@ -113,16 +113,18 @@ extension OutputSupervisor {
     }
 
     private func ended() {
-        let targets = [primary, backup].compactMap(\.self)
-        let (event, wait) = state.withLock { lanes -> (DropLog.Event?, Int64) in
+        let (event, wait, targets) = state.withLock { lanes -> (DropLog.Event?, Int64, [any OutputTarget]) in
+            // What was told to end twice ends once.
+            if case .ended = lanes.phase { return (nil, 0, []) }
             let wait = lanes.end.deadline - clock.now
-            if lanes.end.reason == .programOver, lanes.machine.connections > 0, wait > 0 {
-                lanes.concluding = targets.count
-            }
-            return (lanes.close(), wait)
+            let isConcluded = lanes.end.reason == .programOver && wait > 0
+            let targets = [OutputEndpoint.primary, .backup].filter { isConcluded && lanes.aired.contains($0) }
+                .map { target(at: $0, lanes) }
+            lanes.concluding += targets.count
+            return (lanes.close(), wait, targets)
         }
         log(event)
-        guard state.withLock({ $0.concluding }) > 0 else { return completeIfOver() }
+        guard !targets.isEmpty else { return completeIfOver() }
         timers.after(.nanoseconds(wait), on: queue) { [weak self] in self?.concluded { $0 = 0 } }
         for target in targets {
             target.conclude { failure in

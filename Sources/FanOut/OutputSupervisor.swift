@@ -121,7 +121,9 @@ public final class OutputSupervisor: PacketConsumer {
     public func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
         state.withLock { lanes in
             lanes.completions.append(completion)
-            lanes.end = (reason, deadline)
+            // One that was removed meanwhile ends for that reason.
+            let isFirst = lanes.end.deadline == 0
+            lanes.end = isFirst ? (reason, deadline) : (lanes.end.reason, min(lanes.end.deadline, deadline))
         }
         post(.finish(deadline: deadline))
     }

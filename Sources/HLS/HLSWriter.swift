@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import LibAV
 package import Media
 package import Network
@@ -96,6 +97,8 @@ package final class HLSWriter {
     /// the options are against it. Nothing else is written.
     package static func conclude(_ path: String, _ options: HLSOptions) throws(EndpointFailure) {
         guard options.endList.closes(isProgramOver: true) else { return }
+        // Nothing was left open in a directory that is not there, and none is made.
+        guard access("\(path)/\(HLSName.playlist)", F_OK) == 0 else { return }
         let directory = try HLSDirectory(path)
         guard var playlist = try directory.playlist(), !playlist.hasEnded, !playlist.entries.isEmpty else { return }
         playlist.hasEnded = true

@@ -4,11 +4,13 @@
 /// `decryption_key` in `lavfi:movie=clip.mp4:format_opts=decryption_key=…`. Addresses are found elsewhere, by their `://`.
 package enum FilterGraphSecrets {
     private static let names: Set<String> = [
-        "auth", "authorization", "cookies", "cryptokey", "headers", "key", "keys", "pass", "pwd", "streamid", "user",
+        "auth", "authorization", "cookies", "cryptokey", "headers", "key", "keys", "pass", "post_data", "pwd", "user",
         "username",
     ]
     /// As parts of a name. Not `pass`, which filters have in theirs, such as `lowpass`.
-    private static let parts = ["_key", "credential", "passphrase", "passwd", "password", "secret", "token"]
+    private static let parts = [
+        "_key", "credential", "passphrase", "passwd", "password", "secret", "srtp_", "streamid", "token",
+    ]
 
     /// The offset in `graph` from which everything may be secret, because the value of such an option begins there; nil
     /// if there is none. Between a name and its `=` there may be backslashes and quotes, which filters take as escapes.

@@ -17,14 +17,24 @@ struct SRTClosings {
     private(set) var count = 0
     private var lastOpening: Int64?
 
-    /// Makes a socket at `now`, in monotonic nanoseconds, if there is room for one. `make` must not block and returns the
-    /// library's handle; one below 0 is none, and takes no room. Returns what `make` returned, nil without room.
-    mutating func open(at now: Int64, _ make: () -> CInt) -> CInt? {
+    /// The right to make one socket.
+    struct Reservation {
+        fileprivate let time: Int64
+        fileprivate let previous: Int64?
+    }
+
+    /// Takes room for a socket that is made at `now`, in monotonic nanoseconds; nil if there is none. In one step, so that no
+    /// other output takes the same room.
+    mutating func reserve(at now: Int64) -> Reservation? {
         let isLate = lastOpening.map { now - $0 >= Self.interval.inNanoseconds } ?? true
         guard count < Self.maximum || isLate else { return nil }
-        let handle = make()
-        if handle >= 0 { lastOpening = now }
-        return handle
+        defer { lastOpening = now }
+        return Reservation(time: now, previous: lastOpening)
+    }
+
+    /// No socket was made: the room is another's, unless somebody took some since.
+    mutating func giveBack(_ reservation: Reservation) {
+        if lastOpening == reservation.time { lastOpening = reservation.previous }
     }
 
     /// A close begins.

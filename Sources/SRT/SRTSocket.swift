@@ -49,14 +49,16 @@ package final class SRTSocket: Sendable {
         options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
     ) throws(EndpointFailure) {
         _ = Self.library
-        // In one step, so that no other output takes the same room.
-        let (opened, closing) = Self.closings.withLock { closings in
-            (closings.open(at: SystemClock().now) { srt_create_socket() }, closings.count)
-        }
-        guard let handle = opened else {
+        let (reserved, closing) = Self.closings.withLock { ($0.reserve(at: SystemClock().now), $0.count) }
+        guard let reserved else {
             throw EndpointFailure(.unreachable, step: "connect", reason: "\(url): \(closing) sockets are still closing")
         }
-        guard handle != SRT_INVALID_SOCK else { throw Self.failure("srt_create_socket", url) }
+        let handle = srt_create_socket()
+        guard handle != SRT_INVALID_SOCK else {
+            let failure = Self.failure("srt_create_socket", url)
+            Self.closings.withLock { $0.giveBack(reserved) }
+            throw failure
+        }
         self.init(owning: handle, admission: admission)
         set(SRTO_SNDSYN, false)
         set(SRTO_RCVSYN, false)
@@ -149,11 +151,12 @@ extension SRTSocket {
 
     /// A receiver that has called, if one has. Nobody is taken while too many sockets are still closing.
     package func accept() -> SRTSocket? {
-        // Under the lock: the listening socket does not block.
-        let opened = Self.closings.withLock { closings in
-            closings.open(at: SystemClock().now) { srt_accept(handle, nil, nil) }
+        guard let reserved = Self.closings.withLock({ $0.reserve(at: SystemClock().now) }) else { return nil }
+        let accepted = srt_accept(handle, nil, nil)
+        guard accepted != SRT_INVALID_SOCK else {
+            Self.closings.withLock { $0.giveBack(reserved) }
+            return nil
         }
-        guard let accepted = opened, accepted != SRT_INVALID_SOCK else { return nil }
         let socket = SRTSocket(owning: accepted)
         socket.set(SRTO_SNDSYN, false)
         socket.set(SRTO_RCVSYN, false)

@@ -353,6 +353,9 @@ struct OutputSetTests {
         try await addLive("paused", at: paused)
         try await addLive("failed", at: failed)
         try outputs.add(OutputDefinition(name: "never", target: never))
+        let (primary, unused) = (ScriptedTarget("scripted://d"), ScriptedTarget("scripted://e"))
+        try outputs.add(OutputDefinition(name: "backed", target: primary, backup: unused))
+        try await accept(0, of: primary)
         try outputs.pause("paused")
         failed.attempts[0].report(.failed(OutputFailure(.lost, step: "write", reason: "no space")))
         try await eventually { state("paused") == "paused" && state("failed") == "backing_off" }
@@ -361,6 +364,7 @@ struct OutputSetTests {
         try await eventually { group.wait(timeout: .now()) == .success }
         #expect(paused.conclusions == count && failed.conclusions == count && never.conclusions == 0)
         #expect(paused.attempts.count == 1 && failed.attempts.count == 1)
+        #expect(primary.conclusions == count && unused.conclusions == 0, "nothing was left open at an unused backup")
     }
 
     @Test("A target that does not conclude holds the end up to the deadline only")

@@ -82,7 +82,7 @@ import Testing
     @Test("What a receiver that left had not got was counted nowhere: it is dropped, in the totals and in the log")
     func leaves() throws {
         let port = try LoopbackSocket.freePort()
-        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50&maxbw=100000&sndbuf=100000")
+        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50&maxbw=20000&sndbuf=100000")
         listener.attempt.start()
         try awaitListening(listener)
         let caller = try Caller("srt://127.0.0.1:\(port)?latency=50")
@@ -93,7 +93,7 @@ import Testing
         push(0..<1, to: listener.packets)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames == 1 }
-        // A megabyte, of which the library takes 100 kB, and 100 kB more each second.
+        // A megabyte, of which the library takes 100 kB, and 20 kB more each second.
         push(1..<20, to: listener.packets, bytes: 50_000)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames > 1 }

@@ -52,6 +52,8 @@ struct ArgumentMaskTests {
                 #"lavfi:movie=a.mp4:format_opts='decryption_key\=xxxx"#
             ),
             ("lavfi:amovie=srt:passphrase=abc:s=1", "lavfi:amovie=srt:passphrase=xxxxxxx"),
+            ("lavfi:movie=a:srt_streamid=abc", "lavfi:movie=a:srt_streamid=xxx"),
+            ("lavfi:movie=a:srtp_out_params=abc", "lavfi:movie=a:srtp_out_params=xxx"),
             ("lavfi:movie=a:key=b,movie=http\\://h/x", "lavfi:movie=a:key=xxxxxxxxxxxxxxxxxxx"),
             ("lavfi:movie=x,chromakey=green,lowpass=f=3", "lavfi:movie=x,chromakey=green,lowpass=f=3"),
             ("key=news.mp4", "key=news.mp4"),

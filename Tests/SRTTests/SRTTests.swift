@@ -268,24 +268,28 @@ struct SRTTests {
         var closings = SRTClosings()
         let minute = SRTClosings.interval.inNanoseconds
         for index in 0..<SRTClosings.maximum {
-            #expect(closings.open(at: Int64(index)) { 7 } == 7)
+            #expect(closings.reserve(at: Int64(index)) != nil)
             closings.began()
         }
-        #expect(closings.open(at: 100) { 7 } == nil)
-        #expect(closings.open(at: 100 + minute) { 7 } == 7)
-        #expect(closings.open(at: 101 + minute) { 7 } == nil)
-        #expect(closings.open(at: 100 + 2 * minute) { 7 } == 7)
+        #expect(closings.reserve(at: 100) == nil)
+        #expect(closings.reserve(at: 100 + minute) != nil)
+        #expect(closings.reserve(at: 101 + minute) == nil)
+        #expect(closings.reserve(at: 100 + 2 * minute) != nil)
         closings.ended()
-        #expect(closings.open(at: 101 + 2 * minute) { 7 } == 7)
+        #expect(closings.reserve(at: 101 + 2 * minute) != nil)
     }
 
     @Test(
         "Two outputs could take the room of one socket: who has it takes it in one step, unless no socket comes of it")
-    func roomIsTaken() {
+    func roomIsTaken() throws {
         var closings = SRTClosings()
         for _ in 0..<SRTClosings.maximum { closings.began() }
-        #expect(closings.open(at: 0) { -1 } == -1)
-        #expect(closings.open(at: 0) { 7 } == 7)
-        #expect(closings.open(at: 0) { 8 } == nil)
+        closings.giveBack(try #require(closings.reserve(at: 0)))
+        let taken = try #require(closings.reserve(at: 0))
+        #expect(closings.reserve(at: 0) == nil)
+        let later = SRTClosings.interval.inNanoseconds
+        #expect(closings.reserve(at: later) != nil)
+        closings.giveBack(taken)
+        #expect(closings.reserve(at: later) == nil, "what somebody else took since is not given back")
     }
 }

@@ -45,12 +45,12 @@ extension SRTSession {
         var frames = 0
         do throws(AVFailure) {
             while stream.count < Self.messagesAhead, let packet = packets.pop() {
+                if packet.track == .video { frames += 1 }
                 try stream.write(packet)
-                guard packet.track == .video else { continue }
-                frames += 1
-                spacing.note(packet)
+                if packet.track == .video { spacing.note(packet) }
             }
         } catch {
+            unsentFrames += frames
             fail(OutputFailure(.lost, step: "send", reason: "\(error)"))
             return false
         }
