@@ -3,7 +3,7 @@
 internal import LibAV
 internal import Media
 
-/// Decodes, resamples and places a source's audio. Used by one thread.
+/// Decodes, resamples and places the audio of a source that can wait. Used by one thread.
 final class AudioTrack {
     let decoder: TrackDecoder
     private let resampler: Resampler
@@ -84,12 +84,6 @@ final class AudioTrack {
     func giveUp() {
         isGivenUp = true
         flush()
-    }
-
-    /// Places the next audio by its timestamp, on a timeline that began anew.
-    func restart() {
-        forgetPlace()
-        deliveredEnd = 0
     }
 
     private func forgetPlace() {

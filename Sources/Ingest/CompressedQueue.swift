@@ -7,9 +7,12 @@ internal import Media
 /// Compressed packets of one track that were read and not yet decoded. Used by one thread.
 struct CompressedQueue {
     /// How much media time a track may be read ahead (10 s).
-    static let timeLimit = Duration.seconds(10)
+    static let usualTimeLimit = Duration.seconds(10)
     /// How many bytes each track may be read ahead (64 MiB).
     static let byteLimit = 64 << 20
+
+    /// How much media time of a live source is kept.
+    var timeLimit = Self.usualTimeLimit
 
     private var packets: Deque<PacketBox> = []
     private let timeBase: TimeBase
@@ -20,6 +23,11 @@ struct CompressedQueue {
     init(timeBase: TimeBase) { self.timeBase = timeBase }
 
     var isEmpty: Bool { packets.isEmpty }
+
+    /// When the first packet is to be decoded; nil if there is none, or it does not say.
+    var firstTime: Timestamp? {
+        packets.first.flatMap { $0.dts ?? $0.pts }.map { Timestamp($0, in: timeBase) }
+    }
 
     /// The time from the first packet to the last.
     var length: Duration {
@@ -43,7 +51,7 @@ struct CompressedQueue {
     /// Gives up the oldest packets of what was read too far ahead: more bytes than allowed, and more time if `isLive`,
     /// because then what is old will never be wanted. A file's packets are kept for their place.
     mutating func trim(isLive: Bool) {
-        while bytes > Self.byteLimit || (isLive && (length > Self.timeLimit || length < .zero - Self.timeLimit)) {
+        while bytes > Self.byteLimit || (isLive && (length > timeLimit || length < .zero - timeLimit)) {
             if popFirst() == nil { return }
         }
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// Where media comes from, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
 /// `v4l2:/dev/video0`, `alsa:default` or `lavfi:testsrc2`.
 ///
@@ -19,9 +21,14 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     let place: Place
+    /// The least time that a live source's media wait before they are shown, so that jitter does not show: what
+    /// `#latency=` behind the address says; nil for the transport's own.
+    let latency: Duration?
+    private let latencyFault: String?
     /// The form that may be shown and logged.
     public let description: String
 
+    private static let longestLatency = Duration.seconds(30)
     private static let devices: Set<String> = [
         "v4l2", "alsa", "lavfi", "pulse", "x11grab", "kmsgrab", "fbdev", "jack", "oss", "sndio",
     ]
@@ -41,9 +48,28 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// Reads `text`. A word and a colon are a scheme only where a scheme is known or `//` follows, so that
     /// `12:30 news.mp4` stays a file. Where `text` holds secrets that were put into `original`, that is what is shown.
     public init(_ text: String, shownAs original: String? = nil) {
-        let (place, shown) = Self.read(text)
+        let (address, option) = Self.split(text)
+        let (place, shown) = Self.read(address)
         self.place = place
-        description = original.map { Self.read($0).shown } ?? shown
+        let duration = option.flatMap { try? DurationText(parsing: $0).duration }
+        latency = duration.flatMap { $0 <= Self.longestLatency ? $0 : nil }
+        latencyFault =
+            option == nil || latency != nil
+            ? nil : "#latency= takes a length of time from 0s to \(DurationText(Self.longestLatency)), such as 400ms."
+        description = original.map { Self.read(Self.split($0).address).shown } ?? shown
+    }
+
+    /// The address in `text` and what `#latency=` behind it says. A file's name may have any character, so it has no
+    /// options.
+    private static func split(_ text: String) -> (address: String, latency: String?) {
+        let mark = "#latency="
+        guard let place = text.firstRange(of: mark), case let address = String(text[..<place.lowerBound]) else {
+            return (text, nil)
+        }
+        switch read(address).place {
+        case .test, .file: return (text, nil)
+        case .device, .url: return (address, String(text[place.upperBound...]))
+        }
     }
 
     private static func read(_ text: String) -> (place: Place, shown: String) {
@@ -87,6 +113,7 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
 
     /// What is wrong with the address, in one sentence without any of it; nil if nothing is.
     public var fault: String? {
+        if let latencyFault { return latencyFault }
         guard case .url(var scheme, var rest) = place else { return nil }
         while let colon = rest.firstIndex(of: ":"), Self.wrappingSchemes.contains(scheme) {
             rest = String(rest[rest.index(after: colon)...])

@@ -17,6 +17,7 @@ final class LibAVSource: MediaSource {
     private let monitor: SourceMonitor
     private let queue: DispatchQueue
     private let opened: Mutex<OpenedInput?>
+    private let settings: SourceClockSettings
     private let startOnce = StartOnce()
 
     /// Opens `location`. Blocks.
@@ -28,6 +29,8 @@ final class LibAVSource: MediaSource {
         self.logger = logger
         self.monitor = monitor
         description = input.description
+        settings = .of(
+            input.demuxer, video: input.video?.stream, frameRate: input.frameRate, latency: location.latency)
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
         opened = Mutex(input)
     }
@@ -46,8 +49,9 @@ final class LibAVSource: MediaSource {
         var schedule = ReopenSchedule()
         var openedAt: Int64? = clock.now
         var loopEnd: Int64?
+        var timing: SourceTiming?
         let play = { (open: () throws(IngestError) -> OpenedInput) in
-            self.play(open, into: sink, video: video, audio: audio, loopEnd: &loopEnd)
+            self.play(open, into: sink, video: video, audio: audio, loopEnd: &loopEnd, timing: &timing)
         }
         var failure = play(takeOpened)
         while description.isLive || (failure != nil && loopEnd != nil), failure?.isPermanent != true, !monitor.isStopped
@@ -60,7 +64,7 @@ final class LibAVSource: MediaSource {
             monitor.update { $0.state = .opening }
             openedAt = nil
             failure = play { () throws(IngestError) in
-                let input = try reopen(into: sink, isWorthLogging: schedule.isWorthLogging)
+                let input = try reopen(isWorthLogging: schedule.isWorthLogging)
                 openedAt = clock.now
                 return input
             }
@@ -76,14 +80,20 @@ final class LibAVSource: MediaSource {
     }
 
     /// Plays what `open` yields, and closes it: an address must be free before it can be opened again. `loopEnd` is
-    /// where what a loop delivered so far ends, in samples; nil if it is none, or delivered nothing.
+    /// where what a loop delivered so far ends, in samples; nil if it is none, or delivered nothing. `timing` is a live
+    /// source's clock, made when it is played first.
     private func play(
         _ open: () throws(IngestError) -> OpenedInput, into sink: any SourceSink, video: VideoFormat?,
-        audio: AudioFormat?, loopEnd: inout Int64?
+        audio: AudioFormat?, loopEnd: inout Int64?, timing: inout SourceTiming?
     ) -> IngestError? {
         do throws(IngestError) {
             let input = try open()
             monitor.update { $0.state = .running }
+            if description.isLive {
+                let timing = time(input, with: &timing, into: sink, video: video, audio: audio)
+                try LiveReader(input, into: sink, video: video, audio: audio, timing: timing, monitor: monitor).run()
+                return nil
+            }
             let reader = try SourceReader(
                 input, into: sink, video: video, audio: audio, loops: options.loop && !description.isLive,
                 start: loopEnd ?? 0, monitor: monitor)
@@ -99,6 +109,26 @@ final class LibAVSource: MediaSource {
         }
     }
 
+    /// The clock of a live source: made for its first input, told of each later one.
+    private func time(
+        _ input: OpenedInput, with timing: inout SourceTiming?, into sink: any SourceSink, video: VideoFormat?,
+        audio: AudioFormat?
+    ) -> SourceTiming {
+        let wanted: Set<TrackKind> = Set([video.map { _ in .video }, audio.map { _ in .audio }].compactMap(\.self))
+        let tracks = input.stamps.filter { wanted.contains($0.key) }
+        if let timing {
+            timing.restart(tracks)
+            return timing
+        }
+        let made = SourceTiming(
+            SourceClock(settings, tracks: tracks),
+            frameLength: (video?.frameRate ?? FrameRate(25)).timeBase.duration(1), name: location.description,
+            monitor: monitor)
+        sink.attach(made)
+        timing = made
+        return made
+    }
+
     /// The input that was opened when the source was made.
     private func takeOpened() throws(IngestError) -> OpenedInput {
         let input = opened.withLock { input in
@@ -110,12 +140,11 @@ final class LibAVSource: MediaSource {
         return input
     }
 
-    private func reopen(into sink: any SourceSink, isWorthLogging: Bool) throws(IngestError) -> OpenedInput {
+    private func reopen(isWorthLogging: Bool) throws(IngestError) -> OpenedInput {
         let input = try OpenedInput(location, options: options, monitor: monitor)
         // After a failure that was not logged this is none of the log's business either.
         if isWorthLogging { logger.notice("input is open again", metadata: ["input": "\(location)"]) }
         monitor.update { $0.reopens += 1 }
-        if description.isLive { sink.restart() }
         return input
     }
 

@@ -58,9 +58,16 @@ final class OpenedInput {
             duration: isLive ? nil : demuxer.duration)
     }
 
-    /// Removes the jumps of a clock that may jump. Live jumps are left to the timeline, which begins anew.
+    /// How the tracks are stamped.
+    var stamps: [TrackKind: (timeBase: TimeBase, bits: Int?)] {
+        [TrackKind.video: video, .audio: audio].compactMapValues { track in
+            track.map { ($0.stream.timeBase, $0.stream.stampBits) }
+        }
+    }
+
+    /// Removes the jumps of a file's clock that may jump.
     func smooth(_ packet: PacketBox) {
-        guard demuxer.mayJump, !isLive, let dts = packet.dts ?? packet.pts else { return }
+        guard demuxer.mayJump, let dts = packet.dts ?? packet.pts else { return }
         let tracks = [video, audio].compactMap(\.self)
         guard let base = tracks.first(where: { $0.stream.index == packet.streamIndex })?.stream.timeBase else { return }
         packet.shift(by: discontinuity.shift(dts: dts, stream: packet.streamIndex, base: base))

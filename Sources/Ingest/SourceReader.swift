@@ -4,8 +4,8 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Reads an opened input from its start to its end, or round after round, and delivers it into a sink. Lives on the
-/// source's thread.
+/// Reads an opened input that can wait from its start to its end, or round after round, and delivers it into a sink.
+/// Lives on the source's thread.
 final class SourceReader {
     /// What ``step()`` came to.
     private enum Step {
@@ -48,7 +48,7 @@ final class SourceReader {
         do throws(AVFailure) {
             if let wantedVideo, let decoder = input.video {
                 video = try VideoTrack(
-                    decoder, target: wantedVideo, sink: sink, monitor: monitor, isLive: input.isLive, subject: subject)
+                    decoder, target: wantedVideo, sink: sink, monitor: monitor, subject: subject)
                 let base = decoder.stream.timeBase
                 timeline = SourceTimeline(
                     timeBase: base, frameDuration: input.frameRate.timeBase.rescale(1, to: base))
@@ -72,10 +72,8 @@ final class SourceReader {
 
     /// Delivers until the input ends or the source is stopped. Blocks.
     func run() throws(IngestError) {
-        if !input.isLive {
-            if video == nil { sink.end(.video) }
-            if audio == nil { sink.end(.audio) }
-        }
+        if video == nil { sink.end(.video) }
+        if audio == nil { sink.end(.audio) }
         while !monitor.isStopped {
             switch step() {
             case .advanced: continue
@@ -105,7 +103,7 @@ final class SourceReader {
                 giveUp(audio, failure)
                 progress = .ended
             }
-            if case .ended = progress, !loops, !input.isLive { sink.end(.audio) }
+            if case .ended = progress, !loops { sink.end(.audio) }
             note(progress, of: .audio, in: &result)
         }
         let audioFinished = audio?.isFinished ?? true
@@ -118,17 +116,12 @@ final class SourceReader {
     }
 
     private func stepVideo(_ video: VideoTrack) -> TrackDecoder.Progress {
-        let (sink, audio) = (sink, audio)
-        let progress = video.step(inputEnded: inputEnded, timeline: &timeline) {
-            sink.restart()
-            audio?.restart()
-        }
-        if case .ended = progress, !loops, !input.isLive { sink.end(.video) }
+        let progress = video.step(inputEnded: inputEnded) { (timeline.place($0), timeline.frameDuration) }
+        if case .ended = progress, !loops { sink.end(.video) }
         return progress
     }
 
-    /// Goes on with video alone. What reads a live source never waits for its audio, and in a loop ``step()`` says that
-    /// none comes.
+    /// Goes on with video alone. In a loop ``step()`` says that no audio comes.
     private func giveUp(_ audio: AudioTrack, _ failure: AVFailure) {
         audio.giveUp()
         monitor.update { $0.lastError = failure.description }
@@ -234,12 +227,12 @@ extension SourceReader {
         let other = track == .video ? audio.decoder.queue : video.decoder.queue
         // Before the first frame nothing can be decoded of the audio, however long it is.
         if !timeline.hasOrigin { return false }
-        return other.length >= CompressedQueue.timeLimit || other.bytes >= CompressedQueue.byteLimit
+        return other.length >= CompressedQueue.usualTimeLimit || other.bytes >= CompressedQueue.byteLimit
     }
 
     /// Gives up the oldest audio when there is too much of it before the first frame.
     private func makeSpace() {
         guard let audio, !timeline.hasOrigin else { return }
-        audio.decoder.queue.trim(isLive: input.isLive)
+        audio.decoder.queue.trim(isLive: false)
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Media
+
 /// What a source is doing: a snapshot.
 public struct SourceStatus: Sendable, Codable, Hashable {
     /// The stages of a source's life.
@@ -26,6 +28,10 @@ public struct SourceStatus: Sendable, Codable, Hashable {
     public var packetsRead: Int64 = 0
     /// How many times a live source, or a loop that failed, was opened again.
     public var reopens: Int64 = 0
+    /// Tracks of a live source of which nothing comes, though it is open.
+    public var silentTracks: Set<TrackKind> = []
+    /// What is known of a live source's clock; nil for others.
+    package var clock: SourceClockStatus?
     /// The last failure, in one sentence without secrets.
     public var lastError: String?
 

@@ -64,13 +64,6 @@ struct SourceTimeline: Hashable {
         end = max(end ?? offset, rate.rescale(position, to: timeBase))
     }
 
-    /// Whether a live source's frame at `pts` cannot belong to this timeline: more than a second back, or ten ahead.
-    func isBroken(by pts: Int64?) -> Bool {
-        guard let pts, let last, let origin else { return false }
-        let step = timeBase.rescale(pts - origin + offset - last, to: .milliseconds)
-        return step < -1000 || step > 10_000
-    }
-
     /// Begins the next round where this one ended. False if this one was empty.
     mutating func beginRound() -> Bool {
         guard let end, end > offset else { return false }
@@ -81,12 +74,4 @@ struct SourceTimeline: Hashable {
 
     /// Makes the first round, of which nothing was placed yet, begin at `position`, in samples of `rate`.
     mutating func begin(at position: Int64, rate: TimeBase) { offset = rate.rescale(position, to: timeBase) }
-
-    /// Begins anew at 0.
-    mutating func restart() {
-        origin = nil
-        offset = 0
-        last = nil
-        end = nil
-    }
 }

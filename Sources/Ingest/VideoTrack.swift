@@ -9,27 +9,25 @@ final class VideoTrack {
     private let converter: FrameConverter
     private let sink: any SourceSink
     private let monitor: SourceMonitor
-    private let isLive: Bool
 
-    /// How long a frame lasts that none follows, in ticks of the stream.
+    /// How long a frame lasts that none follows, in ticks of the stream; 0 for a live source's.
     private var frameDuration: Int64 = 0
     /// Whether the round's last frame was delivered.
     private(set) var isFinished = false
 
     init(
-        _ decoder: TrackDecoder, target: VideoFormat, sink: any SourceSink, monitor: SourceMonitor, isLive: Bool,
-        subject: String
+        _ decoder: TrackDecoder, target: VideoFormat, sink: any SourceSink, monitor: SourceMonitor, subject: String
     ) throws(AVFailure) {
         self.decoder = decoder
         self.sink = sink
         self.monitor = monitor
-        self.isLive = isLive
         converter = try FrameConverter(decoder.stream, target: target, subject: subject)
     }
 
-    /// Decodes one frame and delivers what is ready. `onRestart` runs before a live source's timeline begins anew.
+    /// Decodes one frame and delivers what is ready. `place` gives a frame of this time its time on the source's
+    /// timeline, nil for one that has none, and how long it lasts; all in ticks of the stream.
     func step(
-        inputEnded: Bool, timeline: inout SourceTimeline, onRestart: () -> Void
+        inputEnded: Bool, place: (_ pts: Int64?) -> (pts: Int64?, duration: Int64?)
     ) -> TrackDecoder.Progress {
         switch decoder.next(inputEnded: inputEnded) {
         case .needsPacket:
@@ -41,14 +39,9 @@ final class VideoTrack {
             let failure = guardingConversion { () throws(AVFailure) in try converter.finish(deliver: deliver) }
             return failure.map { .failed($0) } ?? .ended
         case .frame(let decoded):
-            let pts = decoder.time(of: decoded)
-            if isLive, timeline.isBroken(by: pts) {
-                converter.reset()
-                timeline.restart()
-                onRestart()
-            }
-            let position = timeline.place(pts)
-            frameDuration = timeline.frameDuration
+            let (position, duration) = place(decoder.time(of: decoded))
+            guard let position else { return .advanced }
+            frameDuration = duration ?? 0
             let failure = guardingConversion { () throws(AVFailure) in
                 try converter.convert(decoded, pts: position, deliver: deliver)
             }

@@ -75,6 +75,9 @@ public final class Demuxer {
         context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil }
     }
 
+    /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several, with commas between them.
+    public var formatName: String { context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? "" }
+
     /// Whether timestamps may jump within the stream by design, as in MPEG-TS.
     public var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
 

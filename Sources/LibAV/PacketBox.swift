@@ -3,9 +3,12 @@
 internal import CFFmpeg
 internal import Media
 
-/// One compressed packet as a demuxer delivered it; the owner of an `AVPacket`. Used by one thread at a time.
-public final class PacketBox {
-    let packet: UnsafeMutablePointer<AVPacket>
+/// One compressed packet as a demuxer delivered it; the owner of an `AVPacket`.
+///
+/// The thread that read it may move its times before it hands it on; from then on it is only read.
+public final class PacketBox: Sendable {
+    // Written by the thread that read it alone, before another one holds the object; freed in `deinit`.
+    nonisolated(unsafe) let packet: UnsafeMutablePointer<AVPacket>
 
     init(subject: String) throws(AVFailure) {
         packet = try AVFailure.unwrap(av_packet_alloc(), "allocate a packet for", subject)
@@ -27,6 +30,16 @@ public final class PacketBox {
     public var pts: Int64? { packet.pointee.pts.asTimestamp }
     /// Decoding time in ticks of the stream's time base, if it is known.
     public var dts: Int64? { packet.pointee.dts.asTimestamp }
+
+    /// How long it lasts in ticks of the stream's time base; 0 if that is not known.
+    public var duration: Int64 { max(0, packet.pointee.duration) }
+
+    /// Gives the packet other times, in ticks of the stream's time base; a presentation time that it does not have
+    /// stays unknown.
+    public func stamp(pts: Int64, dts: Int64) {
+        if self.pts != nil { packet.pointee.pts = pts }
+        packet.pointee.dts = dts
+    }
 
     /// Moves both times by `ticks`.
     public func shift(by ticks: Int64) {

@@ -8,7 +8,8 @@ public import Media
 /// The buffers that come out follow each other without a hole from the position given to ``start(at:)``. The sample
 /// at position p is the audio of that very moment: what the filter holds back comes with a later buffer, at its own
 /// place. Mono becomes both channels at full level; more channels are mixed down by ITU-R BS.775 without
-/// attenuation. Used by one thread at a time.
+/// attenuation. One that compensates can make a little more or less audio of what goes in; equal rates go through the
+/// filter then as well. Used by one thread at a time.
 public final class Resampler {
     /// What decides how the library must be set up.
     private struct Shape: Hashable {
@@ -20,6 +21,8 @@ public final class Resampler {
 
     private let target: AudioFormat
     private let subject: String
+    private let compensates: Bool
+    private var stretch = 0.0
     private var shape: Shape?
     private var context: OpaquePointer?
     /// Samples given to the running context, in its own rate, and samples that came out of it.
@@ -29,9 +32,10 @@ public final class Resampler {
     /// The position of the next sample to come out, in samples of the target.
     public private(set) var position: Int64 = 0
 
-    /// A resampler into `target`.
-    public init(target: AudioFormat, subject: String) {
+    /// A resampler into `target`; only one that `compensates` can be told to by ``compensate(by:)``.
+    public init(target: AudioFormat, subject: String, compensates: Bool = false) {
         self.target = target
+        self.compensates = compensates
         self.subject = subject
     }
 
@@ -39,7 +43,10 @@ public final class Resampler {
 
     /// How many samples, in the target's rate, went in and have not come out: the next run's first sample will be
     /// at ``position`` plus this.
-    public var pending: Int64 { due - given }
+    public var pending: Int64 {
+        guard compensates else { return due - given }
+        return context == nil ? 0 : swr_get_delay(context, Int64(target.sampleRate))
+    }
 
     /// How many samples must have come out when everything that went in is out.
     private var due: Int64 {
@@ -53,6 +60,10 @@ public final class Resampler {
         self.position = position
     }
 
+    /// Makes more samples of what follows than its rate says, or fewer: 0.0001 makes 100 ppm more. At most 0.01; for a
+    /// resampler that compensates.
+    public func compensate(by stretch: Double) { self.stretch = min(0.01, max(-0.01, stretch)) }
+
     /// Converts one run of audio. Audio in another shape than before ends the filter, whose tail comes out first.
     public func convert(_ frame: DecodedFrame) throws(AVFailure) -> AudioBuffer {
         let values = frame.frame.pointee
@@ -62,6 +73,12 @@ public final class Resampler {
         var head: AudioBuffer?
         if let shape, shape != current { head = try flush() }
         if context == nil { try open(current) }
+        if compensates {
+            // Holds for the next 10 s of samples; each run says it anew.
+            let distance = 10 * target.sampleRate
+            let delta = Int32((stretch * Double(distance)).rounded())
+            try AVFailure.check(swr_set_compensation(context, delta, distance), "stretch audio of", subject)
+        }
         taken += Int64(values.nb_samples)
         let tail = try run(
             values.extended_data.map { UnsafeMutableRawPointer($0) }, samples: values.nb_samples)
@@ -96,6 +113,13 @@ extension Resampler {
         try AVFailure.check(code, "set up audio of", subject)
         if new.channels == 1, target.channels == 2 {
             try AVFailure.check(swr_set_matrix(context, [1, 1], 1), "set up audio of", subject)
+        }
+        if compensates {
+            // Between two phases of the filter the ratio would be heard as noise at -64 dB of a tone of 10 kHz.
+            for (name, value) in [("flags", Int64(SWR_FLAG_RESAMPLE)), ("linear_interp", 1)] {
+                try AVFailure.check(
+                    av_opt_set_int(UnsafeMutableRawPointer(context), name, value, 0), "set up audio of", subject)
+            }
         }
         try AVFailure.check(swr_init(context), "set up audio of", subject)
         shape = new

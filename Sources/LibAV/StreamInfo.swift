@@ -23,6 +23,8 @@ public struct StreamInfo: Sendable {
         public let orientation: Orientation
         /// Whether the container or the codec says that frames consist of two fields.
         public let isInterlaced: Bool
+        /// How many frames the decoder holds to put them into the order in which they are shown.
+        public let reorderedFrames: Int
     }
 
     /// The number of the stream in its container.
@@ -31,6 +33,8 @@ public struct StreamInfo: Sendable {
     public let kind: TrackKind
     /// The time base of its packets and frames.
     public let timeBase: TimeBase
+    /// The bits of the stamps as they are transmitted: 33 in MPEG-TS, 32 in FLV, 64 if they never wrap.
+    public let stampBits: Int
     /// The codec's name.
     public let codecName: String
     /// Nil for audio.
@@ -75,6 +79,7 @@ extension StreamInfo {
         }
         index = Int(stream.pointee.index)
         timeBase = base
+        stampBits = Int(stream.pointee.pts_wrap_bits)
         codecName = String(cString: avcodec_get_name(source.pointee.codec_id))
         parameters = try CodecParameters(copying: source, subject: subject)
     }
@@ -96,6 +101,7 @@ extension StreamInfo.Video {
         case AV_FIELD_TT, AV_FIELD_BB, AV_FIELD_TB, AV_FIELD_BT: isInterlaced = true
         default: isInterlaced = false
         }
+        reorderedFrames = Int(max(0, values.video_delay))
         let matrix = relay_display_matrix(stream)
         let entries = UnsafeRawBufferPointer(start: matrix, count: matrix == nil ? 0 : 36)
         orientation = Orientation(

@@ -34,6 +34,18 @@ struct AudioStore {
         return lost
     }
 
+    /// Moves what is held by `samples`, later if positive. Returns how many samples then lie where it is too late.
+    mutating func move(by samples: Int64) -> Int {
+        let held = runs
+        runs = []
+        var lost = 0
+        for var run in held {
+            run.position += samples
+            lost += add(run)
+        }
+        return lost
+    }
+
     /// Takes the samples from ``consumed`` up to `end`, with silence where none are held.
     /// Returns the audio and how many of its samples are such silence.
     mutating func take(upTo end: Int64) -> (audio: AudioBuffer, silence: Int) {

@@ -6,14 +6,18 @@ package import Media
 ///
 /// A frame becomes the program frame nearest to its time, but it follows the one before as long as it is no more than
 /// 0.65 of a frame off: stamps that are rounded to milliseconds, or a phase near the edge, make no frame come twice and
-/// the next one fall away.
+/// the next one fall away. A reference's frames follow for longer, because the program's clock comes to them.
 package struct FrameSlots: Sendable {
-    /// How far a frame may be from the slot behind the last one, in thousandths of a frame.
+    /// How far a frame may be from the slot behind the last one, in thousandths of a frame; and one of the reference.
     private static let reach: Int64 = 650
+    private static let reachOfReference: Int64 = 900
 
     private let frameRate: FrameRate
     private let length: Int64
     private var last: FrameIndex?
+
+    /// Whether the program's clock follows this source.
+    package var isReference = false
 
     /// Program frames in which no frame of the source lay.
     package private(set) var repeated = 0
@@ -35,7 +39,8 @@ package struct FrameSlots: Sendable {
         }
         var slot = last + 1
         let off = position - frameRate.start(of: slot)
-        if off.inNanoseconds.magnitude > UInt64(length * Self.reach / 1000) { slot = frameRate.frame(at: position) }
+        let reach = isReference ? Self.reachOfReference : Self.reach
+        if off.inNanoseconds.magnitude > UInt64(length * reach / 1000) { slot = frameRate.frame(at: position) }
         guard slot > last else {
             dropped += 1
             return nil

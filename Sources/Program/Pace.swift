@@ -3,11 +3,10 @@
 internal import Logging
 internal import Media
 
-/// When each frame of the program is due, and whether the program keeps up.
+/// When each frame of the program is due by its clock, and whether the program keeps up.
 struct Pace {
-    /// When the program began, on the monotonic clock.
-    let start: Timestamp
-    private let frameRate: FrameRate
+    /// The program's clock.
+    var reference: ReferenceClock
     /// How many frames the program runs ahead of the clock; nil for a program that is not paced at all.
     private let lead: Int64?
     private var isBehind = false
@@ -19,16 +18,15 @@ struct Pace {
     }
 
     init(frameRate: FrameRate, pacing: Program.Pacing, start: Timestamp) {
-        self.start = start
-        self.frameRate = frameRate
+        reference = ReferenceClock(frameRate: frameRate, start: start)
         lead = if case .realTime(let lead) = pacing { lead } else { nil }
     }
 
-    /// When frame `index` is due: at the start for the frames of the lead, which nothing paces; nil for a program that is
+    /// When frame `index` is due, as things stand: at the start for the frames of the lead, which nothing paces; nil for a program that is
     /// not paced at all.
     func moment(of index: FrameIndex) -> Timestamp? {
         guard let lead else { return nil }
-        return start + (max(.zero, frameRate.start(of: index - lead, rounding: .down)) - .zero)
+        return reference.moment(of: max(0, index - lead))
     }
 
     /// Notes how late a frame is, and returns what to log: once when the program falls a second behind, and

@@ -76,10 +76,15 @@ public final class Program: Sendable {
 
     /// Runs the program to its end and flushes the encoder. Blocks; throws what the encoder throws.
     public func run() throws -> Ending {
-        guard videoFeed.waitForFirstFrame() else { return isStopped.load(ordering: .relaxed) ? .stopped : .empty }
-        var pace = Pace(frameRate: frameRate, pacing: pacing, start: now + latency)
-        videoFeed.begin(at: pace.start)
-        if let audioFeed, audioFeed !== videoFeed { audioFeed.begin(at: pace.start) }
+        guard let first = videoFeed.waitForFirstFrame() else {
+            return isStopped.load(ordering: .relaxed) ? .stopped : .empty
+        }
+        var pace = Pace(frameRate: frameRate, pacing: pacing, start: first)
+        if case .live(let sourceRate) = videoFeed.pacing {
+            pace.reference.follow(Self.videoSource, sourceRate: sourceRate)
+            videoFeed.isReference = true
+        }
+        tell(pace.reference)
         var ending = Ending.finished
         var index: FrameIndex = 0
         var audioEnd: SampleIndex = 0
@@ -90,7 +95,7 @@ public final class Program: Sendable {
                 break
             }
             index = index + wait(&pace, for: index)
-            guard let frame = frame(for: index, isHolding: &isHolding) else {
+            guard let frame = frame(for: index, isHolding: &isHolding, &pace.reference) else {
                 ending = isStopped.load(ordering: .relaxed) ? .stopped : .finished
                 break
             }
@@ -117,8 +122,13 @@ public final class Program: Sendable {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    private var latency: Duration {
-        if case .live(let latency) = videoFeed.pacing { latency } else { .zero }
+    /// The number of the video's source for the program's clock.
+    private static let videoSource = 0
+
+    /// Tells the feeds of live sources how the program's clock runs.
+    private func tell(_ reference: ReferenceClock) {
+        videoFeed.follow(reference.line)
+        if let audioFeed, audioFeed !== videoFeed { audioFeed.follow(reference.line) }
     }
 
     /// The first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
@@ -131,6 +141,9 @@ public final class Program: Sendable {
     private func wait(_ pace: inout Pace, for index: FrameIndex) -> Int64 {
         guard let moment = pace.moment(of: index) else { return 0 }
         clock.sleep(until: moment.nanoseconds)
+        let now = now
+        pace.reference.advance(to: now)
+        tell(pace.reference)
         let lag = now - moment
         var skipped: Int64 = 0
         if videoFeed.pacing != .waits, lag > Self.latestSkip {
@@ -145,8 +158,15 @@ public final class Program: Sendable {
     }
 
     /// What to show as frame `index`; when the source has no more, its last frame for as long as audio goes on.
-    private func frame(for index: FrameIndex, isHolding: inout Bool) -> VideoFrame? {
-        if let frame = videoFeed.frame(for: index) { return frame }
+    private func frame(
+        for index: FrameIndex, isHolding: inout Bool, _ reference: inout ReferenceClock
+    ) -> VideoFrame? {
+        if let choice = videoFeed.frame(for: index) {
+            if let due = choice.newlyDue {
+                reference.note(Self.videoSource, due: due, stretch: videoFeed.stretch, now: now)
+            }
+            return choice.frame
+        }
         guard audioFeed === videoFeed, !isStopped.load(ordering: .relaxed) else { return nil }
         let tail = isHolding ? 0 : audio.timeBase.ticks(Self.audioTail)
         isHolding = videoFeed.hasAudio(beyond: firstSample(of: index), moreThan: tail)

@@ -75,7 +75,9 @@ package struct ReferenceClock: Sendable {
     }
 
     /// When frame `index` of the program begins, on the machine's clock.
-    package func moment(of index: FrameIndex) -> Timestamp { line.origin(of: frameRate.start(of: index)) }
+    package func moment(of index: FrameIndex) -> Timestamp {
+        line.origin(of: frameRate.start(of: index, rounding: .down))
+    }
 
     /// The program's time when the machine's clock reads `moment`.
     package func position(at moment: Timestamp) -> Timestamp { line.image(of: moment) }

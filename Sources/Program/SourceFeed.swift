@@ -16,7 +16,7 @@ public struct FeedStatus: Sendable, Codable {
     public var silentSamples = 0
     /// Samples that came too late or overlapped.
     public var cutSamples = 0
-    /// Times a live source's time was mapped anew.
+    /// Times a live source's audio was moved at once, because its map was.
     public var resyncs = 0
 
     /// Nothing delivered yet.
@@ -32,21 +32,20 @@ public final class SourceFeed: SourceSink {
     public enum Pacing: Sendable, Equatable {
         /// The source waits for the program, and the program for the source.
         case waits
-        /// The source comes at its own pace and is shown `latency` after it came, so that its jitter does not show.
-        case live(latency: Duration)
+        /// The source comes at its own pace and is shown when its clock says. Its frames come at `frameRate`; nil for a
+        /// source of audio alone.
+        case live(frameRate: FrameRate?)
     }
 
     private struct State {
         var frames = FrameStore()
+        var live: LiveFrames
         var audio: AudioStore
-        var mapping = SourceMapping()
+        /// A live source's clock.
+        var times: (any SourceTimes)?
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        /// When the program began, on the monotonic clock.
-        var programStart: Timestamp?
-        /// Samples by which audio is moved, besides the mapping.
-        var audioCorrection: Int64 = 0
         var isClosed = false
         var isProducerWaiting = false
         var isConsumerWaiting = false
@@ -54,33 +53,34 @@ public final class SourceFeed: SourceSink {
 
     /// How the source is paced.
     public let pacing: Pacing
+    public let programTime = ProgramTime()
 
     private static let frameRoom = 4
-    private let hasVideo: Bool
+    private static let liveRoom = Duration.milliseconds(1500)
+    /// How long a program waits for a live source's frame that is not late: what was collected while the input was
+    /// opened is decoded first.
+    private static let patience = Duration.seconds(2)
     private let liveFrameLimit: Int
     /// How much audio a source that can wait delivers ahead, in samples: a second.
     private let audioRoom: Int64
     private let frameRate: FrameRate
-    private let audioTime: TimeBase
     private let clock: any MonotonicClock
     private let state: Mutex<State>
     private let room = DispatchSemaphore(value: 0)
     private let news = DispatchSemaphore(value: 0)
 
-    /// An empty slot for a program of these formats. `hasVideo` is false for a source of audio alone.
+    /// An empty slot for a program of these formats.
     public init(
-        pacing: Pacing, hasVideo: Bool = true, frameRate: FrameRate, audio: AudioFormat,
-        clock: any MonotonicClock = SystemClock()
+        pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, clock: any MonotonicClock = SystemClock()
     ) {
         self.pacing = pacing
-        self.hasVideo = hasVideo
         self.clock = clock
         self.frameRate = frameRate
-        audioTime = audio.timeBase
-        // A latency and the slack of its mapping: what lies further ahead is mapped anew anyway.
-        liveFrameLimit = Int(frameRate.frames(atLeast: .milliseconds(500))) + 2
+        // What a source decodes ahead at most, a second, and half of that.
+        let rate = if case .live(let rate?) = pacing { rate } else { frameRate }
+        liveFrameLimit = Int(rate.frames(atLeast: Self.liveRoom)) + 2
         audioRoom = Int64(audio.sampleRate)
-        state = Mutex(State(audio: AudioStore(format: audio)))
+        state = Mutex(State(live: LiveFrames(frameRate: frameRate), audio: AudioStore(format: audio)))
     }
 
     // MARK: The source's side
@@ -107,62 +107,38 @@ public final class SourceFeed: SourceSink {
         _ = room.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds)))
     }
 
+    public func attach(_ times: any SourceTimes) { state.withLock { $0.times = times } }
+
     public func deliver(_ frame: VideoFrame) {
         let time = Timestamp(frame.pts, in: frame.timeBase)
         let end = Timestamp(frame.pts + frame.duration, in: frame.timeBase)
-        let arrival = Timestamp(nanoseconds: clock.now)
         state.withLock { state in
             if state.isClosed { return }
             state.status.framesIn += 1
             state.starved.remove(.video)
-            map(time, arrival: arrival, &state)
-            state.frames.trim(to: liveFrameLimit)
-            let offset = state.mapping.offset
-            state.frames.add(
-                frame, at: frameRate.frame(at: time + offset), until: frameRate.frame(at: end + offset))
+            if pacing == .waits {
+                state.frames.add(frame, at: frameRate.frame(at: time), until: frameRate.frame(at: end))
+            } else {
+                state.live.add(frame, limit: liveFrameLimit)
+            }
             wakeConsumer(&state)
         }
     }
 
     public func deliver(_ audio: AudioBuffer) {
-        let arrival = Timestamp(nanoseconds: clock.now)
         state.withLock { state in
             if state.isClosed { return }
             state.starved.remove(.audio)
-            if !hasVideo {
-                // Audio alone follows the program; before the program began there is nothing to follow.
-                guard pacing == .waits || state.programStart != nil else { return }
-                map(Timestamp(audio.position, in: audioTime), arrival: arrival, &state)
-            }
-            guard pacing == .waits || state.mapping.isMapped else { return }
-            var audio = audio
-            audio.position += audioTime.ticks(state.mapping.offset)
-            if pacing != .waits { correct(&audio, &state) }
             state.status.cutSamples += state.audio.add(audio)
             wakeConsumer(&state)
         }
     }
 
-    private func map(_ time: Timestamp, arrival: Timestamp, _ state: inout State) {
-        guard case .live(let latency) = pacing else { return }
-        let isResynced = state.mapping.note(
-            time, arrival: .zero + (arrival - (state.programStart ?? arrival)), latency: latency, opensProgram: hasVideo
-        )
-        guard isResynced else { return }
-        state.status.resyncs += 1
-        state.audioCorrection = 0
-    }
-
-    /// A live source's audio whose time has jumped away from its video's is put where the program is; otherwise it would
-    /// be late for ever, or pile up.
-    private func correct(_ audio: inout AudioBuffer, _ state: inout State) {
-        audio.position += state.audioCorrection
-        let second = audioRoom
-        let lead = audio.position - state.audio.consumed
-        guard state.audio.consumed > 0, lead < -second || lead > 2 * second else { return }
-        state.status.resyncs += 1
-        state.audioCorrection -= lead
-        audio.position -= lead
+    public func moveAudio(by samples: Int64) {
+        state.withLock { state in
+            state.status.resyncs += 1
+            state.status.cutSamples += state.audio.move(by: samples)
+        }
     }
 
     public func markStarved(_ track: TrackKind) {
@@ -179,43 +155,86 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    public func restart() {
-        state.withLock { $0.mapping.forget() }
-    }
-
     // MARK: The program's side
 
-    /// Waits for the first frame. False if the source ended, or the feed was closed, without one.
-    func waitForFirstFrame() -> Bool {
+    /// Waits for the first frame, and returns when the program is to begin: now, or when a live source's first frame
+    /// is due that is not late. Nil if the source ended, or the feed was closed, without one.
+    func waitForFirstFrame() -> Timestamp? {
+        if pacing != .waits { return waitForLiveFrame() }
         waitForNews { !$0.frames.isEmpty || $0.ended.contains(.video) || $0.isClosed }
-        return state.withLock { !$0.frames.isEmpty && !$0.isClosed }
+        return state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil
     }
 
-    /// Says when the program began, on the monotonic clock. Before that, a live source's time is not mapped.
-    func begin(at programStart: Timestamp) {
-        state.withLock { $0.programStart = programStart }
+    private func waitForLiveFrame() -> Timestamp? {
+        waitForNews { !$0.live.isEmpty || $0.ended.contains(.video) || $0.isClosed }
+        let deadline = now + Self.patience
+        while true {
+            let (moment, isOver) = state.withLock { state -> (Timestamp?, Bool) in
+                let times = state.times
+                let moment = state.live.firstMoment(after: now) { Self.due($0, by: times) }
+                state.isConsumerWaiting = true
+                return (moment, state.isClosed || state.ended.contains(.video))
+            }
+            if let moment { return moment }
+            if isOver { return state.withLock { !$0.live.isEmpty && !$0.isClosed } ? now : nil }
+            if now >= deadline { return now }
+            _ = news.wait(timeout: .now() + .milliseconds(20))
+        }
+    }
+
+    private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+
+    /// Whether the program's clock follows the source.
+    var isReference: Bool {
+        get { state.withLock { $0.live.isReference } }
+        set { state.withLock { $0.live.isReference = newValue } }
+    }
+
+    /// By how much a live source's video lasts longer on our clock than by its stamps.
+    var stretch: Double { state.withLock { $0.times }?.stretch(of: .video) ?? 0 }
+
+    /// Says how the program's clock runs, at its beginning and at each tick, and lets a live source's map move on.
+    func follow(_ line: ClockLine) {
+        programTime.line = line
+        guard pacing != .waits else { return }
+        state.withLock { $0.times }?.advance(to: now)
     }
 
     /// The frame for program frame `index`; nil when the source is over and its last frame was shown.
     /// Waits for a source that waits for the program.
-    func frame(for index: FrameIndex) -> VideoFrame? {
-        if pacing == .waits {
-            waitForNews { state in
-                state.frames.canChoose(for: index) || state.ended.contains(.video)
-                    || state.starved.contains(.video) || state.isClosed
-            }
+    func frame(for index: FrameIndex) -> LiveFrames.Choice? {
+        if pacing != .waits { return liveFrame(for: index) }
+        waitForNews { state in
+            state.frames.canChoose(for: index) || state.ended.contains(.video) || state.starved.contains(.video)
+                || state.isClosed
         }
         return state.withLock { state in
             let isOver = state.ended.contains(.video) || state.isClosed
             if isOver, !state.frames.hasVideo(from: index) { return nil }
             defer { wakeProducer(&state) }
-            return state.frames.choose(for: index)
+            return state.frames.choose(for: index).map { LiveFrames.Choice(frame: $0, newlyDue: nil) }
         }
+    }
+
+    private func liveFrame(for index: FrameIndex) -> LiveFrames.Choice? {
+        guard let line = programTime.line else { return nil }
+        return state.withLock { state in
+            let times = state.times
+            let choice = state.live.choose(for: index, on: line) { Self.due($0, by: times) }
+            let isOver = state.isClosed || (state.ended.contains(.video) && !state.live.isWaiting)
+            return isOver && choice?.newlyDue == nil ? nil : choice
+        }
+    }
+
+    private static func due(_ frame: VideoFrame, by times: (any SourceTimes)?) -> Timestamp? {
+        times?.due(Timestamp(frame.pts, in: frame.timeBase), of: .video)
     }
 
     /// The last frame once more, after the source's frames are over.
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
-        state.withLock { $0.frames.choose(for: index) }
+        guard pacing != .waits else { return state.withLock { $0.frames.choose(for: index) } }
+        guard let line = programTime.line else { return nil }
+        return state.withLock { $0.live.choose(for: index, on: line) { _ in nil }?.frame }
     }
 
     /// The audio up to sample `end`, silence where there is none. Waits for a source that waits for the program.
@@ -259,8 +278,8 @@ public final class SourceFeed: SourceSink {
     public var status: FeedStatus {
         state.withLock { state in
             var status = state.status
-            status.framesDropped = state.frames.dropped
-            status.framesRepeated = state.frames.repeated
+            status.framesDropped = state.frames.dropped + state.live.dropped
+            status.framesRepeated = state.frames.repeated + state.live.repeated
             return status
         }
     }

@@ -10,6 +10,8 @@ import Synchronization
 final class CollectingSink: SourceSink {
     struct Inspected {
         var nanoseconds: Int64
+        /// Where a live source's frame lies in the program; nil for others.
+        var position: Timestamp?
         var width: Int
         var height: Int
         var counter: UInt32?
@@ -30,7 +32,8 @@ final class CollectingSink: SourceSink {
         var jumps: [Int64] = []
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        var restarts = 0
+        /// How often a live source's audio was moved at once.
+        var moves = 0
         var nextAudio: Int64?
     }
 
@@ -38,8 +41,13 @@ final class CollectingSink: SourceSink {
     private let audioLimit: Int64
     private let readsCounter: Bool
     private let state = Mutex(Taken())
+    private let times = Mutex<(any SourceTimes)?>(nil)
     private let done = DispatchSemaphore(value: 0)
     private let gate = DispatchSemaphore(value: 0)
+
+    /// A program that began when the sink was made.
+    let programTime = ProgramTime(
+        ClockLine(origin: Timestamp(nanoseconds: SystemClock().now), image: .zero, rate: 0))
 
     init(frames: Int = .max, audio: Int64 = .max, readsCounter: Bool = false) {
         frameLimit = frames
@@ -77,7 +85,8 @@ final class CollectingSink: SourceSink {
 
     func markStarved(_ track: TrackKind) { change { _ = $0.starved.insert(track) } }
     func end(_ track: TrackKind) { change { _ = $0.ended.insert(track) } }
-    func restart() { change { $0.restarts += 1 } }
+    func moveAudio(by samples: Int64) { change { $0.moves += 1 } }
+    func attach(_ times: any SourceTimes) { self.times.withLock { $0 = times } }
 
     private func change(_ body: (inout Taken) -> Void) {
         let isDone = state.withLock { taken in
@@ -90,7 +99,9 @@ final class CollectingSink: SourceSink {
     }
 
     private func inspect(_ frame: VideoFrame) -> Inspected {
-        frame.storage.withPlanes { planes in
+        let due = times.withLock { $0 }?.due(Timestamp(frame.pts, in: frame.timeBase), of: .video)
+        let position = due.flatMap { programTime.line?.image(of: $0) }
+        return frame.storage.withPlanes { planes in
             let luma = UnsafeRawBufferPointer(
                 start: planes.y.bytes, count: planes.y.stride * (frame.height - 1) + frame.width)
             func at(_ x: Int, _ y: Int) -> UInt8 { luma[y * planes.y.stride + x] }
@@ -99,7 +110,8 @@ final class CollectingSink: SourceSink {
                 plane.bytes.load(fromByteOffset: h / 4 * plane.stride + w / 4, as: UInt8.self)
             }
             return Inspected(
-                nanoseconds: frame.timeBase.rescale(frame.pts, to: .nanoseconds), width: w, height: h,
+                nanoseconds: frame.timeBase.rescale(frame.pts, to: .nanoseconds), position: position, width: w,
+                height: h,
                 counter: readsCounter
                     ? FrameCounterCode.decode(luma: luma, width: w, height: h, stride: planes.y.stride) : nil,
                 luma: [

@@ -20,7 +20,6 @@ struct HostileNumberTests {
             var placing = AudioTimeline(sampleRate: 48_000)
             for next in [first] + Self.ticks {
                 let pts = TrackDecoder.believed(next, in: base)
-                _ = timeline.isBroken(by: pts)
                 let position = timeline.place(pts)
                 #expect(base.rescale(position, to: .nanoseconds).magnitude < 1 << 62)
                 let stated = pts.flatMap { timeline.position(of: $0, in: base, rate: audio) }

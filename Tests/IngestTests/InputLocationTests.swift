@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Ingest
 import Testing
+
+@testable import Ingest
 
 @Suite("An input's location")
 struct InputLocationTests {
@@ -126,5 +127,19 @@ struct InputLocationTests {
         let error = IngestError.cannotBeOpened(
             input: InputLocation("rtmp://h/live/secretkey").description, reason: "Connection refused")
         #expect(error.description == "The input rtmp://h/live/se… cannot be opened: Connection refused.")
+    }
+
+    @Test("The least buffer of a live input stands behind its address")
+    func latency() {
+        let location = InputLocation("srt://h:9000?mode=caller#latency=400ms")
+        #expect(location.latency == .milliseconds(400) && location.fault == nil)
+        #expect(location.place == .url(scheme: "srt", text: "srt://h:9000?mode=caller"))
+        #expect(InputLocation("v4l2:/dev/video0#latency=0").latency == .zero)
+        #expect(InputLocation("udp://@:5000").latency == nil)
+        // A file's name may have anything in it.
+        #expect(InputLocation("a#latency=1s.mp4").place == .file(path: "a#latency=1s.mp4"))
+        for text in ["udp://@:5000#latency=", "udp://@:5000#latency=soon", "udp://@:5000#latency=1h"] {
+            #expect(InputLocation(text).fault?.contains("#latency=") == true)
+        }
     }
 }

@@ -103,7 +103,7 @@ struct LoopTests {
         source.stop()
         #expect(taken.frames.prefix(50).map(\.nanoseconds) == (0..<50).map { $0 * 40_000_000 })
         #expect(taken.starved == [.video, .audio])
-        #expect(taken.restarts == 0)
+        #expect(taken.moves == 0)
         #expect(taken.ended.isEmpty)
         #expect(source.status.reopens == 1)
     }

@@ -16,7 +16,7 @@ struct OwnershipTests {
         parameters.pointee.codec_type = AVMEDIA_TYPE_AUDIO
         parameters.pointee.codec_id = AV_CODEC_ID_PCM_S16LE  // without channels, which its decoder refuses
         let stream = StreamInfo(
-            index: 0, kind: .audio, timeBase: .milliseconds, codecName: "pcm", video: nil, sampleRate: 0,
+            index: 0, kind: .audio, timeBase: .milliseconds, stampBits: 64, codecName: "pcm", video: nil, sampleRate: 0,
             parameters: try CodecParameters(copying: parameters, subject: "test"))
         for _ in 0..<20 {
             #expect(throws: AVFailure.self) {

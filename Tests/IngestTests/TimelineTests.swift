@@ -72,16 +72,6 @@ struct TimelineTests {
         #expect(begun == [false, true, false])
     }
 
-    @Test("A live clock that jumps breaks the timeline, jitter does not")
-    func brokenTimeline() {
-        var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
-        _ = timeline.place(5000)
-        #expect(!timeline.isBroken(by: 4500))
-        #expect(!timeline.isBroken(by: 9000))
-        #expect(timeline.isBroken(by: 3000))
-        #expect(timeline.isBroken(by: 16_000))
-    }
-
     @Test("A jump of a transport stream's clock moves both tracks alike")
     func discontinuity() {
         var filter = DiscontinuityFilter()

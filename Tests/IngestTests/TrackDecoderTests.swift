@@ -37,7 +37,7 @@ struct TrackDecoderTests {
         var source = avcodec_parameters_alloc()
         defer { avcodec_parameters_free(&source) }
         let stream = StreamInfo(
-            index: 0, kind: .video, timeBase: .milliseconds, codecName: "test", video: nil, sampleRate: 0,
+            index: 0, kind: .video, timeBase: .milliseconds, stampBits: 64, codecName: "test", video: nil, sampleRate: 0,
             parameters: try CodecParameters(copying: try #require(source), subject: "test"))
         let track = TrackDecoder(stream, decoder: decoder, monitor: monitor)
         for _ in 0..<packets { track.queue.append(try PacketBox(subject: "test")) }

@@ -38,6 +38,17 @@ struct FrameSlotsTests {
         #expect(fast.repeated == 0)
     }
 
+    @Test("A reference's frames follow each other while the program's clock comes to them")
+    func reference() {
+        var slots = FrameSlots(frameRate: FrameRate(25))
+        slots.isReference = true
+        let times = [0] + (1..<100).map { index in Int64(index) * 40_000 + 35_000 }
+        for time in times { _ = slots.take(Timestamp(nanoseconds: time * 1000)) }
+        #expect(slots.repeated + slots.dropped == 0)
+        let later = slots.take(Timestamp(nanoseconds: 4_080_000_000))
+        #expect(later == 102)
+    }
+
     @Test("A lost frame is one repetition; a doubled one, or one that goes back, is dropped")
     func holes() {
         let lost = take([0, 40_000, 120_000, 160_000])

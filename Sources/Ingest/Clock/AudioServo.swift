@@ -77,13 +77,14 @@ package struct AudioServo: Sendable {
         let hole = Double(time.nanoseconds &- end)
         if noiseCount == 0 { noise = 0.12 * length }
         let bar = max(0.75 * length, 6 * noise)
-        noiseCount = min(64, noiseCount + 1)
-        noise += (min(abs(hole), 2 * length) - noise) / (noiseCount + 4)
         let off = Double(target.nanoseconds &- position.nanoseconds) - fill
         // What a lost packet leaves is off both against the stamps and against the position; a jittering stamp is not.
         if abs(hole) >= bar, abs(off) >= bar {
             fill += abs(hole) < 10 * length ? (hole / length).rounded() * length : off
             isHole = true
+        } else {
+            noiseCount = min(64, noiseCount + 1)
+            noise += (min(abs(hole), 2 * length) - noise) / (noiseCount + 4)
         }
         error = Double(target.nanoseconds &- position.nanoseconds) - fill
         if abs(error) > Self.farthest {

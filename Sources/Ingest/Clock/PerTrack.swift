@@ -16,9 +16,14 @@ struct PerTrack<Value: Sendable>: Sendable {
     }
 
     /// The tracks that have a value.
-    var tracks: [TrackKind] { TrackKind.allCases.filter { self[$0] != nil } }
+    var tracks: [TrackKind] { TrackKind.timed.filter { self[$0] != nil } }
     /// The values, video's first.
     var values: [Value] { [video, audio].compactMap(\.self) }
     /// How many tracks have a value.
     var count: Int { (video == nil ? 0 : 1) + (audio == nil ? 0 : 1) }
+}
+
+extension TrackKind {
+    /// The tracks that a source's clock knows.
+    static let timed: [TrackKind] = [.video, .audio]
 }

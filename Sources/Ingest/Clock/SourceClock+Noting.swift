@@ -47,7 +47,7 @@ extension SourceClock {
         var events: [SourceClockEvent] = []
         giveBackExcess(at: now, &events)
         let patience = settings.patience.inNanoseconds
-        for track in TrackKind.allCases {
+        for track in TrackKind.timed {
             guard let state = delays[track], !state.isSilent, now &- state.last > patience else { continue }
             delays[track]?.isSilent = true
             events.append(.silent(track))
@@ -123,7 +123,7 @@ extension SourceClock {
         guard late > 100_000_000 || lateArrivals.count >= 5 else { return }
         // One hole now instead of many, unless the picture had better stand.
         let need = delay &+ Self.margin
-        if need &- floor(of: map, at: arrived) > settings.limit.inNanoseconds {
+        if need &- floor(of: map, at: arrived) > mostBuffer {
             guard arrived &- since > Self.patienceWithLate else { return }
             if relateAnew(track, arrived, &events) { return }
         }

@@ -19,7 +19,7 @@ extension SourceClock {
         let need = found.map(need(of:)).max() ?? 0
         let offset = max(need, found.map { $0.greatest &+ Self.margin }.max() ?? need)
         place(at: offset, need: need, arrived, &events)
-        for track in TrackKind.allCases where expected.contains(track) && delays[track] == nil {
+        for track in TrackKind.timed where expected.contains(track) && delays[track] == nil {
             events.append(.silent(track))
         }
     }
@@ -78,7 +78,7 @@ extension SourceClock {
             maps[index].buffer = offset &- floor
             maps[index].leastBuffer = max(0, need &- floor)
         }
-        isPlacedNow = true
+        isPlaced = true
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
         events.append(.placed(buffer: .nanoseconds(maps[0].buffer)))
     }
@@ -135,6 +135,11 @@ extension SourceClock {
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
+    /// The most buffer that is granted by itself: a latency that was asked for is not excess.
+    var mostBuffer: Int64 {
+        max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000)
+    }
+
     /// Gives back at once what was granted beyond the limit, because there was nothing else, when more than the
     /// limit was not needed for half a minute. At the rate of a slew it would take hours.
     mutating func giveBackExcess(at moment: Int64, _ events: inout [SourceClockEvent]) {
@@ -142,12 +147,13 @@ extension SourceClock {
         guard settings.shrinks, isPlaced, moment &- lookedAtExcess > time else { return }
         var spare = Int64.max
         for track in delays.tracks {
-            guard let offset = maps[index(of: track)].offset, let state = delays[track],
+            guard let state = delays[track], !state.isSilent else { continue }
+            guard let offset = maps[index(of: track)].offset,
                 let greatest = state.greatest(since: moment &- time)
             else { return }
             spare = min(spare, offset.value &- greatest)
         }
-        guard delays.count > 0, spare > settings.limit.inNanoseconds else { return }
+        guard spare < .max, spare > mostBuffer else { return }
         lookedAtExcess = moment
         step(by: max(settings.latency.inNanoseconds, 2 * Self.margin) &- spare, &events)
     }

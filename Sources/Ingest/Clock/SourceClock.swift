@@ -60,6 +60,9 @@ package struct SourceClock: Sendable {
     /// Numbers for an operator.
     package internal(set) var status = SourceClockStatus()
 
+    /// Whether ``due(_:of:)`` has an answer. While a source is collected anew after ``restart()`` it has none.
+    package internal(set) var isPlaced = false
+
     let expected: Set<TrackKind>
     var timeline: SenderTimeline
     var maps: [Map]
@@ -71,10 +74,11 @@ package struct SourceClock: Sendable {
     var started: Int64?
     /// The latest packets that were late.
     var lateArrivals: [Int64] = []
+    /// When the buffer was last looked at, to shrink it.
     var lookedAtBuffer: Int64 = 0
+    /// When buffer beyond the limit was last given back.
     var lookedAtExcess: Int64 = 0
     var isLost = false
-    var isPlacedNow = false
 
     /// A clock for a source of these tracks: the time base of each, and the bits of its stamps if they wrap (33 in
     /// MPEG-TS, 32 in RTMP and FLV).
@@ -95,9 +99,6 @@ package struct SourceClock: Sendable {
     package mutating func declare(_ track: TrackKind, _ timeBase: TimeBase, bits: Int?) {
         timeline.declare(track, StampTrack(timeBase: timeBase, bits: bits))
     }
-
-    /// Whether ``due(_:of:)`` has an answer. While a source is collected anew after ``restart()`` it has none.
-    package var isPlaced: Bool { isPlacedNow }
 
     /// By how much the media must be stretched to last as long as on our clock: 0.0001 is 100 ppm longer. The first
     /// term of the resampler's correction; at most 0.001.
@@ -129,7 +130,7 @@ package struct SourceClock: Sendable {
         delays = PerTrack()
         started = nil
         lateArrivals = []
-        isPlacedNow = false
+        isPlaced = false
     }
 
     func index(of track: TrackKind) -> Int { maps.count == 2 && track == .audio ? 1 : 0 }

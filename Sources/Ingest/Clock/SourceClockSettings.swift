@@ -24,8 +24,8 @@ package struct SourceClockSettings: Sendable, Hashable {
     /// The least buffer over the earliest packets of the track that comes later; 0 or more. Half of it is the least
     /// over the first ones of packets that come together.
     package var latency: Duration
-    /// The most buffer over the earliest packets that is granted by itself. What is later is late, and the picture
-    /// stands, until nothing but late packets came for 3 s.
+    /// The most buffer over the earliest packets that is granted by itself, or half a second over the latency. What is
+    /// later is late, and the picture stands, until nothing but late packets came for 3 s.
     package var limit: Duration
     /// How long packets are collected before the first is placed. The second half of it counts, so that the burst with
     /// which libavformat's probe begins falls away.
@@ -113,6 +113,9 @@ extension SourceClockSettings {
             arrivals: stampsAreMonotonic ? .captureTime : .jitter, latency: .milliseconds(80),
             limit: .milliseconds(500), sharesMap: stampsAreMonotonic)
         settings.decodingLead = nil
+        // No network is in between, and each track's own rate shows as an error of audio against video until it is
+        // known.
+        settings.bucketsForRate = 12
         return settings
     }
 

@@ -9,9 +9,6 @@ internal import Program
 ///
 /// All calls may come from any thread.
 struct ChannelInputs: Sendable {
-    /// How long a live source's media waits before it is shown, so that its jitter does not show.
-    private static let liveLatency = Duration.milliseconds(200)
-
     /// The program's shape: the video input's own, but for what the configuration says.
     let format: VideoFormat
     /// Where the program's video comes from.
@@ -31,11 +28,10 @@ struct ChannelInputs: Sendable {
         // Live audio cannot be read ahead, wherever the video comes from.
         canReadAhead = !isLive && audio?.description.isLive != true
         videoFeed = SourceFeed(
-            pacing: Self.pacing(isLive), frameRate: format.frameRate, audio: .program, clock: clock)
+            pacing: Self.pacing(video.source.description), frameRate: format.frameRate, audio: .program, clock: clock)
         if let audio {
             audioFeed = SourceFeed(
-                pacing: Self.pacing(audio.description.isLive), hasVideo: false, frameRate: format.frameRate,
-                audio: .program, clock: clock)
+                pacing: Self.pacing(audio.description), frameRate: format.frameRate, audio: .program, clock: clock)
         } else {
             audioFeed = video.source.description.hasAudio ? videoFeed : nil
         }
@@ -117,7 +113,7 @@ struct ChannelInputs: Sendable {
         return format
     }
 
-    private static func pacing(_ isLive: Bool) -> SourceFeed.Pacing {
-        isLive ? .live(latency: liveLatency) : .waits
+    private static func pacing(_ source: SourceDescription) -> SourceFeed.Pacing {
+        source.isLive ? .live(frameRate: source.video?.frameRate) : .waits
     }
 }

@@ -82,6 +82,16 @@ struct AudioServoTests {
         #expect(abs(servo.error) < 100_000)
     }
 
+    @Test("Packets lost one soon after the other, right at the start, are a hole each")
+    func holes() {
+        var servo = AudioServo(sampleRate: 48_000)
+        var fills: [Int64] = []
+        run(&servo, count: 40, stamp: { [3, 5, 6, 9].contains($0 / Self.packet) ? nil : $0 }) { _, made, _ in
+            if made.fill != 0 { fills.append(made.fill) }
+        }
+        #expect(fills == [Self.packet, 2 * Self.packet, Self.packet])
+    }
+
     @Test("A packet that comes twice gives up its length once")
     func doubled() {
         var servo = AudioServo(sampleRate: 48_000)

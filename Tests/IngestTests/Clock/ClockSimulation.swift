@@ -74,6 +74,7 @@ struct ClockSimulation {
         for track in model.tracks { tracks[track] = (model.timeBase, model.bits) }
         clock = SourceClock(settings, tracks: tracks)
         slots = FrameSlots(frameRate: model.frameRate)
+        slots.isReference = isReference
         if isReference {
             program = ReferenceClock(frameRate: model.frameRate, start: .zero)
             program?.follow(1, sourceRate: model.frameRate)

@@ -230,7 +230,8 @@ struct ClockSimulationTests {
         var settings = SourceClockSettings.transportStream
         settings.limit = .seconds(limit)
         let result = run(model, settings)
-        #expect(result.worst < 3)
+        // What was heard before a stall of 6 s is not moved any more: 500 ppm of it are 3 ms.
+        #expect(result.worst < 4)
         #expect(result.correction <= 1000)
         #expect(result.videoStep < 0.5)
         #expect(abs(result.status.ratePPM + 500) < 2)
@@ -248,7 +249,7 @@ struct ClockSimulationTests {
         #expect(result.steps == [])
     }
 
-    @Test("A track that pauses for 20 s comes back where it belongs", arguments: TrackKind.allCases)
+    @Test("A track that pauses for 20 s comes back where it belongs", arguments: [TrackKind.video, .audio])
     func pause(track: TrackKind) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (Self.minutes, .wifi, 300)

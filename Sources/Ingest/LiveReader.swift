@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Logging
+internal import Media
+
+/// Decodes what a ``PacketPump`` reads of a live input and delivers it into a sink, as long as the input lasts. Lives on
+/// the source's thread.
+final class LiveReader {
+    /// How much media time may wait to be decoded: what a playlist's buffer holds, four segments of 6 s and more. What
+    /// is older is given up.
+    private static let timeLimit = Duration.seconds(60)
+
+    private let input: OpenedInput
+    private let sink: any SourceSink
+    private let monitor: SourceMonitor
+    private let timing: SourceTiming
+    private let pump: PacketPump
+    private let video: VideoTrack?
+    private let audio: LiveAudioTrack?
+    private let clock = SystemClock()
+    private var ending: PacketPump.Ending?
+
+    /// A reader of `input` that delivers the wanted tracks, timed by `timing`.
+    init(
+        _ input: OpenedInput, into sink: any SourceSink, video wantedVideo: VideoFormat?,
+        audio wantedAudio: AudioFormat?, timing: SourceTiming, monitor: SourceMonitor
+    ) throws(IngestError) {
+        self.input = input
+        self.sink = sink
+        self.monitor = monitor
+        self.timing = timing
+        do throws(AVFailure) {
+            video = try wantedVideo.flatMap { (format) throws(AVFailure) in
+                try input.video.map { (decoder) throws(AVFailure) in
+                    try VideoTrack(decoder, target: format, sink: sink, monitor: monitor, subject: input.name)
+                }
+            }
+        } catch {
+            throw IngestError.cannotBeDecoded(input: input.name, reason: error.message)
+        }
+        audio = wantedAudio.flatMap { format in
+            input.audio.map {
+                LiveAudioTrack(
+                    $0, format: format, timing: timing, sink: sink, monitor: monitor, subject: input.name)
+            }
+        }
+        let streams = [video?.decoder.stream, audio?.decoder.stream].compactMap(\.self)
+        input.demuxer.select(Set(streams.map(\.index)))
+        for decoder in [video?.decoder, audio?.decoder] { decoder?.queue.timeLimit = Self.timeLimit }
+        pump = PacketPump(
+            input.demuxer,
+            tracks: streams.map { PacketPump.Track(kind: $0.kind, index: $0.index, timeBase: $0.timeBase) },
+            timing: timing, monitor: monitor)
+    }
+
+    /// Delivers until the input ends or the source is stopped. Blocks.
+    func run() throws(IngestError) {
+        pump.start()
+        defer { pump.finish() }
+        while !monitor.isStopped {
+            takePackets()
+            // Both, and neither waits for the other.
+            let isMoving = [try step(video), try step(audio)].contains(true)
+            if isMoving { continue }
+            if isOver { break }
+            pump.wait(.milliseconds(20))
+        }
+        if case .failed(let failure) = ending, !monitor.isStopped {
+            throw IngestError.unreadable(input: input.name, reason: failure.message)
+        }
+    }
+
+    /// Whether everything that was read is delivered. What can never be placed is not waited for.
+    private var isOver: Bool {
+        guard ending != nil else { return false }
+        return !timing.isPlaced || ((video?.isFinished ?? true) && (audio?.isFinished ?? true))
+    }
+
+    private func takePackets() {
+        let (packets, ending) = pump.take()
+        self.ending = ending
+        for (track, packet) in packets {
+            if audio?.isFinished == true, track == .audio { continue }
+            let decoder = track == .video ? video?.decoder : audio?.decoder
+            decoder?.queue.append(packet)
+            decoder?.queue.trim(isLive: true)
+        }
+    }
+
+    /// Decodes a frame if it is time to. Returns whether anything was done.
+    private func step(_ video: VideoTrack?) throws(IngestError) -> Bool {
+        guard let video, !video.isFinished, isTime(for: video.decoder, .video) else { return false }
+        switch video.step(inputEnded: ending != nil, place: { ($0, nil) }) {
+        case .needsPacket: return false
+        case .advanced, .ended: return true
+        case .failed(let failure):
+            throw failure.isMissingLibrary
+                ? IngestError.missingLibrary(input: input.name, reason: failure.message)
+                : IngestError.cannotBeDecoded(input: input.name, reason: failure.message)
+        }
+    }
+
+    /// Decodes a run of audio if it is time to. Returns whether anything was done.
+    private func step(_ audio: LiveAudioTrack?) throws(IngestError) -> Bool {
+        guard let audio, !audio.isFinished, sink.programTime.line != nil, isTime(for: audio.decoder, .audio) else {
+            return false
+        }
+        switch audio.step(inputEnded: ending != nil) {
+        case .needsPacket: return false
+        case .advanced, .ended: return true
+        case .failed(let failure):
+            guard video != nil else {
+                throw IngestError.cannotBeDecoded(input: input.name, reason: failure.message)
+            }
+            audio.giveUp()
+            monitor.update { $0.lastError = failure.description }
+            monitor.logger.warning(
+                "the audio decoder is broken; the input goes on without audio", metadata: ["reason": "\(failure)"])
+            return true
+        }
+    }
+
+    /// Whether the next packet is to be decoded now. At the input's end the decoder is drained.
+    private func isTime(for decoder: TrackDecoder, _ track: TrackKind) -> Bool {
+        guard timing.isPlaced else { return false }
+        guard let next = decoder.queue.firstTime else { return ending != nil }
+        return timing.isTimeToDecode(next, of: track, now: Timestamp(nanoseconds: clock.now))
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import LibAV
+internal import Media
+internal import Synchronization
+
+/// Reads a live input on a thread of its own, as fast as it comes, so that a read that waits keeps nobody from decoding
+/// what is there. Each packet's times are those of the source's timeline when it is handed on.
+final class PacketPump: Sendable {
+    /// A track that is read.
+    struct Track: Sendable {
+        let kind: TrackKind
+        let index: Int
+        let timeBase: TimeBase
+    }
+
+    /// How the reading ended.
+    enum Ending: Sendable {
+        /// At the input's end, or because it was stopped.
+        case over
+        /// With this failure.
+        case failed(AVFailure)
+    }
+
+    private struct State {
+        var packets: [(TrackKind, PacketBox)] = []
+        var bytes = 0
+        var ending: Ending?
+    }
+
+    /// Damaged reads in a row after which an input is taken to be unreadable.
+    private static let damageLimit = 100
+    /// How many bytes may wait to be taken (64 MiB); reading waits beyond it.
+    private static let byteLimit = 64 << 20
+
+    // Used by the pump's own thread alone, from `start()` until `finish()` has returned.
+    nonisolated(unsafe) private let demuxer: Demuxer
+    private let tracks: [Track]
+    private let timing: SourceTiming
+    private let monitor: SourceMonitor
+    private let clock: any MonotonicClock
+    private let state = Mutex(State())
+    private let news = DispatchSemaphore(value: 0)
+    private let isStopped = Atomic(false)
+    private let group = DispatchGroup()
+
+    /// A pump of these tracks, which notes what it reads with `timing`. Nobody else may use `demuxer` until the pump
+    /// has finished.
+    init(
+        _ demuxer: Demuxer, tracks: [Track], timing: SourceTiming, monitor: SourceMonitor,
+        clock: any MonotonicClock = SystemClock()
+    ) {
+        self.demuxer = demuxer
+        self.tracks = tracks
+        self.timing = timing
+        self.monitor = monitor
+        self.clock = clock
+    }
+
+    /// Begins to read. Returns at once.
+    func start() {
+        DispatchQueue(label: "relay.ingest.read").async(group: group) { [self] in read() }
+    }
+
+    /// Ends reading and waits until the read under way is over: for what the sender takes for its next packet, or for
+    /// the read's deadline.
+    func finish() {
+        isStopped.store(true, ordering: .relaxed)
+        group.wait()
+    }
+
+    /// Takes what was read, in order, and how the reading ended, once everything was taken.
+    func take() -> (packets: [(TrackKind, PacketBox)], ending: Ending?) {
+        state.withLock { state in
+            let packets = state.packets
+            (state.packets, state.bytes) = ([], 0)
+            return (packets, state.ending)
+        }
+    }
+
+    /// Waits until there is something to take, or for `timeout`.
+    func wait(_ timeout: Duration) { _ = news.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds))) }
+
+    private func read() {
+        var damage = 0
+        var ends: [Int: Int64] = [:]
+        while !isStopped.load(ordering: .relaxed), !monitor.isStopped {
+            if state.withLock({ $0.bytes > Self.byteLimit }) {
+                monitor.pause(.milliseconds(5))
+                continue
+            }
+            do throws(AVFailure) {
+                guard let packet = try demuxer.readPacket() else { return end(.over) }
+                let arrival = Timestamp(nanoseconds: clock.now)
+                damage = 0
+                take(packet, arrival, &ends)
+            } catch {
+                if error.isInterrupted { return end(.over) }
+                if error.isWouldBlock {
+                    monitor.pause(.milliseconds(5))
+                    continue
+                }
+                damage += 1
+                monitor.update {
+                    $0.decodeErrors += 1
+                    $0.lastError = error.description
+                }
+                if error.isInvalidData, damage < Self.damageLimit { continue }
+                return end(.failed(error))
+            }
+        }
+        end(.over)
+    }
+
+    /// Notes a packet, gives it its times on the source's timeline and hands it on. `ends` is where the last packet of
+    /// each stream ended by its own stamps, for packets without any.
+    private func take(_ packet: PacketBox, _ arrival: Timestamp, _ ends: inout [Int: Int64]) {
+        monitor.update {
+            $0.packetsRead += 1
+            if packet.isCorrupt { $0.decodeErrors += 1 }
+        }
+        guard let track = tracks.first(where: { $0.index == packet.streamIndex }),
+            let dts = packet.dts ?? ends[track.index] ?? packet.pts
+        else { return }
+        let stamp = SourceClock.Stamp(track.kind, dts: dts, pts: packet.pts ?? dts, duration: packet.duration)
+        guard let noted = timing.note(stamp, arrival: arrival) else {
+            monitor.update { $0.decodeErrors += 1 }
+            return
+        }
+        ends[track.index] = dts &+ packet.duration
+        let base = track.timeBase
+        packet.stamp(
+            pts: TimeBase.nanoseconds.rescale(noted.time.nanoseconds, to: base),
+            dts: TimeBase.nanoseconds.rescale(noted.decodeTime.nanoseconds, to: base))
+        state.withLock { state in
+            state.packets.append((track.kind, packet))
+            state.bytes += packet.size
+        }
+        news.signal()
+    }
+
+    private func end(_ ending: Ending) {
+        state.withLock { $0.ending = ending }
+        news.signal()
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+extension SourceClockSettings {
+    /// How long segments of a playlist are taken to last: libavformat does not hand on what the playlist says, and most
+    /// servers make them of 2 to 6 s (RFC 8216, appendix B, and Apple's authoring specification, 7.5: 6 s).
+    private static let usualTarget = Duration.seconds(6)
+
+    /// How an opened live input is treated: by its demuxer's name, and with the `latency` that its address asks for.
+    static func of(_ demuxer: Demuxer, video: StreamInfo?, frameRate: FrameRate, latency: Duration?) -> Self {
+        var settings = of(formatName: demuxer.formatName)
+        if let latency { settings.latency = latency }
+        guard let video = video?.video else { return settings }
+        // The deinterlacer holds one frame, besides those that the decoder puts into order.
+        let held = Int64(video.reorderedFrames + (video.isInterlaced ? 1 : 0))
+        settings.decoding = frameRate.timeBase.duration(held)
+        return settings
+    }
+
+    /// The defaults for what a demuxer of libavformat yields; a name may be one of several, with commas between them.
+    static func of(formatName: String) -> Self {
+        for name in formatName.split(separator: ",") {
+            switch name {
+            case "mpegts": return .transportStream
+            case "flv", "live_flv", "kux": return .rtmp
+            case "rtsp", "rtp", "sdp": return .rtp
+            case "hls", "dash": return .playlist(target: usualTarget)
+            case "v4l2", "video4linux2", "alsa", "pulse", "jack", "oss", "sndio", "x11grab", "kmsgrab", "fbdev":
+                return .device(stampsAreMonotonic: false)
+            default: continue
+            }
+        }
+        return .rtp
+    }
+}

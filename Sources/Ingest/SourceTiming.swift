@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import Media
+internal import Synchronization
+
+/// A live source's clock, shared by the thread that reads, the one that decodes and the program's; for the source's
+/// whole life, however often it is opened again. Tells the source's monitor what happens.
+final class SourceTiming: SourceTimes {
+    /// Where a run of audio belongs, and what happened to the map since the run before.
+    struct AudioPlace {
+        /// When it is due.
+        let due: Timestamp
+        /// By how much it is to be stretched to last as long as on our clock.
+        let stretch: Double
+        /// What the map moved at once since the run before.
+        let step: Duration
+        /// How often the source was placed: another number than before makes the run the first of a new placement.
+        let placement: Int
+    }
+
+    private struct State {
+        var clock: SourceClock
+        /// What was due by these when the source was opened again stays due until there is a new map.
+        var lastLines: [TrackKind: ClockLine] = [:]
+        var placements = 0
+        var step = Duration.zero
+    }
+
+    /// What a frame takes from its tick's beginning to its place in the program: the audio of a whole frame is taken
+    /// when it begins, and a frame is shown up to half a frame before it is due.
+    private let preparation: Duration
+    private let monitor: SourceMonitor
+    private let name: String
+    private let state: Mutex<State>
+
+    /// The clock of a source that logs name `name`, in a program whose frames last `frameLength`.
+    init(_ clock: SourceClock, frameLength: Duration, name: String, monitor: SourceMonitor) {
+        state = Mutex(State(clock: clock))
+        preparation = frameLength
+        self.name = name
+        self.monitor = monitor
+    }
+
+    /// Takes in a packet that was read at `arrival`; nil if it has no place. Called by the thread that reads.
+    func note(_ stamp: SourceClock.Stamp, arrival: Timestamp) -> SourceClock.Noted? {
+        let (noted, status) = state.withLock { state in
+            let noted = state.clock.note(stamp, arrival: arrival)
+            Self.take(noted?.events ?? [], &state)
+            return (noted, state.clock.status)
+        }
+        tell(noted?.events ?? [], status)
+        return noted
+    }
+
+    /// Says how the tracks of an input that was opened again are stamped, and collects its packets anew.
+    func restart(_ tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)]) {
+        state.withLock { state in
+            for track in TrackKind.timed {
+                if let line = state.clock.line(of: track) { state.lastLines[track] = line }
+            }
+            state.clock.restart()
+            for (track, description) in tracks {
+                state.clock.declare(track, description.timeBase, bits: description.bits)
+            }
+        }
+    }
+
+    /// Whether packets can be decoded: it is known when they are due.
+    var isPlaced: Bool { state.withLock { $0.clock.isPlaced } }
+
+    /// Whether a packet that is decoded at `time` is to be given to the decoder at `now`.
+    func isTimeToDecode(_ time: Timestamp, of track: TrackKind, now: Timestamp) -> Bool {
+        state.withLock { state in
+            guard let due = state.clock.due(time, of: track) else { return false }
+            return state.clock.decoding(of: due + preparation).map { $0 <= now } ?? true
+        }
+    }
+
+    /// Where audio at `time` belongs; nil while there is no map. What the map moved is told once.
+    func placeAudio(_ time: Timestamp) -> AudioPlace? {
+        state.withLock { state in
+            guard let due = state.clock.due(time, of: .audio) else { return nil }
+            defer { state.step = .zero }
+            return AudioPlace(
+                due: due + preparation, stretch: state.clock.stretch(of: .audio), step: state.step,
+                placement: state.placements)
+        }
+    }
+
+    func advance(to moment: Timestamp) {
+        let (events, status) = state.withLock { state in
+            let events = state.clock.advance(to: moment)
+            Self.take(events, &state)
+            return (events, state.clock.status)
+        }
+        tell(events, status)
+    }
+
+    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
+        state.withLock { state in
+            (state.clock.due(time, of: track) ?? state.lastLines[track]?.image(of: time)).map { $0 + preparation }
+        }
+    }
+
+    func stretch(of track: TrackKind) -> Double { state.withLock { $0.clock.stretch(of: track) } }
+
+    private static func take(_ events: [SourceClockEvent], _ state: inout State) {
+        for event in events {
+            switch event {
+            case .placed:
+                state.placements += 1
+                (state.step, state.lastLines) = (.zero, [:])
+            case .stepped(let distance): state.step += distance
+            default: break
+            }
+        }
+    }
+}
+
+extension SourceTiming {
+    private func tell(_ events: [SourceClockEvent], _ clock: SourceClockStatus) {
+        monitor.update { status in
+            status.clock = clock
+            for event in events {
+                switch event {
+                case .silent(let track): status.silentTracks.insert(track)
+                case .resumed(let track), .joined(let track): status.silentTracks.remove(track)
+                case .placed: status.silentTracks = []
+                default: break
+                }
+            }
+        }
+        for event in events {
+            guard let (level, text) = Self.line(event) else { continue }
+            monitor.logger.log(level: level, "\(text)", metadata: ["input": "\(name)"])
+        }
+    }
+
+    /// What the log says of an event; nil for what is only counted.
+    private static func line(_ event: SourceClockEvent) -> (Logger.Level, String)? {
+        switch event {
+        case .placed(let buffer): (.info, "input is placed behind a buffer of \(buffer.inMilliseconds) ms")
+        case .stepped(let distance):
+            (.notice, "input came too late for its buffer, which moved by \(distance.inMilliseconds) ms")
+        case .jumped(let track, let distance):
+            (.notice, "the sender's \(track.rawValue) times jumped by \(distance.inMilliseconds) ms and were joined")
+        case .jumpedAlone(let track):
+            (.notice, "only the sender's \(track.rawValue) times jumped; audio and video stay as they were")
+        case .joined(let track): (.notice, "\(track.rawValue) comes from the input, too")
+        case .unrelated:
+            (.notice, "audio and video of the input have no common clock; they are related by their arrival")
+        case .silent(let track): (.warning, "no \(track.rawValue) comes from the input")
+        case .resumed(let track): (.notice, "\(track.rawValue) comes from the input again")
+        case .lost: (.warning, "nothing comes from the input")
+        case .pathChanged, .late: nil
+        }
+    }
+}

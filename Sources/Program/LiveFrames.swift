@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// The frames of a live source that wait, and the choice of the one to show. A frame is placed when the program comes to
+/// it and not before, so what moves the source's map meanwhile moves the frame.
+struct LiveFrames {
+    /// A frame to show.
+    struct Choice {
+        let frame: VideoFrame
+        /// When the frame is due, if it is shown for the first time.
+        let newlyDue: Timestamp?
+    }
+
+    private var waiting: [VideoFrame] = []
+    private var slots: FrameSlots
+    private var current: VideoFrame?
+    /// Frames that were pushed out, or came too late to be shown.
+    private var lost = 0
+    /// Frames for which the frame before was shown again.
+    private(set) var repeated = 0
+
+    init(frameRate: FrameRate) { slots = FrameSlots(frameRate: frameRate) }
+
+    /// Frames that were never shown.
+    var dropped: Int { lost + slots.dropped }
+    /// Whether there is nothing to show.
+    var isEmpty: Bool { current == nil && waiting.isEmpty }
+    /// Whether there are frames that were not shown yet.
+    var isWaiting: Bool { !waiting.isEmpty }
+    /// Whether the program's clock follows the source.
+    var isReference: Bool {
+        get { slots.isReference }
+        set { slots.isReference = newValue }
+    }
+
+    /// Adds a frame with its time on the source's timeline, and pushes out the oldest where more than `limit` wait.
+    mutating func add(_ frame: VideoFrame, limit: Int) {
+        waiting.append(frame)
+        guard waiting.count > limit else { return }
+        lost += waiting.count - limit
+        waiting.removeFirst(waiting.count - limit)
+    }
+
+    /// Before the program begins: gives up the frames whose time has passed at `now`, but for the newest one, and
+    /// returns when the first of the others is due. `due` says when a frame is due, nil while that is not known.
+    mutating func firstMoment(after now: Timestamp, due: (VideoFrame) -> Timestamp?) -> Timestamp? {
+        while let next = waiting.first, let moment = due(next) {
+            if moment >= now { return moment }
+            current = waiting.removeFirst()
+        }
+        return nil
+    }
+
+    /// The frame to show as program frame `index`; nil before the first. `due` is as above; `line` is the program's time
+    /// against the clock of those moments.
+    mutating func choose(
+        for index: FrameIndex, on line: ClockLine, due: (VideoFrame) -> Timestamp?
+    ) -> Choice? {
+        var newlyDue: Timestamp?
+        while let next = waiting.first, let moment = due(next) {
+            var trial = slots
+            let slot = trial.take(line.image(of: moment))
+            if let slot, slot > index { break }
+            slots = trial
+            waiting.removeFirst()
+            guard slot != nil else { continue }
+            if newlyDue != nil { lost += 1 }
+            (current, newlyDue) = (next, moment)
+        }
+        if newlyDue == nil, current != nil { repeated += 1 }
+        // The program has begun and nothing is due yet: the first frame is shown early rather than nothing.
+        return (current ?? waiting.first).map { Choice(frame: $0, newlyDue: newlyDue) }
+    }
+}

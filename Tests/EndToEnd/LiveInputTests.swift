@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension SerialPeers {
+    /// Live inputs, recorded: every frame from the first one shown, and audio where it is in what was sent.
+    @Suite("Live inputs")
+    struct LiveInputTests {
+        /// How far audio may be from where the sender has it, against the video, in milliseconds.
+        private static let tolerance = 2.0
+        private static let duration = 8
+
+        private let directory: TemporaryDirectory
+        private let set: RecordingSet
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            set = RecordingSet(directory: directory.file("recordings"))
+        }
+
+        /// The test signal, as a file of relay's own.
+        private func signal(seconds: Int = 24) async throws -> String {
+            let own = directory.file("signal")
+            let result = try await RelayProcess.run(
+                Shape.small + ["--unpaced", "--duration", "\(seconds)s", "--record", own])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            return try #require(RecordingSet(directory: own).finished.first)
+        }
+
+        /// Records ``duration`` seconds of `input`, while `send` sends it.
+        private func record(_ input: String, while send: () async throws -> [ChildProcess]) async throws -> String {
+            let relay = try RelayProcess(
+                ["--input", input, "--preset", "ultrafast", "--duration", "\(Self.duration)s", "--record"]
+                    + [set.directory])
+            let senders = try await send()
+            let result = try await relay.finished(within: .seconds(60))
+            for sender in senders { sender.signal(SIGTERM) }
+            #expect(result.ending == .exited(0), "\(result.log)")
+            return try #require(set.finished.first, "\(result.log)")
+        }
+
+        /// Sends `clip` in real time, as it is.
+        private func send(_ clip: String, _ format: [String], to address: String) throws -> ChildProcess {
+            try ChildProcess(
+                "ffmpeg", ["-v", "error", "-nostdin", "-re", "-i", clip, "-c", "copy"] + format + [address])
+        }
+
+        private func check(_ recording: String, against source: String) async throws {
+            let frames = try await DecodedFrames(recording)
+            #expect(frames.breaks.isEmpty, "\(frames.breaks)")
+            #expect(frames.counters.count == Self.duration * 30)
+            let own = try await AVOffset(source, frames: try await DecodedFrames(source))
+            let found = try await AVOffset(recording, frames: frames)
+            let expected = own.milliseconds.sorted()[own.milliseconds.count / 2]
+            #expect(found.milliseconds.count >= Self.duration - 1, "\(found.milliseconds)")
+            for offset in found.milliseconds {
+                #expect(abs(offset - expected) <= Self.tolerance, "\(found.milliseconds) against \(expected)")
+            }
+            let audio = try await DecodedAudio(recording)
+            var (quiet, longest) = (0, 0)
+            for sample in audio.samples {
+                quiet = abs(sample) < 0.001 ? quiet + 1 : 0
+                longest = max(longest, quiet)
+            }
+            #expect(longest < 480, "silence of \(longest) samples")
+        }
+
+        @Test("A transport stream over UDP lost 11 frames and repeated 6 half a second in, and its audio was off")
+        func udp() async throws {
+            let clip = try await signal()
+            let port = try Ports.free()
+            let recording = try await record("udp://127.0.0.1:\(port)") {
+                try await eventually("relay listens", within: .seconds(10)) { Ports.isUsed(port, by: "udp") }
+                return [try send(clip, ["-f", "mpegts"], to: "udp://127.0.0.1:\(port)?pkt_size=1316")]
+            }
+            try await check(recording, against: clip)
+        }
+
+        @Test("A transport stream over SRT keeps every frame, and its audio where it was")
+        func srt() async throws {
+            let clip = try await signal()
+            let port = try Ports.free()
+            let recording = try await record("srt://127.0.0.1:\(port)?mode=listener") {
+                try await eventually("relay listens", within: .seconds(10)) { Ports.isUsed(port, by: "udp") }
+                return [try send(clip, ["-f", "mpegts"], to: "srt://127.0.0.1:\(port)?mode=caller")]
+            }
+            try await check(recording, against: clip)
+        }
+
+        @Test("A stream pulled from an RTMP server keeps every frame, and its audio where it was")
+        func rtmp() async throws {
+            let clip = try await signal()
+            let server = try await RTMPServer.running()
+            let sender = try send(clip, ["-f", "flv"], to: server.url(key: "in"))
+            try await server.hasReceived(within: .seconds(10))
+            let recording = try await record(server.url(key: "in")) { [sender] }
+            try await check(recording, against: clip)
+        }
+
+        @Test("A live playlist gave 95 of 500 frames and silence: it is played at its own pace")
+        func playlist() async throws {
+            let clip = try await signal(seconds: 40)
+            let served = directory.file("served")
+            try FileManager.default.createDirectory(atPath: served, withIntermediateDirectories: true)
+            let server = try await WebServer(served)
+            let sender = try send(
+                clip, ["-f", "hls", "-hls_time", "2", "-hls_list_size", "6", "-hls_flags", "delete_segments"],
+                to: served + "/live.m3u8")
+            try await eventually("there are three segments", within: .seconds(20)) {
+                fileNames(in: served).filter { $0.hasSuffix(".ts") }.count > 3
+            }
+            let recording = try await record(server.url("live.m3u8")) { [sender] }
+            try await check(recording, against: clip)
+        }
+
+        @Test("Audio that is multiplexed 800 ms behind its video was cut for ever: it is waited for")
+        func lateAudio() async throws {
+            let clip = try await signal()
+            let stream = directory.file("stream.ts")
+            try await Clip.make(stream, ["-i", clip, "-c", "copy", "-pcr_period", "20"])
+            let port = try Ports.free()
+            let recording = try await record("udp://127.0.0.1:\(port)") {
+                try await eventually("relay listens", within: .seconds(10)) { Ports.isUsed(port, by: "udp") }
+                return [try TransportStreamSender.start(stream, to: port, audioLater: 0.8)]
+            }
+            try await check(recording, against: clip)
+        }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Ingest
+
+@Suite("A live source's timing")
+struct SourceTimingTests {
+    private static let tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)] = [
+        .video: (.milliseconds, nil), .audio: (.milliseconds, nil),
+    ]
+
+    private let log = CollectedLog()
+    private let monitor: SourceMonitor
+    private let timing: SourceTiming
+
+    init() {
+        monitor = SourceMonitor(logger: log.logger)
+        timing = SourceTiming(
+            SourceClock(.rtmp, tracks: Self.tracks), frameLength: .milliseconds(40), name: "test", monitor: monitor)
+    }
+
+    private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
+
+    /// Notes packets of `tracks` every 40 ms, each as it is sent, with stamps that are `origin` behind their arrival.
+    private func note(_ tracks: [TrackKind], _ range: Range<Int64>, origin: Int64 = 0) {
+        for time in stride(from: range.lowerBound, to: range.upperBound, by: 40) {
+            for track in tracks {
+                _ = timing.note(
+                    SourceClock.Stamp(track, dts: time - origin, duration: 40), arrival: at(time))
+            }
+            timing.advance(to: at(time))
+        }
+    }
+
+    @Test(
+        "A video track that died while audio flowed was never noticed: it is told, and that it is back",
+        arguments: [
+            (TrackKind.video, TrackKind.audio), (.audio, .video),
+        ])
+    func deadTrack(dead: TrackKind, other: TrackKind) {
+        note([.video, .audio], 0..<3000)
+        #expect(monitor.status.silentTracks.isEmpty)
+        note([other], 3000..<5000)
+        #expect(monitor.status.silentTracks == [dead])
+        #expect(log.lines.filter { $0.contains("no \(dead.rawValue) comes from the input") }.count == 1)
+        note([.video, .audio], 5000..<6000)
+        #expect(monitor.status.silentTracks.isEmpty)
+    }
+
+    @Test("Both tracks of a source that stalls are told, though nothing is read")
+    func stall() {
+        note([.video, .audio], 0..<3000)
+        timing.advance(to: at(4500))
+        #expect(monitor.status.silentTracks == [.video, .audio])
+    }
+
+    @Test("Frames that wait are shown while a source is opened again, and audio begins anew with its new placement")
+    func reopened() throws {
+        note([.video, .audio], 0..<3000)
+        let before = try #require(timing.due(at(2960), of: .video))
+        let first = try #require(timing.placeAudio(at(2960)))
+        timing.restart(Self.tracks)
+        #expect(!timing.isPlaced)
+        #expect(timing.due(at(2960), of: .video) == before)
+        #expect(timing.placeAudio(at(2960)) == nil)
+        note([.video, .audio], 10_000..<13_000, origin: 9_000)
+        let second = try #require(timing.placeAudio(at(12_000)))
+        #expect(second.placement == first.placement + 1)
+    }
+
+    @Test("A step of the map is told to audio once")
+    func step() throws {
+        note([.video, .audio], 0..<3000)
+        _ = timing.placeAudio(at(2960))
+        // Everything comes 400 ms later from here on: more than the buffer holds.
+        note([.video, .audio], 3400..<4400, origin: 400)
+        let moved = try #require(timing.placeAudio(at(3900)))
+        #expect(moved.step > .milliseconds(100))
+        #expect(timing.placeAudio(at(3900))?.step == .zero)
+    }
+
+    @Test("What a playlist has read ahead is decoded shortly before its time")
+    func ahead() {
+        let timing = SourceTiming(
+            SourceClock(.playlist(target: .seconds(2)), tracks: Self.tracks), frameLength: .milliseconds(40),
+            name: "test", monitor: monitor)
+        for time in stride(from: Int64(0), to: 6000, by: 40) {
+            for track in [TrackKind.video, .audio] {
+                _ = timing.note(SourceClock.Stamp(track, dts: time, duration: 40), arrival: at(0))
+            }
+        }
+        #expect(timing.isPlaced)
+        #expect(timing.isTimeToDecode(at(0), of: .video, now: at(0)))
+        #expect(!timing.isTimeToDecode(at(5000), of: .video, now: at(1000)))
+        #expect(timing.isTimeToDecode(at(5000), of: .video, now: at(4500)))
+    }
+}

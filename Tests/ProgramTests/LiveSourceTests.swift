@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Media
+import Synchronization
+import Testing
+
+@testable import Program
+
+/// A live source whose clock runs off ours by `rate`, and whose frames and audio come in time, as far as a clock that is
+/// moved by hand has come.
+private final class ManualLiveSource: SourceTimes, MonotonicClock {
+    struct State {
+        var now: Int64 = 0
+        var delivered: Int64 = 0
+        var step: Duration = .zero
+    }
+
+    private static let storage = FrameBuffer(width: 2, height: 2) {
+        $0.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+    let frameRate: FrameRate
+    let rate: Double
+    let phase: Duration
+    let feed = Mutex<SourceFeed?>(nil)
+    let state = Mutex(State())
+
+    init(frameRate: FrameRate, rate: Double = 0, phase: Duration = .zero) {
+        (self.frameRate, self.rate, self.phase) = (frameRate, rate, phase)
+    }
+
+    var now: Int64 { state.withLock { $0.now } }
+
+    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
+        let stretch = Int64((Double(time.nanoseconds) * -rate).rounded())
+        return Timestamp(nanoseconds: time.nanoseconds + stretch) + phase + state.withLock { $0.step }
+    }
+    func stretch(of track: TrackKind) -> Double { -rate }
+    func advance(to moment: Timestamp) {}
+
+    /// Delivers what is due within 200 ms of `moment`, and moves the clock there.
+    func sleep(until deadline: Int64) {
+        deliver(until: deadline + 200_000_000)
+        state.withLock { $0.now = max($0.now, deadline) }
+    }
+
+    func deliver(until moment: Int64) {
+        while true {
+            let next = state.withLock { $0.delivered }
+            let time = frameRate.start(of: FrameIndex(next))
+            guard let due = due(time, of: .video), due.nanoseconds <= moment else { return }
+            feed.withLock { $0 }?.deliver(
+                VideoFrame(pts: next, timeBase: frameRate.timeBase, width: 2, height: 2, storage: Self.storage))
+            state.withLock { $0.delivered += 1 }
+        }
+    }
+}
+
+/// Keeps which frames of the source went on air.
+private final class FrameLog: ProgramSink {
+    let frames = Mutex<[Int64]>([])
+    func encode(_ frame: VideoFrame, at index: Int64) throws { frames.withLock { $0.append(frame.pts) } }
+    func encode(_ audio: AudioBuffer) throws {}
+    func finish() throws {}
+}
+
+@Suite("Live sources in the program")
+struct LiveSourceTests {
+    private func run(_ source: ManualLiveSource, programRate: FrameRate, frames: Int64) throws -> [Int64] {
+        let feed = SourceFeed(
+            pacing: .live(frameRate: source.frameRate), frameRate: programRate, audio: .program, clock: source)
+        source.feed.withLock { $0 = feed }
+        feed.attach(source)
+        source.deliver(until: 200_000_000)
+        let log = FrameLog()
+        let program = Program(
+            frameRate: programRate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, videoFeed: feed,
+            audioFeed: feed, sink: log, clock: source, logger: Logger(label: "test"))
+        let ending = try program.run()
+        #expect(ending == .finished)
+        source.feed.withLock { $0 = nil }
+        return log.frames.withLock { $0 }
+    }
+
+    @Test(
+        "Frames of a source whose clock is off ours were repeated or dropped every minute: none is in ten",
+        arguments: [-300e-6, 300e-6], [FrameRate(25), FrameRate(30000, 1001)])
+    func drift(rate: Double, frameRate: FrameRate) throws {
+        let source = ManualLiveSource(frameRate: frameRate, rate: rate, phase: .milliseconds(13))
+        let shown = try run(source, programRate: frameRate, frames: 15_000)
+        #expect(shown == Array(shown[0]..<shown[0] + 15_000))
+    }
+
+    @Test("A source of half the program's rate has each frame twice")
+    func half() throws {
+        let shown = try run(ManualLiveSource(frameRate: FrameRate(25)), programRate: FrameRate(50), frames: 100)
+        #expect(shown == (0..<100).map { shown[0] + Int64($0 / 2) })
+    }
+
+    @Test("The program begins with the first frame that is not late, and in its phase")
+    func start() throws {
+        let source = ManualLiveSource(frameRate: FrameRate(25), phase: .milliseconds(-390))
+        let shown = try run(source, programRate: FrameRate(25), frames: 50)
+        #expect(shown == Array(10..<60))
+    }
+
+    @Test("Frames that wait move with their source's map, and those that come too late are left out")
+    func steps() throws {
+        var frames = LiveFrames(frameRate: FrameRate(25))
+        let storage = FrameBuffer(width: 2, height: 2) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
+        for pts in Int64(0)..<6 {
+            frames.add(
+                VideoFrame(pts: pts, timeBase: TimeBase(1, 25), width: 2, height: 2, storage: storage), limit: 100)
+        }
+        let line = ClockLine(origin: .zero, image: .zero, rate: 0)
+        var step = Duration.zero
+        func shown(at index: Int64) -> Int64? {
+            let choice = frames.choose(for: FrameIndex(index), on: line) {
+                Timestamp($0.pts, in: $0.timeBase) + step
+            }
+            return choice?.frame.pts
+        }
+        #expect(shown(at: 0) == 0)
+        #expect(shown(at: 1) == 1)
+        step = .milliseconds(80)
+        #expect(shown(at: 2) == 1)
+        #expect(shown(at: 3) == 1)
+        #expect(shown(at: 4) == 2)
+        #expect(frames.repeated == 2 && frames.dropped == 0)
+        // The program skipped two frames.
+        #expect(shown(at: 7) == 5)
+        #expect(frames.dropped == 2)
+    }
+
+    @Test("Audio that waits moves with its source's map")
+    func audioSteps() {
+        var store = AudioStore(format: .program)
+        let ones = [Float](repeating: 1, count: 100)
+        _ = store.add(AudioBuffer(position: 0, format: .program, channels: [ones, ones]))
+        _ = store.take(upTo: 40)
+        #expect(store.move(by: 10) == 0)
+        let (later, silence) = store.take(upTo: 60)
+        #expect(silence == 10)
+        #expect(later.channels[0] == [Float](repeating: 0, count: 10) + [Float](repeating: 1, count: 10))
+        #expect(store.move(by: -30) == 30)
+        #expect(store.end == 80)
+    }
+}
