@@ -46,6 +46,8 @@ final class Recording: Sendable {
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(RelayFailure) {
         let description = program.encoder.description
+        let carriage = configuration.format == .ts ? Carriage.transportStream : .movie
+        if let reason = carriage.refusal(of: description) { throw RelayFailure(.usage, "Recording: \(reason)") }
         let budget = StorageBudget(
             videoBitrate: Self.plannedBitrate(description), audioBitrate: description.audio?.bitrate ?? 0,
             duration: configuration.expected, reserve: configuration.reserve,
