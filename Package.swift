@@ -136,6 +136,7 @@ let package = Package(
         // What tests of several targets need: a clock, waits with a deadline, random numbers to have again.
         .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
+        .testTarget(name: "LibAVTests", dependencies: ["LibAV", "Media"], swiftSettings: settings),
         .testTarget(
             name: "IngestTests",
             dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "Program", "TestSupport", logging],

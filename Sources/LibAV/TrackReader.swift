@@ -24,22 +24,21 @@ package final class TrackReader {
     private let codec: Codec
     private let form: Form
     private let subject: String
-    /// The parameter sets that stand in the configuration.
-    private var parameterSets: [[UInt8]] = []
+    private var units: AnnexBReader
 
     /// A reader of `stream`; nil if it is coded in a way that no output carries. `subject` is how errors name the input.
     package init?(_ stream: StreamInfo, subject: String) {
         guard let codec = stream.codec, codec.kind != .data else { return nil }
         (self.stream, self.codec) = (stream, codec)
+        units = AnnexBReader(codec)
         self.subject = "\(stream.codecName) of \(subject)"
         track = stream.codedTrack()
         let extraData = stream.parameters.extraData ?? []
         switch codec {
-        // Of HEVC only what comes with its configuration.
-        case .hevc, .av1, .opus:
+        case .av1, .opus:
             guard track != nil else { return nil }
             form = .plain
-        case .h264: form = track == nil ? .byteStream : .plain
+        case .h264, .hevc: form = track == nil ? .byteStream : .plain
         case .aac: form = extraData.isEmpty ? .adts : .plain
         default: form = .plain
         }
@@ -80,14 +79,11 @@ package final class TrackReader {
     }
 
     private func readADTS(_ box: PacketBox) -> EncodedPacket? {
-        guard let data = box.packet.pointee.data else { return nil }
-        let bytes = UnsafeRawBufferPointer(start: data, count: box.size)
-        guard let (length, configuration) = AACHeader.adts(bytes) else { return nil }
-        if configuration != track?.decoderConfiguration.array {
-            track = Self.track(configuration, stream.timeBase, fallback: nil)
+        guard let frame = ADTSFrame.frames(box.bytes).first else { return nil }
+        if frame.configuration != track?.decoderConfiguration.array {
+            track = Self.track(frame.configuration, stream.timeBase, fallback: nil)
         }
-        let payload = SharedBytes(UnsafeRawBufferPointer(rebasing: bytes[length...]))
-        return track.flatMap { box.encodedPacket(of: $0, payload: payload) }
+        return track.flatMap { box.encodedPacket(of: $0, payload: SharedBytes(frame.payload), isKeyframe: true) }
     }
 
     private static func track(
@@ -105,29 +101,36 @@ package final class TrackReader {
 
 extension TrackReader {
     private func readByteStream(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
-        guard let data = box.packet.pointee.data else { return nil }
-        let bytes = UnsafeRawBufferPointer(start: data, count: box.size)
-        var parts = ByteStream.parts(of: bytes, codec: codec, without: parameterSets)
-        if box.isKeyframe, let configuration = ByteStream.configuration(parts.parameterSets, codec: codec),
-            configuration != track?.decoderConfiguration.array
-        {
-            parameterSets = parts.parameterSets
-            parts = ByteStream.parts(of: bytes, codec: codec, without: parameterSets)
-            track = describe(
-                try CodedShape(of: codec, configuration: configuration, keyframe: parts.payload, subject: subject),
-                configuration)
+        guard let unit = units.read(box.bytes) else { return nil }
+        // Of streams without IDR frames the parser knows where decoding can start.
+        let isKeyframe = unit.isKeyframe || box.isKeyframe
+        if unit.changesConfiguration || track == nil { try follow(unit, isKeyframe: isKeyframe) }
+        return track.flatMap { box.encodedPacket(of: $0, payload: unit.payload, isKeyframe: isKeyframe) }
+    }
+
+    /// Describes the track by the parameter sets that are in force with `unit`.
+    private func follow(_ unit: AnnexBReader.AccessUnit, isKeyframe: Bool) throws(AVFailure) {
+        guard let configuration = units.sets.configuration, configuration != track?.decoderConfiguration.array else {
+            return
         }
-        guard parts.payload.count > 0 else { return nil }
-        return track.flatMap { box.encodedPacket(of: $0, payload: parts.payload) }
+        if isKeyframe {
+            track = describe(
+                try CodedShape(of: codec, configuration: configuration, keyframe: unit.payload, subject: subject),
+                configuration)
+        } else if let track, let frames = track.frameFormat {
+            // A set that was added: the frames are the same.
+            self.track = TrackDescription(
+                video: codec, frames: frames, timeBase: track.timeBase,
+                decoderConfiguration: SharedBytes(configuration), bitrate: track.bitrate,
+                nominalRate: track.nominalRate, reorderDepth: track.reorderDepth)
+        }
     }
 
     /// Takes what probing found: parameter sets with start codes.
     private func begin(with extraData: [UInt8]) {
-        let sets = extraData.withUnsafeBytes { ByteStream.parts(of: $0, codec: codec, without: nil).parameterSets }
-        guard let configuration = ByteStream.configuration(sets, codec: codec), let video = stream.video,
-            video.width > 0, video.height > 0
+        _ = units.read(extraData)
+        guard let configuration = units.sets.configuration, let video = stream.video, video.width > 0, video.height > 0
         else { return }
-        parameterSets = sets
         track = TrackDescription(
             video: codec, frames: video.frames, timeBase: stream.timeBase,
             decoderConfiguration: SharedBytes(configuration), bitrate: stream.bitrate,
@@ -169,11 +172,12 @@ extension PacketBox {
         return Array(UnsafeBufferPointer(start: data, count: Int(count)))
     }
 
-    fileprivate func encodedPacket(of track: TrackDescription, payload: SharedBytes) -> EncodedPacket? {
+    fileprivate func encodedPacket(
+        of track: TrackDescription, payload: SharedBytes, isKeyframe: Bool
+    ) -> EncodedPacket? {
         guard let dts else { return nil }
         return EncodedPacket(
-            of: track, pts: max(pts ?? dts, dts), dts: dts, duration: packet.pointee.duration,
-            isKeyframe: track.kind == .audio || isKeyframe,
+            of: track, pts: max(pts ?? dts, dts), dts: dts, duration: packet.pointee.duration, isKeyframe: isKeyframe,
             isDisposable: track.codec == .h264 && AccessUnit.isDisposable(payload), payload: payload)
     }
 }

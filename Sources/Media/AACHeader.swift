@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the header of AAC says: an `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1), or the ADTS header (1.A.2.2.1) from
-/// which one can be made.
+/// What an `AudioSpecificConfig` says, the header of AAC (ISO/IEC 14496-3, 1.6.2.1).
 package struct AACHeader: Sendable, Equatable {
     /// Samples a second of what is heard.
     package let sampleRate: Int32
@@ -16,7 +15,7 @@ package struct AACHeader: Sendable, Equatable {
 
     /// What `configuration`, an `AudioSpecificConfig`, says; nil if that is none.
     package init?(configuration: [UInt8]) {
-        var bits = BitReader(configuration)
+        var bits = HeaderBits(configuration)
         guard var type = bits.read(5) else { return nil }
         if type == 31 {
             guard let more = bits.read(6) else { return nil }
@@ -34,19 +33,7 @@ package struct AACHeader: Sendable, Equatable {
         channels = type == 29 && layout == 1 ? 2 : Self.channels(layout)
     }
 
-    /// The length of the ADTS header of `frame` in bytes, and the `AudioSpecificConfig` that says the same; nil if the
-    /// frame has none, or holds several frames.
-    package static func adts(_ frame: UnsafeRawBufferPointer) -> (length: Int, configuration: [UInt8])? {
-        guard frame.count > 7, frame[0] == 0xFF, frame[1] & 0xF6 == 0xF0, frame[6] & 3 == 0 else { return nil }
-        let (profile, rate) = (frame[2] >> 6, frame[2] >> 2 & 0x0F)
-        let layout = (frame[2] & 1) << 2 | frame[3] >> 6
-        guard rate < rates.count else { return nil }
-        let length = frame[1] & 1 == 1 ? 7 : 9
-        guard frame.count > length else { return nil }
-        return (length, [(profile + 1) << 3 | rate >> 1, rate << 7 | layout << 3])
-    }
-
-    private static func rate(_ bits: inout BitReader) -> Int32? {
+    private static func rate(_ bits: inout HeaderBits) -> Int32? {
         guard let index = bits.read(4) else { return nil }
         if index == 15 { return bits.read(24).flatMap { $0 > 0 ? Int32($0) : nil } }
         return index < rates.count ? rates[index] : nil
@@ -59,5 +46,25 @@ package struct AACHeader: Sendable, Equatable {
         case 11: 7
         default: layout
         }
+    }
+}
+
+/// Reads numbers of some bits, the highest first.
+private struct HeaderBits {
+    private let bytes: [UInt8]
+    private var place = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The next `count` bits, at most 32; nil if there are not so many.
+    mutating func read(_ count: Int) -> Int? {
+        guard place + count <= bytes.count * 8 else { return nil }
+        defer { place += count }
+        var number = 0
+        for place in place..<place + count {
+            let bit: UInt8 = bytes[place / 8] >> UInt8(7 - place % 8) & 1
+            number = number << 1 | Int(bit)
+        }
+        return number
     }
 }

@@ -30,7 +30,8 @@ import Testing
         let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }
-            .compactMap { $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) } }
+            // Behind the hash come those of what the demuxer knows besides.
+            .compactMap { $0.split(separator: ",").dropFirst(5).first.map { $0.trimmingCharacters(in: .whitespaces) } }
     }
 
     private func write(_ bytes: [UInt8], _ name: String) throws -> String {
@@ -65,7 +66,8 @@ import Testing
         }
         let file = try write(bytes, "out.ts")
         let before = try hashes("\(path)/clip.mp4", "v", units)
-        #expect(try hashes(file, "v", units) == before && before.count == 50)
+        #expect(try hashes(file, "v", units) == before)
+        #expect(before.count == 50)
         // ADTS and Opus headers are the container's; those of the other two belong to the frames.
         guard codecs[1] == "ac3" || codecs[1] == "libmp3lame" else { return }
         #expect(try hashes(file, "a", audio) == hashes("\(path)/clip.mp4", "a", audio))
@@ -86,8 +88,8 @@ import Testing
         for packet in clip.packets { file.append(timeline.message(for: packet)) }
         let copy = try write(file.bytes, "copy.flv")
         let read = try CodedClip(path: copy)
-        #expect(read.payloads(.video) == clip.payloads(.video))
-        #expect(read.payloads(.audio) == clip.payloads(.audio))
+        let isSame = read.payloads(.video) == clip.payloads(.video) && read.payloads(.audio) == clip.payloads(.audio)
+        #expect(isSame)
         #expect(read.packets.map(\.pts) == clip.packets.map(\.pts))
         let (before, after) = (clip.description, read.description)
         #expect(before.video?.decoderConfiguration.array == after.video?.decoderConfiguration.array)
@@ -97,12 +99,14 @@ import Testing
     @Test(
         "HLS segments hold what came in, bit by bit",
         arguments: [
-            ("libx264", "aac", []), ("libx265", "aac", ["-preset", "ultrafast", "-x265-params", "log-level=none"]),
-            ("libsvtav1", "libopus", ["-preset", "12"]),
+            (["libx264", "aac", "mp4"], []),
+            (["libx265", "aac", "mp4"], ["-preset", "ultrafast", "-x265-params", "log-level=none"]),
+            (["libsvtav1", "libopus", "mkv"], ["-preset", "12"]),
         ])
-    func hls(video: String, audio: String, options: [String]) throws {
+    func hls(coding: [String], options: [String]) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let clip = try CodedClip(video: video, audio: audio, options: options, name: "clip.mkv", in: path)
+        let clip = try CodedClip(
+            video: coding[0], audio: coding[1], options: options, name: "clip.\(coding[2])", in: path)
         #expect(Carriage.hls.refusal(of: clip.description) == nil)
         let writer = try HLSWriter("\(path)/live", HLSOptions(["segment": "1s"]), clip.description)
         for packet in clip.packets { try writer.write(packet) }
@@ -112,10 +116,10 @@ import Testing
         let order = names.filter { $0.hasSuffix("-init.mp4") } + names.filter { $0.hasSuffix(".m4s") }.sorted()
         let bytes = try order.flatMap { [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(path)/live/\($0)"))) }
         let read = try CodedClip(path: write(bytes, "whole.mp4"))
-        #expect(read.payloads(.video) == clip.payloads(.video))
-        let heard = read.payloads(.audio)
-        #expect(heard.count >= clip.payloads(.audio).count - 2)
-        #expect(heard == clip.payloads(.audio).suffix(heard.count))
+        let (heard, audio) = (read.payloads(.audio), clip.payloads(.audio))
+        #expect(heard.count >= audio.count - 2)
+        let isSame = read.payloads(.video) == clip.payloads(.video) && heard == audio.suffix(heard.count)
+        #expect(isSame)
     }
 
     @Test("What an output cannot carry is refused by name, before it goes live and in mid-stream")

@@ -70,19 +70,9 @@ final class PacketInput {
         let canWait = !isLive || location.isLiveByNature == nil
         return PacketSourceDescription(
             stream: stream, canWait: canWait,
-            clock: canWait ? SourceClockSettings(arrivals: .none, latency: .zero) : liveClock, stampBits: stampBits)
-    }
-
-    private var liveClock: SourceClockSettings {
-        if demuxer.mayJump { return .transportStream }
-        return readers.allSatisfy { $0.stream.timeBase == .milliseconds } ? .rtmp : .rtp
-    }
-
-    private var stampBits: Int? {
-        guard isLive else { return nil }
-        let bases = Set(readers.map(\.stream.timeBase))
-        if demuxer.mayJump, bases == [.mpegTS] { return 33 }
-        return bases == [.milliseconds] ? 32 : nil
+            clock: canWait
+                ? SourceClockSettings(arrivals: .none, latency: .zero) : .of(formatName: demuxer.formatName),
+            stampBits: canWait ? nil : readers.first?.stream.stampBits)
     }
 
     /// Delivers until the input ends, or round after round, or until the source is stopped. Blocks.

@@ -48,9 +48,7 @@ final class Recording: Sendable {
     ) throws(RelayFailure) {
         let description = program.description
         let carriage = configuration.format == .ts ? Carriage.transportStream : .movie
-        if let refusal = carriage.refusal(of: description) {
-            throw RelayFailure(.usage, "The recording: \(refusal)")
-        }
+        if let reason = carriage.refusal(of: description) { throw RelayFailure(.usage, "Recording: \(reason)") }
         let budget = StorageBudget(
             videoBitrate: Self.plannedBitrate(description), audioBitrate: description.audio?.bitrate ?? 0,
             duration: configuration.expected, reserve: configuration.reserve,
