@@ -284,12 +284,13 @@ struct SRTTests {
     func roomIsTaken() throws {
         var closings = SRTClosings()
         for _ in 0..<SRTClosings.maximum { closings.began() }
-        closings.giveBack(try #require(closings.reserve(at: 0)))
-        let taken = try #require(closings.reserve(at: 0))
+        let unused = closings.reserve(at: 0)
+        closings.giveBack(try #require(unused))
+        let taken = closings.reserve(at: 0)
         #expect(closings.reserve(at: 0) == nil)
         let later = SRTClosings.interval.inNanoseconds
         #expect(closings.reserve(at: later) != nil)
-        closings.giveBack(taken)
+        closings.giveBack(try #require(taken))
         #expect(closings.reserve(at: later) == nil, "what somebody else took since is not given back")
     }
 }
