@@ -60,7 +60,10 @@ let package = Package(
             name: "Encoder", dependencies: ["Media", "LibAV", "CLinux", "CX264", logging], swiftSettings: settings),
         .target(
             name: "Ingest",
-            dependencies: ["Media", "LibAV", .product(name: "DequeModule", package: "swift-collections"), logging],
+            dependencies: [
+                "Media", "LibAV", "Network", "RTMP", .product(name: "DequeModule", package: "swift-collections"),
+                logging,
+            ],
             swiftSettings: settings),
         .target(
             name: "Network",
@@ -133,6 +136,7 @@ let package = Package(
         // What tests of several targets need: a clock, waits with a deadline, random numbers to have again.
         .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
+        .testTarget(name: "LibAVTests", dependencies: ["LibAV", "Media"], swiftSettings: settings),
         .testTarget(
             name: "IngestTests",
             dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "Program", "TestSupport", logging],
@@ -145,7 +149,9 @@ let package = Package(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
-        .target(name: "PacketSamples", dependencies: ["Media"], path: "Tests/PacketSamples", swiftSettings: settings),
+        .target(
+            name: "PacketSamples", dependencies: ["Media", "LibAV"], path: "Tests/PacketSamples",
+            swiftSettings: settings),
         // Certificates that several targets' tests show.
         .target(name: "TLSSamples", path: "Tests/TLSSamples", swiftSettings: settings),
         .testTarget(
@@ -177,7 +183,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "SegmenterTests",
-            dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "TestSupport", logging],
+            dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "PacketSamples", "TestSupport", logging],
             swiftSettings: settings),
         .testTarget(name: "MP4Tests", dependencies: ["MP4", "Media"], swiftSettings: settings),
         // A recording's file made without a recorder.

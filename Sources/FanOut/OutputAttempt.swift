@@ -77,6 +77,8 @@ public protocol OutputTarget: Sendable {
     /// watch, and publishes nothing else. Calls `completion` once, on any thread, with the failure if it did not succeed.
     /// Called for every target that the output was on air at, also when its last attempt did so already; does not block.
     func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void)
+    /// Why `stream` cannot be sent there at all, in one sentence that names what cannot; nil if it can.
+    func refusal(of stream: StreamDescription) -> String?
     /// A fresh attempt that sends `queue` and tells `report` what happens.
     func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
@@ -85,6 +87,7 @@ public protocol OutputTarget: Sendable {
 
 extension OutputTarget {
     public var awaitsCallers: Bool { false }
+    public func refusal(of stream: StreamDescription) -> String? { nil }
     public func redirected(to address: String) -> (any OutputTarget)? { nil }
     public func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
 }

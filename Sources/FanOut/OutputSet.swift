@@ -39,12 +39,15 @@ public enum OutputSetError: Error, Sendable, Equatable, CustomStringConvertible 
     case unknown(String)
     /// The program is over.
     case over
+    /// The output of this name cannot carry the program, for this reason.
+    case refused(String, reason: String)
 
     public var description: String {
         switch self {
         case .nameTaken(let name): "There is an output \(name) already; outputs have names of their own."
         case .unknown(let name): "There is no output \(name)."
         case .over: "The program is over."
+        case .refused(let name, let reason): "The output \(name): \(reason)"
         }
     }
 }
@@ -93,6 +96,10 @@ public final class OutputSet: Sendable {
                 throw .nameTaken(definition.name)
             }
             let stream = stream
+            for target in [definition.target, definition.backup].compactMap(\.self) {
+                guard let reason = target.refusal(of: stream.description) else { continue }
+                throw .refused(definition.name, reason: reason)
+            }
             let output = OutputSupervisor(
                 name: definition.name, target: definition.target, backup: definition.backup,
                 description: stream.description,

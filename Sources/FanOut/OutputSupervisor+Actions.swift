@@ -61,9 +61,15 @@ extension OutputSupervisor {
             let packets = isCandidate ? makeQueue() : lanes.packets
             return (self.target(at: endpoint, lanes), packets)
         }
+        let stream = description()
+        if let reason = target.refusal(of: stream) {
+            // What is passed through can become something else in mid-stream.
+            let failure = OutputFailure(.refused, step: "publish", reason: reason)
+            return post(.failed(attempt: number, failure, at: clock.now))
+        }
         // The attempt holds the output until it is let go of, at its end: a weak reference would make every retain of the
         // output, on each packet's way, several times as slow.
-        let attempt = target.makeAttempt(queue: packets, description: description()) { event in
+        let attempt = target.makeAttempt(queue: packets, description: stream) { event in
             self.receive(event, from: number)
         }
         let lane = OutputLane(attempt: attempt, number: number, target: target, endpoint: endpoint, packets: packets)

@@ -24,7 +24,8 @@ package final class HLSWriter {
     private let options: HLSOptions
     private var run = HLSDate.nowMicroseconds
     private let outbox = Outbox()
-    private var muxer: Muxer
+    /// Nothing before it is known which tracks there are.
+    private var muxer: Muxer?
     /// The tracks as the run's header says.
     private var streams: StreamDescription
     /// As ``streams``, but for tracks whose coding changed: the next run's.
@@ -88,9 +89,9 @@ package final class HLSWriter {
             playlist = old?.with(targetSeconds: seconds) ?? HLSPlaylist(targetSeconds: seconds)
         }
         isDiscontinuous = old?.entries.isEmpty == false
-        muxer = try Self.makeMuxer(description, outbox)
+        if !description.tracks.isEmpty { muxer = try Self.makeMuxer(description, outbox) }
         try checkSpace(description)
-        try writeMap()
+        if muxer != nil { try writeMap() }
     }
 
     /// The program is over, and no run follows: the playlist in the directory `path` says so, unless it does already or
@@ -164,7 +165,7 @@ extension HLSWriter {
             try cut(before: packet)
         }
         if packet.track == .video { pendingFrames += 1 }
-        guard let shift else { return }
+        guard let shift, let muxer else { return }
         pendingBytes += packet.payload.count
         let clock = muxer.timeBase(of: packet.track)
         do throws(AVFailure) {
@@ -229,7 +230,7 @@ extension HLSWriter {
 
     private func writeFragment() throws(EndpointFailure) {
         do throws(AVFailure) {
-            try muxer.flushFragment()
+            try muxer?.flushFragment()
         } catch {
             throw EndpointFailure(.lost, step: "write", reason: "\(error)")
         }

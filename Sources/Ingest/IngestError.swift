@@ -8,6 +8,8 @@ public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
     case noMedia(input: String)
     /// It has video or audio that cannot be decoded.
     case cannotBeDecoded(input: String, reason: String)
+    /// It is coded in a way that cannot be handed on as it is.
+    case cannotBeCopied(input: String, reason: String)
     /// What it needs is not installed; opening it again does not help.
     case missingLibrary(input: String, reason: String)
     /// Reading failed on the way.
@@ -25,6 +27,7 @@ public enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
         case .noMedia(let input): "The input \(input) has neither a video nor an audio stream."
         case .cannotBeDecoded(let input, let reason), .missingLibrary(let input, let reason):
             "The input \(input) cannot be decoded: \(reason)."
+        case .cannotBeCopied(let input, let reason): "The input \(input) cannot be copied: \(reason)."
         case .unreadable(let input, let reason): "The input \(input) cannot be read on: \(reason)."
         case .empty(let input): "The input \(input) ended without a single frame or sample."
         case .cannotLoop(let input, let reason): "The input \(input) cannot be repeated: \(reason)."

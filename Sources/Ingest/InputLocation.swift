@@ -33,6 +33,7 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         "v4l2", "alsa", "lavfi", "pulse", "x11grab", "kmsgrab", "fbdev", "jack", "oss", "sndio",
     ]
     private static let liveDevices: Set<String> = devices.subtracting(["lavfi"])
+    private static let listeningSchemes: Set<String> = ["rtmp-listen", "rtmps-listen"]
     private static let liveSchemes: Set<String> = [
         "rtmp", "rtmps", "rtmpt", "rtmpe", "rtsp", "rtsps", "srt", "udp", "rtp", "tcp",
     ]
@@ -41,7 +42,8 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// Protocols of libavformat that read through another, whose address follows their colon.
     private static let wrappingSchemes: Set<String> = ["cache", "async", "crypto"]
     /// Schemes that are nothing without `//`.
-    private static let networkSchemes: Set<String> = liveSchemes.union(["http", "https", "ftp", "sftp", "rist", "zmq"])
+    private static let networkSchemes: Set<String> = liveSchemes.union(listeningSchemes)
+        .union(["http", "https", "ftp", "sftp", "rist", "zmq"])
 
     /// Reads `text`. A word and a colon are a scheme only where a scheme is known or `//` follows, so that
     /// `12:30 news.mp4` stays a file. Where `text` holds secrets that were put into `original`, that is what is shown.
@@ -135,6 +137,7 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         switch place {
         case .test, .file: false
         case .device(let format, _): Self.liveDevices.contains(format)
+        case .url(let scheme, _) where Self.listeningSchemes.contains(scheme): true
         case .url(_, let text):
             switch Self.innermostScheme(text) {
             case "http", "https": nil
@@ -148,6 +151,12 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         let head = text.firstRange(of: "://").map { text[..<$0.lowerBound] } ?? text.prefix { $0 != ":" }
         let isPart = { (character: Character) in character.isASCII && (character.isLetter || character.isNumber) }
         return String(head.reversed().prefix(while: isPart).reversed()).lowercased()
+    }
+
+    /// The address, with its key, at which our own RTMP server receives the media; nil for any other place.
+    package var rtmpListenAddress: String? {
+        guard case .url(let scheme, let text) = place, Self.listeningSchemes.contains(scheme) else { return nil }
+        return text
     }
 
     /// Whether the place waits to be called by its peer, which may take for ever.

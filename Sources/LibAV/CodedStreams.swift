@@ -5,44 +5,78 @@ public import Media
 
 /// What is needed to hand on coded packets as they are, without decoding them.
 extension Demuxer {
-    /// The coding of the best video and audio in the words that outputs use; nil unless they are H.264 with 4-byte
-    /// lengths (as in MP4 and FLV) and AAC.
+    /// The coding of the best video and audio in the words that outputs use; nil unless both can be handed on, see
+    /// ``StreamInfo/codedTrack(firstPayload:)``.
     public var codedDescription: StreamDescription? {
-        guard let video = bestVideo?.codedVideo, let audio = bestAudio?.codedAudio else { return nil }
+        guard let video = bestVideo?.codedTrack(), let audio = bestAudio?.codedTrack() else { return nil }
         return StreamDescription(video: video, audio: audio)
     }
 }
 
 extension StreamInfo {
-    fileprivate var codedVideo: TrackDescription? {
+    /// How the stream's packets are coded, in the stream's time base; nil if they cannot be handed on as they are. Video must
+    /// be H.264 or HEVC with 4-byte lengths and the parameter sets beside it, or AV1 (as in MP4, FLV and Matroska), audio
+    /// AAC, Opus, MP3 or AC-3. Of AC-3 its first payload says the rest: without it there is no decoder configuration.
+    public func codedTrack(firstPayload: [UInt8]? = nil) -> TrackDescription? {
+        guard let codec else { return nil }
         let values = parameters.pointer.pointee
-        // An AVCDecoderConfigurationRecord: version 1, and in its fifth byte how many bytes a length has, less one.
-        guard values.codec_id == AV_CODEC_ID_H264, let video, let record = parameters.extraData, record.count > 6,
-            record[0] == 1, record[4] & 3 == 3, video.width > 0, video.height > 0
-        else { return nil }
-        return TrackDescription(
-            video: .h264,
-            frames: FrameFormat(
-                width: video.width, height: video.height, sampleAspectRatio: video.sampleAspectRatio ?? .square,
-                color: video.color),
-            timeBase: timeBase, decoderConfiguration: SharedBytes(record), bitrate: Int(values.bit_rate),
-            nominalRate: video.averageRate, reorderDepth: Int64(values.video_delay))
+        let record = parameters.extraData ?? []
+        switch codec {
+        case .h264, .hevc, .av1:
+            guard let video, Self.isRecord(record, codec), video.width > 0, video.height > 0 else { return nil }
+            return TrackDescription(
+                video: codec,
+                frames: FrameFormat(
+                    width: video.width, height: video.height, sampleAspectRatio: video.sampleAspectRatio ?? .square,
+                    color: video.color),
+                timeBase: timeBase, decoderConfiguration: SharedBytes(record), bitrate: Int(values.bit_rate),
+                nominalRate: video.averageRate, reorderDepth: Int64(values.video_delay))
+        case .aac, .opus, .mp3, .ac3:
+            guard values.sample_rate > 0, !record.isEmpty || codec == .mp3 || codec == .ac3 else { return nil }
+            let dac3 = firstPayload.flatMap(AC3Header.specificBox) ?? []
+            return TrackDescription(
+                audio: codec,
+                format: AudioFormat(
+                    // Opus is decoded at 48 kHz, whatever was recorded (RFC 7845, 5.1).
+                    sampleRate: codec == .opus ? 48_000 : values.sample_rate,
+                    channels: max(1, Int(relay_parameters_channels(parameters.pointer)))),
+                timeBase: timeBase, decoderConfiguration: SharedBytes(codec == .ac3 ? dac3 : record),
+                bitrate: Int(values.bit_rate), frameLength: Self.frameLength(codec, values.frame_size))
+        case .scte35, .amf0: return nil
+        }
     }
 
-    fileprivate var codedAudio: TrackDescription? {
-        let values = parameters.pointer.pointee
-        guard values.codec_id == AV_CODEC_ID_AAC, values.sample_rate > 0, let configuration = parameters.extraData
-        else { return nil }
-        let channels = Int(relay_parameters_channels(parameters.pointer))
-        return TrackDescription(
-            audio: .aac, format: AudioFormat(sampleRate: values.sample_rate, channels: max(1, channels)),
-            timeBase: timeBase, decoderConfiguration: SharedBytes(configuration), bitrate: Int(values.bit_rate),
-            frameLength: 1024)
+    /// The codec, if it is one that outputs know.
+    var codec: Codec? {
+        Codec.allCases.first { $0.libavID == parameters.pointer.pointee.codec_id && $0.kind == kind }
+    }
+
+    /// Whether `record` is a decoder configuration of the sort that MP4 has, for NAL units with 4-byte lengths.
+    private static func isRecord(_ record: [UInt8], _ codec: Codec) -> Bool {
+        switch codec {
+        // An AVCDecoderConfigurationRecord: version 1, and in its fifth byte how many bytes a length has, less one.
+        case .h264: record.count > 6 && record[0] == 1 && record[4] & 3 == 3
+        // An HEVCDecoderConfigurationRecord has the same in its 22nd.
+        case .hevc: record.count > 22 && record[0] == 1 && record[21] & 3 == 3
+        // An AV1CodecConfigurationRecord: marker and version 1.
+        case .av1: record.count >= 4 && record[0] == 0x81
+        default: false
+        }
+    }
+
+    private static func frameLength(_ codec: Codec, _ stated: Int32) -> Int {
+        if stated > 0 { return Int(stated) }
+        return switch codec {
+        case .aac: 1024
+        case .mp3: 1152
+        case .ac3: 1536
+        default: 0
+        }
     }
 }
 
 extension CodecParameters {
-    fileprivate var extraData: [UInt8]? {
+    var extraData: [UInt8]? {
         let values = pointer.pointee
         guard let bytes = values.extradata, values.extradata_size > 0 else { return nil }
         return Array(UnsafeBufferPointer(start: bytes, count: Int(values.extradata_size)))

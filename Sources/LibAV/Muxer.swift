@@ -41,6 +41,9 @@ public final class Muxer {
         init(_ write: @escaping (UnsafeRawBufferPointer) -> Void) { self.write = write }
     }
 
+    /// "hvc1", the least significant byte first, as libavformat has it.
+    private static let hvc1: UInt32 = 0x3163_7668
+
     private let context: UnsafeMutablePointer<AVFormatContext>
     private let packet: UnsafeMutablePointer<AVPacket>
     private let sink: Sink
@@ -169,7 +172,8 @@ extension Muxer {
         parameters.pointee.codec_type = track.kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
         parameters.pointee.codec_id = track.codec.libavID
         parameters.pointee.bit_rate = Int64(track.bitrate)
-        try setExtradata(parameters, track.decoderConfiguration)
+        // Of AC-3 we know what MP4 needs, which libavcodec has no place for.
+        if track.codec != .ac3 { try setExtradata(parameters, track.decoderConfiguration) }
         return stream
     }
 
@@ -186,6 +190,8 @@ extension Muxer {
         parameters.pointee.width = Int32(frames.width)
         parameters.pointee.height = Int32(frames.height)
         parameters.pointee.sample_aspect_ratio = aspect
+        // With its parameter sets in the header alone, as players of Apple's want it.
+        if video.codec == .hevc, format == "mp4" { parameters.pointee.codec_tag = Self.hvc1 }
         parameters.pointee.video_delay = Int32(clamping: video.reorderDepth)
         return stream.pointee.index
     }

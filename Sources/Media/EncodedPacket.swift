@@ -10,6 +10,8 @@
 public final class EncodedPacket: Sendable {
     /// How the packet and its like are coded. Another object than before says that the coding changed.
     public let description: TrackDescription
+    /// The track. Here and not only in the description, because each of hundreds of queues looks at it.
+    public let track: TrackKind
     /// Presentation time in ticks of ``timeBase`` since the start of the program. The first audio packet of an
     /// encoder that primes is negative.
     public let pts: Int64
@@ -34,6 +36,7 @@ public final class EncodedPacket: Sendable {
         isDisposable: Bool = false, payload: SharedBytes
     ) {
         self.description = description
+        track = description.kind
         self.pts = pts
         self.dts = dts
         self.duration = duration
@@ -46,8 +49,6 @@ public final class EncodedPacket: Sendable {
         ptsNanoseconds = timeBase.rescale(pts, to: .nanoseconds, rounding: .down)
     }
 
-    /// The track.
-    public var track: TrackKind { description.kind }
     /// The track's time base.
     public var timeBase: TimeBase { description.timeBase }
 }

@@ -36,6 +36,7 @@ public struct StreamDescription: Sendable {
     }
 
     /// Whether `packet` is coded as its track here says.
+    @inlinable
     public func holds(_ packet: EncodedPacket) -> Bool {
         switch packet.track {
         case .video: packet.description === video

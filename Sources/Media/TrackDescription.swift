@@ -36,8 +36,8 @@ public final class TrackDescription: Sendable {
     public let timeBase: TimeBase
     /// What a decoder needs before the first packet: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) for
     /// H.264, `HEVCDecoderConfigurationRecord` (8.3.3.1.2) for HEVC, `AV1CodecConfigurationRecord` (AV1-ISOBMFF, 2.3.3),
-    /// `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) for AAC, `OpusHead` (RFC 7845, 5.1). Empty where the payload says
-    /// it all: MP3, AC-3, data.
+    /// `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) for AAC, `OpusHead` (RFC 7845, 5.1) for Opus, the body of `dac3` for
+    /// AC-3, see ``AC3Header``. Empty where the payload says it all: MP3, data.
     public let decoderConfiguration: SharedBytes
     /// Average bits a second; 0 if unknown, or if the encoder aims for a quality.
     public let bitrate: Int

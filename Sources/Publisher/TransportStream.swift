@@ -25,7 +25,8 @@ final class TransportStream {
     private static let delay = Duration.milliseconds(50)
 
     private let outbox = Outbox()
-    private var muxer: Muxer
+    /// Nothing before it is known which tracks there are.
+    private var muxer: Muxer?
     /// The tracks as the tables say.
     private var streams: StreamDescription
     private let messageBytes: Int
@@ -44,7 +45,7 @@ final class TransportStream {
     init(description: StreamDescription, messageBytes: Int) throws(AVFailure) {
         streams = description
         self.messageBytes = messageBytes
-        muxer = try Self.makeMuxer(description, messageBytes, outbox)
+        if !description.tracks.isEmpty { muxer = try Self.makeMuxer(description, messageBytes, outbox) }
     }
 
     /// A muxer for the tracks of `description`. One that is not the first says that its packets do not go on from those
@@ -70,8 +71,10 @@ final class TransportStream {
         let next = streams.updated(by: packet)
         defer { streams = next }
         guard packet.track != .data else { return }
-        try muxer.finish()
-        version += 1
+        if let muxer {
+            try muxer.finish()
+            version += 1
+        }
         muxer = try Self.makeMuxer(next, messageBytes, outbox, version: version)
     }
 
@@ -99,7 +102,7 @@ final class TransportStream {
         switch packet.track {
         case .video:
             let first = count
-            try muxer.write(packet, shift: start)
+            try muxer?.write(packet, shift: start)
             spacing.note(packet)
             frameTicks = TimeBase.nanoseconds.rescale(spacing.interval, to: .mpegTS)
             (lastFrame, lastClock) = (time + start, time + start)
@@ -109,8 +112,8 @@ final class TransportStream {
             }
         case .audio:
             bridge(until: time + start, lasting: packet.timeBase.rescale(packet.duration, to: .mpegTS))
-            try muxer.write(packet, shift: start)
-        case .data: try muxer.write(packet, shift: start)
+            try muxer?.write(packet, shift: start)
+        case .data: break
         }
     }
 
@@ -146,8 +149,8 @@ final class TransportStream {
     }
 
     /// Completes the last message, however short.
-    func flush() { muxer.flush() }
+    func flush() { muxer?.flush() }
 
     /// Ends the stream.
-    func finish() throws(AVFailure) { try muxer.finish() }
+    func finish() throws(AVFailure) { try muxer?.finish() }
 }

@@ -45,6 +45,13 @@ private final class SharedServer: PacketServer {
 
 @Suite("Fan-out")
 struct FanOutTests {
+    /// A stream of which it is known that it has both tracks.
+    private func stream() -> PacketStream {
+        let stream = PacketStream()
+        stream.begin(.sample, keyframes: KeyframeCounter())
+        return stream
+    }
+
     private func publish(seconds: Int64, to hub: PacketStream) {
         let hub = InterleavingSink(hub)
         // The encoder's habit: audio runs ahead of the video.
@@ -60,7 +67,7 @@ struct FanOutTests {
 
     @Test("Every consumer gets the same bytes, not copies, in decoding order of both tracks")
     func sharesBytes() {
-        let hub = PacketStream()
+        let hub = stream()
         let (first, second) = (Collector(), Collector())
         hub.add(first)
         hub.add(second)
@@ -75,7 +82,7 @@ struct FanOutTests {
 
     @Test("Consumers are woken once for a frame, when all of them have it")
     func wakes() {
-        let hub = PacketStream()
+        let hub = stream()
         let collector = Collector()
         hub.add(collector)
         publish(seconds: 2, to: hub)
@@ -84,23 +91,24 @@ struct FanOutTests {
 
     @Test("Audio is handed on with the frame behind it, and what is left at the end")
     func audioWaits() {
-        let hub = PacketStream()
+        let hub = stream()
         let collector = Collector()
         hub.add(collector)
-        hub.publish(Packets.video(0, key: true))
-        for index in 0..<3 { hub.publish(Packets.audio(Int64(index))) }
+        let order = InterleavingSink(hub)
+        order.publish(Packets.video(0, key: true))
+        for index in 0..<3 { order.publish(Packets.audio(Int64(index))) }
         #expect(collector.packets.map(\.track) == [.video])
-        hub.publish(Packets.video(1))
+        order.publish(Packets.video(1))
         #expect(collector.packets.map(\.track) == [.video, .audio, .audio, .video])
         #expect(collector.wakes == [1, 4])
-        hub.publish(Packets.audio(3))
-        hub.finish()
+        order.publish(Packets.audio(3))
+        order.finish()
         #expect(collector.packets.map(\.track) == [.video, .audio, .audio, .video, .audio, .audio])
     }
 
     @Test("A consumer that comes or goes is not felt by the others")
     func comesAndGoes() {
-        let hub = PacketStream()
+        let hub = stream()
         let (steady, guest) = (Collector(), Collector())
         hub.add(steady)
         publish(seconds: 1, to: hub)
@@ -123,7 +131,7 @@ struct FanOutTests {
 
     @Test("Who serves several outputs is woken once for a frame, when the last of them has it")
     func sharedServer() {
-        let hub = PacketStream()
+        let hub = stream()
         let server = SharedServer()
         for queue in server.queues { hub.add(Member(queue, servedBy: server)) }
         publish(seconds: 2, to: hub)

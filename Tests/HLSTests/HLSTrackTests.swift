@@ -74,10 +74,12 @@ import Testing
         #expect(requests == 1)
     }
 
-    @Test("A writer that was made for an earlier coding leaves nothing of it")
-    func lateJoiner() throws {
+    @Test(
+        "A writer that was made for an earlier coding, or before any was known, leaves nothing of that",
+        arguments: [true, false])
+    func lateJoiner(isKnown: Bool) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let writer = try writer(Samples.description)
+        let writer = try writer(isKnown ? Samples.description : StreamDescription())
         for index in Int64(0)..<30 { try writer.write(video(index).recoded(as: Samples.otherTrack)) }
         try writer.finish(isProgramOver: true)
         let entries = try #require(playlist).entries

@@ -110,8 +110,10 @@ struct TransportStreamTests {
     }
 
     /// All bytes of a stream of a second in the coding of 25 frames and a second in another.
-    private static func recoded(beginningWith first: Int64 = 0) throws -> TransportStreamReader {
-        let stream = try TransportStream(description: description(FrameRate(25)), messageBytes: 1316)
+    private static func recoded(
+        beginningWith first: Int64 = 0, known: StreamDescription = description(FrameRate(25))
+    ) throws -> TransportStreamReader {
+        let stream = try TransportStream(description: known, messageBytes: 1316)
         let next = TrackDescription(
             video: .h264, frames: FrameFormat(width: 640, height: 360), timeBase: TimeBase(1, 25),
             decoderConfiguration: Samples.otherTrack.decoderConfiguration)
@@ -150,5 +152,12 @@ struct TransportStreamTests {
         let stream = try Self.recoded(beginningWith: 25)
         #expect(Set(stream.tableVersions) == [1])
         #expect(stream.parameterSets.map { $0[1] } == [0x4D])
+    }
+
+    @Test("A stream of which nothing was known begins with the tables of what comes")
+    func unknownTracks() throws {
+        let stream = try Self.recoded(beginningWith: 25, known: StreamDescription())
+        #expect(stream.parameterSets.map { $0[1] } == [0x4D])
+        #expect(stream.continuityErrors == 0)
     }
 }

@@ -36,6 +36,8 @@ public struct HLSTarget: OutputTarget {
         }
     }
 
+    public func refusal(of stream: StreamDescription) -> String? { Carriage.hls.refusal(of: stream) }
+
     public func makeAttempt(
         queue packets: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {

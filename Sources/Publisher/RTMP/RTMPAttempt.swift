@@ -39,13 +39,14 @@ final class RTMPAttempt: OutputAttempt {
     private let name: String
     private let packets: PacketQueue
     private let streams: StreamDescription
+    private let carriage: Carriage
     private let report: AttemptReport
     private let clock: any MonotonicClock
     private let state = Mutex(State())
 
     init(
         url: RTMPURL, transport: RTMPTransport, name: String, writer: RTMPWriter, packets: PacketQueue,
-        description: StreamDescription, clock: any MonotonicClock = SystemClock(),
+        description: StreamDescription, carriage: Carriage = .rtmp, clock: any MonotonicClock = SystemClock(),
         report: @escaping @Sendable (AttemptEvent) -> Void
     ) {
         self.url = url
@@ -55,6 +56,7 @@ final class RTMPAttempt: OutputAttempt {
         self.clock = clock
         self.report = AttemptReport(clock: clock, report)
         streams = description
+        self.carriage = carriage
         self.name = name
     }
 
@@ -177,7 +179,7 @@ extension RTMPAttempt {
     private func handOver(_ session: RTMPSession, _ socket: TCPSocket) {
         let connection = RTMPConnection(
             url: url, socket: socket, handover: session.handOver(), writer: writer, packets: packets,
-            description: streams, clock: clock, report: report)
+            description: streams, carriage: carriage, clock: clock, report: report)
         let wants = state.withLock { state in
             guard !report.isOver, !state.isOverdue else { return nil as State? }
             state.connection = connection

@@ -40,6 +40,7 @@ actor RTMPConnection: QueueActor {
     private var streams: StreamDescription
     private let sent = Mutex(AttemptProgress())
 
+    private let carriage: Carriage
     private let url: RTMPURL
     private let report: AttemptReport
     private var inbound: RTMPBackChannel
@@ -53,7 +54,8 @@ actor RTMPConnection: QueueActor {
     /// A connection over `socket` that has been handed over; it writes its headers when it goes live.
     init(
         url: RTMPURL, socket: TCPSocket, handover: RTMPSession.Handover, writer: RTMPWriter, packets: PacketQueue,
-        description: StreamDescription, clock: any MonotonicClock = SystemClock(), report: AttemptReport
+        description: StreamDescription, carriage: Carriage = .rtmp, clock: any MonotonicClock = SystemClock(),
+        report: AttemptReport
     ) {
         self.url = url
         self.socket = socket
@@ -66,6 +68,7 @@ actor RTMPConnection: QueueActor {
         for message in RTMPHeaders.messages(for: description) { chunks.append(message, to: &outbound) }
         (self.chunks, self.outbound) = (chunks, outbound)
         streams = description
+        self.carriage = carriage
     }
 
     nonisolated var executor: QueueExecutor { writer.executor }
@@ -160,25 +163,31 @@ extension RTMPConnection {
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
         // What others share has no headers in it.
-        let isAnnounced = shared.batch.allSatisfy(streams.holds)
+        let isAnnounced = shared.batch.allSatisfy { streams.holds($0) }
         if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
             return true
         }
         for packet in shared.batch where packet.track != .data || packet.description.codec == .amf0 {
-            if !streams.holds(packet) { announce(packet) }
+            guard streams.holds(packet) || announce(packet) else { return true }
             chunks.append(timeline.message(for: packet), to: &outbound)
         }
         return isAll
     }
 
-    /// From `packet` on its track is coded in another way: the server learns how.
-    private func announce(_ packet: EncodedPacket) {
+    /// From `packet` on its track is coded in another way: the server learns how. False if it does not understand that, and
+    /// the connection is over.
+    private func announce(_ packet: EncodedPacket) -> Bool {
         streams = streams.updated(by: packet)
-        guard packet.track != .data else { return }
+        guard packet.track != .data else { return true }
+        if let reason = carriage.refusal(of: streams) {
+            fail("\(url): \(reason)", kind: .refused)
+            return false
+        }
         let timestamp = timeline.timestamp(of: packet)
         for message in RTMPHeaders.messages(of: packet.description, in: streams, at: timestamp) {
             chunks.append(message, to: &outbound)
         }
+        return true
     }
 
     /// What the server asked for and has not been told yet, in front of the next packets.

@@ -10,9 +10,21 @@ public struct RTMPTarget: OutputTarget {
     private let name: String
     private let pool: RTMPWriterPool
     private let transport: RTMPTransport
+    /// What the server understands.
+    private let carriage: Carriage
 
     /// The stream at `url` for the output `name`, reached by `transport`. All outputs of a process share one `pool`.
-    public init(url: RTMPURL, name: String, pool: RTMPWriterPool, transport: RTMPTransport = RTMPTransport()) {
+    /// `isEnhanced` says that the server understands Enhanced RTMP.
+    public init(
+        url: RTMPURL, name: String, pool: RTMPWriterPool, transport: RTMPTransport = RTMPTransport(),
+        isEnhanced: Bool = false
+    ) {
+        self.init(
+            url: url, name: name, pool: pool, transport: transport, carriage: isEnhanced ? .enhancedRTMP : .rtmp)
+    }
+
+    private init(url: RTMPURL, name: String, pool: RTMPWriterPool, transport: RTMPTransport, carriage: Carriage) {
+        self.carriage = carriage
         self.url = url
         self.name = name
         self.pool = pool
@@ -22,17 +34,21 @@ public struct RTMPTarget: OutputTarget {
     public var kind: String { url.isSecure ? "rtmps" : "rtmp" }
     public var displayAddress: String { url.description }
 
+    public func refusal(of stream: StreamDescription) -> String? { carriage.refusal(of: stream) }
+
     public func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {
         RTMPAttempt(
             url: url, transport: transport, name: name, writer: pool.next(), packets: queue, description: description,
-            report: report)
+            carriage: carriage, report: report)
     }
 
     /// The same stream with the same credentials and transport at the `tcUrl` in `address`, which may be relative. Never
     /// from TLS to none.
     public func redirected(to address: String) -> (any OutputTarget)? {
-        url.redirected(to: address).map { RTMPTarget(url: $0, name: name, pool: pool, transport: transport) }
+        url.redirected(to: address).map {
+            RTMPTarget(url: $0, name: name, pool: pool, transport: transport, carriage: carriage)
+        }
     }
 }

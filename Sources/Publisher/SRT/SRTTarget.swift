@@ -19,6 +19,8 @@ public struct SRTTarget: OutputTarget {
     public var displayAddress: String { url.description }
     public var awaitsCallers: Bool { url.mode == .listener }
 
+    public func refusal(of stream: StreamDescription) -> String? { Carriage.transportStream.refusal(of: stream) }
+
     public func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {

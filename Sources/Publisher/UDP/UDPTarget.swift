@@ -18,6 +18,8 @@ public struct UDPTarget: OutputTarget {
     public var kind: String { "udp" }
     public var displayAddress: String { url.description }
 
+    public func refusal(of stream: StreamDescription) -> String? { Carriage.transportStream.refusal(of: stream) }
+
     public func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt {

@@ -6,14 +6,14 @@ internal import Media
 
 /// The flags of the encoder session.
 struct EncoderOptions: ParsableArguments {
-    @Option(help: "x264's preset: speed against efficiency.")
-    var preset: EncoderSettings.Preset = .veryfast
+    @Option(help: "x264's preset: speed against efficiency. (default: veryfast)")
+    var preset: EncoderSettings.Preset?
 
     @Option(help: "x264's tuning; zerolatency makes the delay as small as it can be.")
     var tune: EncoderSettings.Tune?
 
-    @Option(help: "H.264 profile.")
-    var profile: EncoderSettings.Profile = .high
+    @Option(help: "H.264 profile. (default: high)")
+    var profile: EncoderSettings.Profile?
 
     @Option(
         help: ArgumentHelp("Bits a second of video, such as 4M or 2500k. (default: 4M)", valueName: "rate"),
@@ -61,10 +61,21 @@ struct EncoderOptions: ParsableArguments {
         if let gop, gop > .seconds(60) { throw ValidationError("--gop must be at most 60s; 2s is usual.") }
     }
 
+    /// The first of these flags that was given, by its name; nil if none was.
+    var given: String? {
+        let flags: [(String, Bool)] = [
+            ("--preset", preset != nil), ("--tune", tune != nil), ("--profile", profile != nil),
+            ("--video-bitrate", videoBitrate != nil), ("--crf", crf != nil), ("--gop", gop != nil),
+            ("--bframes", bframes != nil), ("--size", size != nil), ("--fps", fps != nil),
+            ("--audio-bitrate", audioBitrate != nil),
+        ]
+        return flags.first(where: \.1)?.0
+    }
+
     func apply(to configuration: inout ChannelConfiguration) {
-        configuration.encoder.preset = preset
+        configuration.encoder.preset = preset ?? .veryfast
         configuration.encoder.tune = tune
-        configuration.encoder.profile = profile
+        configuration.encoder.profile = profile ?? .high
         configuration.encoder.rateControl = crf.map { .quality($0) } ?? .bitrate(videoBitrate ?? 4_000_000)
         configuration.encoder.gop = gop ?? .seconds(2)
         configuration.encoder.bFrames = bframes

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
-internal import Encoder
 internal import FanOut
 internal import Logging
 internal import Media
-internal import Program
 internal import Synchronization
 
 /// One path of media: inputs, program, encoder, fan-out and outputs, built from a configuration and run to its end, and
@@ -24,12 +22,8 @@ final class Channel: Sendable {
     private let configuration: ChannelConfiguration
     private let resources: HostResources
     private let logger: Logger
-    private let inputs: ChannelInputs
-    private let hub = PacketStream()
-    /// What the encoder's packets go through on their way to the hub.
-    private let interleaver: InterleavingSink
-    private let encoder: EncoderSession
-    private let program: Program
+    private let hub: PacketStream
+    private let program: any ChannelProgram
     /// The live outputs, which may be changed while the program runs.
     let outputs: OutputSet
     private let recordings: RecordingSlot
@@ -51,26 +45,18 @@ final class Channel: Sendable {
         let recording = try configuration.recording.map { (recording) throws(RelayFailure) in
             (recording, try RecordingPlace(recording, channel: configuration.name, logger: logger))
         }
-        let inputs = try ChannelInputs(configuration, clock: clock, logger: logger)
-        self.inputs = inputs
-        interleaver = InterleavingSink(hub)
-        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: interleaver)
-        self.encoder = encoder
-        // Audio is ahead of the video by the encoder's delay.
-        let delay = inputs.format.frameRate.timeBase.duration(Int64(encoder.delayInFrames))
-        interleaver.wait(upTo: max(.seconds(10), delay * 2))
-        hub.begin(encoder.description, keyframes: encoder)
-        outputs = OutputSet(stream: hub, clock: clock, logger: logger)
+        let hub = PacketStream(delivery: configuration.copies ? .immediate : .withFrames)
+        self.hub = hub
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
-        program = Program(
-            frameRate: inputs.format.frameRate, audio: .program,
-            pacing: configuration.isPaced
-                ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
-            frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
-            videoFeed: inputs.videoFeed, audioFeed: inputs.audioFeed,
-            sink: configuration.isPaced ? encoder : RecorderPacedSink(encoder: encoder, recordings: recordings),
-            clock: clock, logger: logger)
+        program =
+            configuration.copies
+            ? try Passthrough(
+                configuration, into: hub, recordings: recordings, resources: resources, logger: logger)
+            : try EncodedProgram(
+                configuration, into: hub, recordings: recordings, clock: clock, logger: logger)
+        hub.begin(program.description, keyframes: program.keyframes)
+        outputs = OutputSet(stream: hub, clock: clock, logger: logger)
         if let (recording, place) = recording {
             recordings.prepare(try Recording(recording, in: place, of: recordedProgram))
         }
@@ -81,9 +67,7 @@ final class Channel: Sendable {
     func run() -> ExitStatus {
         outputs.start()
         recordings.begin()
-        inputs.start()
-        let status = runProgram()
-        inputs.stop()
+        let status = program.run()
         endConsumers(isProgramOver: status == .done)
         return status == .done ? delivered : status
     }
@@ -92,47 +76,19 @@ final class Channel: Sendable {
     func end() {
         endAskedAt.withLock { $0 = $0 ?? clock.now }
         program.stop()
-        inputs.stop()
         recordings.cancelUploads()
     }
 
     /// A snapshot of everything.
     var status: ChannelStatus {
         let recording = recordings.status
-        return ChannelStatus(
-            sources: inputs.statuses, feed: inputs.videoFeed.status, audioFeed: inputs.audioFeed?.status,
-            program: program.status, encoder: encoder.status,
-            frameRate: inputs.format.frameRate, outputs: outputs.statuses,
-            recorder: recording.recorder, storage: recording.storage, retention: recording.retention,
-            upload: recording.upload)
-    }
-
-    private static func openEncoder(
-        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink
-    ) throws(RelayFailure) -> EncoderSession {
-        do {
-            return try EncoderSession(settings: configuration.encoder, video: format, audio: .program, sink: sink)
-        } catch {
-            throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
-        }
-    }
-
-    private func runProgram() -> ExitStatus {
-        do {
-            switch try program.run() {
-            case .finished, .stopped:
-                guard let failure = inputs.failure else { return .done }
-                logger.error("the program ended because its source failed: \(failure)")
-                return .inputUnreadable
-            case .empty:
-                logger.error("\(inputs.lastVideoError ?? "The input ended without a single frame.")")
-                return .inputUnreadable
-            }
-        } catch {
-            logger.critical("the encoder failed: \(error)")
-            interleaver.finish()
-            return .internalError
-        }
+        var status = program.status
+        status.outputs = outputs.statuses
+        status.recorder = recording.recorder
+        status.storage = recording.storage
+        status.retention = recording.retention
+        status.upload = recording.upload
+        return status
     }
 
     /// Ends every consumer at the same time, so that one that does not end costs the others nothing. After a signal
@@ -224,8 +180,7 @@ extension Channel {
     /// What a recording is told of this channel.
     private var recordedProgram: Recording.Program {
         Recording.Program(
-            channel: name, hasOutputs: !configuration.outputs.isEmpty,
-            isAhead: configuration.isPaced && inputs.canReadAhead, gop: configuration.encoder.gop, encoder: encoder,
-            clock: clock, logger: logger)
+            channel: name, hasOutputs: !configuration.outputs.isEmpty, delay: program.delay, gop: program.gop,
+            description: hub.description, keyframes: program.keyframes, clock: clock, logger: logger)
     }
 }

@@ -33,6 +33,10 @@ struct ChannelConfiguration {
     var name = "relay"
     var input = InputLocation("test:")
     var audioInput: InputLocation?
+    /// Whether the input goes on air as it is, without an encoder.
+    var copies = false
+    /// What a listener with TLS shows: files in PEM.
+    var certificate: (certificate: String, key: String)?
     var loops = false
     var isPaced = true
     var size: FrameSize?

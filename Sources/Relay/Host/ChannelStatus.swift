@@ -22,4 +22,6 @@ struct ChannelStatus: Sendable, Codable {
     var storage: StorageStatus?
     var retention: RetentionStatus?
     var upload: UploadStatus?
+    /// Of a program that is passed through: then nothing is known of an encoder.
+    var passthrough: PassthroughStatus?
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Logging
 internal import Media
 internal import Publisher
+internal import RTMP
 
 /// What all channels of a process share.
 struct HostResources: Sendable {
     /// The threads that write all RTMP outputs' media.
     let writers = RTMPWriterPool()
+    /// Listens for those who publish to us: one listener for each address and port.
+    let server = RTMPServer { Logger(label: "relay").notice("\($0)") }
     /// The clock that programs, outputs and recordings run by.
     let clock: any MonotonicClock
 

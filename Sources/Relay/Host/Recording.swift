@@ -2,7 +2,6 @@
 
 internal import Archive
 internal import Dispatch
-internal import Encoder
 internal import FanOut
 internal import Logging
 internal import Media
@@ -23,12 +22,14 @@ final class Recording: Sendable {
         let channel: String
         /// Whether the channel has live outputs, which go on air even if nothing can be recorded.
         let hasOutputs: Bool
-        /// The program runs so far ahead of the clock that packets leave the encoder in time.
-        let isAhead: Bool
+        /// How long after its time a frame leaves the encoder; nil if it leaves in time.
+        let delay: Duration?
         /// The longest time between two keyframes that is expected.
         let gop: Duration
-        /// Describes what is recorded, and makes keyframes on request.
-        let encoder: EncoderSession
+        /// What is recorded.
+        let description: StreamDescription
+        /// Makes keyframes on request.
+        let keyframes: any KeyframeRequester
         let clock: any MonotonicClock
         let logger: Logger
     }
@@ -45,7 +46,9 @@ final class Recording: Sendable {
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(RelayFailure) {
-        let description = program.encoder.description
+        let description = program.description
+        let carriage = configuration.format == .ts ? Carriage.transportStream : .movie
+        if let reason = carriage.refusal(of: description) { throw RelayFailure(.usage, "Recording: \(reason)") }
         let budget = StorageBudget(
             videoBitrate: Self.plannedBitrate(description), audioBitrate: description.audio?.bitrate ?? 0,
             duration: configuration.expected, reserve: configuration.reserve,
@@ -54,7 +57,7 @@ final class Recording: Sendable {
         var settings = Self.settings(configuration, place.directory, program)
         settings.observers = place.observers + (retention.map { [$0] } ?? [])
         let recorder = Recorder(
-            configuration: settings, description: description, keyframes: program.encoder, clock: program.clock,
+            configuration: settings, description: description, keyframes: program.keyframes, clock: program.clock,
             logger: program.logger)
         storage = StorageGuard(
             directory: place.directory, budget: budget, warning: configuration.warning, control: recorder,
@@ -76,7 +79,7 @@ final class Recording: Sendable {
     /// left when that is done.
     func start(at hub: PacketStream, joinsRunningProgram: Bool, in group: DispatchGroup) {
         hub.add(recorder)
-        if joinsRunningProgram { program.encoder.requestKeyframe(at: nil) }
+        if joinsRunningProgram { program.keyframes.requestKeyframe(at: nil) }
         storage.start()
         retention?.start()
         place.start(in: group)
@@ -119,10 +122,7 @@ final class Recording: Sendable {
         settings.isClockAligned = configuration.isClockAligned
         settings.localOffset = configuration.localOffset
         settings.gop = program.gop
-        if !program.isAhead, let rate = program.encoder.description.video?.nominalRate {
-            settings.encoderDelay = .nanoseconds(
-                rate.timeBase.rescale(Int64(program.encoder.delayInFrames), to: .nanoseconds))
-        }
+        if let delay = program.delay { settings.encoderDelay = delay }
         return settings
     }
 

@@ -39,13 +39,17 @@ struct StatusBlock {
                 + "\(ByteSize(bytes: recorder.totalBytes)), \(recorder.gapFrames) frames in \(recorder.gapCount) gaps"
                 + (slowWrites.map { ", \($0)" } ?? "")
         }
-        return (["\(now.program.frames) frames in \(Self.clock(seconds))"] + outputs + (recording.map { [$0] } ?? []))
+        return (["\(frames) frames in \(Self.clock(seconds))"] + outputs + (recording.map { [$0] } ?? []))
             .joined(separator: " | ")
     }
 
+    /// Frames put on air so far.
+    private var frames: Int64 { now.passthrough?.frames ?? now.program.frames }
+
     /// Program time so far.
     private var seconds: Int64 {
-        now.frameRate.timeBase.rescale(now.program.frames, to: TimeBase(1, 1), rounding: .down)
+        if let passed = now.passthrough { return passed.programNanoseconds / 1_000_000_000 }
+        return now.frameRate.timeBase.rescale(now.program.frames, to: TimeBase(1, 1), rounding: .down)
     }
 
     /// How many times faster the encoder could have been since the snapshot before; at 1 it cannot keep up.
@@ -55,7 +59,23 @@ struct StatusBlock {
             since: before?.encoder ?? EncoderStatus(), programSeconds: Double(frames) / now.frameRate.value)
     }
 
+    /// The program's line where it is passed through.
+    private func line(of passed: PassthroughStatus) -> String {
+        let last = before?.passthrough ?? PassthroughStatus()
+        let rate = { (now: Int64, last: Int64) in
+            before == nil || interval <= 0 ? 0 : Double(now - last) / interval
+        }
+        var parts = [
+            Self.clock(seconds), "\(Self.decimal(rate(passed.frames, last.frames))) fps", "copied",
+            "\(Int(rate(passed.bytes, last.bytes) * 8 / 1000)) kbit/s",
+        ]
+        if passed.undecodableFrames > 0 { parts.append("without keyframe \(passed.undecodableFrames)") }
+        if let source = now.sources.first, source.state != .running { parts.append("input \(source.state.rawValue)") }
+        return parts.joined(separator: "  ")
+    }
+
     private var program: String {
+        if let passed = now.passthrough { return line(of: passed) }
         let parts = [
             Self.clock(seconds), "\(Self.decimal(rate(\.program.frames))) fps",
             "encoder \(Self.decimal(speed))x", "\(Int(rate(\.encoder.bytes) * 8 / 1000)) kbit/s",

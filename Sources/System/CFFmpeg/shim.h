@@ -147,6 +147,18 @@ static inline const uint8_t *relay_display_matrix(const AVStream *stream) {
 #endif
 }
 
+// Side data of a packet, or NULL. The length is an int before FFmpeg 5 and a size_t since.
+static inline const uint8_t *relay_packet_side_data(const AVPacket *packet, enum AVPacketSideDataType type, int *count) {
+#if LIBAVCODEC_VERSION_MAJOR >= 59
+    size_t size = 0;
+#else
+    int size = 0;
+#endif
+    const uint8_t *data = av_packet_get_side_data(packet, type, &size);
+    *count = (int)size;
+    return data;
+}
+
 // Interlacing is a flag since FFmpeg 6.1 (libavutil 58.7).
 static inline int relay_frame_is_interlaced(const AVFrame *frame) {
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)

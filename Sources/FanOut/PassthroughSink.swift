@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Media
+internal import Synchronization
+
+/// Passes on what somebody else encoded, in the sender's order and with the sender's bytes, to a ``PacketStream`` that
+/// delivers at once.
+///
+/// Decoding times are made to increase within each track, because muxers and servers refuse others: a packet that is not
+/// later than the one before is moved to the next tick, and is shown no earlier than it is decoded. A packet without a
+/// duration lasts as long as the one before took. Nothing is held, so nothing waits for a track that stopped.
+///
+/// One thread at a time publishes.
+public final class PassthroughSink: PacketSink {
+    private struct Track {
+        var description: TrackDescription
+        var dts: Int64
+        /// Ticks from the packet before to this one.
+        var step: Int64
+    }
+
+    /// What was changed so far.
+    public struct Counts: Sendable, Codable, Equatable {
+        /// Packets that were moved to a later decoding time.
+        public var moved = 0
+    }
+
+    private let next: any PacketSink
+    private let state = Mutex<(tracks: [TrackKind: Track], counts: Counts)>(([:], Counts()))
+
+    /// A sink in front of `next`.
+    public init(_ next: any PacketSink) { self.next = next }
+
+    /// What was changed so far. Any thread.
+    public var counts: Counts { state.withLock { $0.counts } }
+
+    public func publish(_ packet: EncodedPacket) {
+        next.publish(state.withLock { Self.order(packet, &$0.tracks[packet.track], &$0.counts) })
+    }
+
+    public func finish() { next.finish() }
+
+    private static func order(
+        _ packet: EncodedPacket, _ track: inout Track?, _ counts: inout Counts
+    ) -> EncodedPacket {
+        // Ticks of another clock say nothing of this one's, but the order of times stays.
+        let before = track.map { $0.description.timeBase.rescale($0.dts, to: packet.timeBase, rounding: .down) }
+        let dts = max(packet.dts, before.map { $0 + 1 } ?? packet.dts)
+        let step = before.map { dts - $0 } ?? 0
+        let duration = packet.duration > 0 ? packet.duration : (track?.step ?? 0)
+        track = Track(description: packet.description, dts: dts, step: step)
+        guard dts != packet.dts || packet.pts < dts || duration != packet.duration else { return packet }
+        if dts != packet.dts { counts.moved += 1 }
+        return EncodedPacket(
+            of: packet.description, pts: max(packet.pts, dts), dts: dts, duration: duration,
+            isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable, payload: packet.payload)
+    }
+}

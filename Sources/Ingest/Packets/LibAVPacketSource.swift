@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import LibAV
+package import Logging
+internal import Media
+internal import Synchronization
+
+/// The packets of a file, URL or device that libav reads.
+///
+/// A file ends at its end, or begins again where its last packet ended. A live input that ends or fails is opened again
+/// for ever, after 1 to 5 s.
+package final class LibAVPacketSource: PacketSource {
+    private let location: InputLocation
+    private let loops: Bool
+    private let logger: Logger
+    private let monitor: SourceMonitor
+    private let queue: DispatchQueue
+    private let opened = Mutex<PacketInput?>(nil)
+    private let startOnce = StartOnce()
+
+    /// A source at `location` that is not open yet.
+    package init(_ location: InputLocation, loops: Bool, logger: Logger) {
+        self.location = location
+        self.loops = loops
+        self.logger = logger
+        monitor = SourceMonitor(logger: logger)
+        queue = DispatchQueue(label: "relay.ingest.\(location.description)")
+    }
+
+    package var status: SourceStatus { monitor.status }
+
+    package func open() throws(IngestError) -> PacketSourceDescription {
+        // Nobody else takes this lock before it is open.
+        try opened.withLock { (opened) throws(IngestError) in
+            let input = try PacketInput(location, monitor: monitor)
+            opened = input
+            return input.description
+        }
+    }
+
+    package func start(into sink: any PacketSourceSink) {
+        guard startOnce.begin() else { return }
+        queue.async { [self] in deliver(into: sink) }
+    }
+
+    package func stop() { monitor.stop() }
+
+    private func deliver(into sink: any PacketSourceSink) {
+        let clock = SystemClock()
+        var schedule = ReopenSchedule()
+        var openedAt: Int64? = clock.now
+        var input = opened.withLock { input in
+            defer { input = nil }
+            return input
+        }
+        let isLive = input?.isLive ?? false
+        while !monitor.isStopped {
+            var failure: IngestError?
+            do throws(IngestError) {
+                if input == nil {
+                    input = try PacketInput(location, monitor: monitor)
+                    openedAt = clock.now
+                    if schedule.isWorthLogging {
+                        logger.notice("input is open again", metadata: ["input": "\(location)"])
+                    }
+                    monitor.update { $0.reopens += 1 }
+                    sink.restart()
+                }
+                monitor.update { $0.state = .running }
+                try input?.read(into: sink, loops: loops && !isLive)
+            } catch {
+                failure = error
+            }
+            // An address must be free before it can be opened again.
+            input = nil
+            guard isLive, failure?.isPermanent != true else { return finish(failure, sink) }
+            let delay = schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0))
+            openedAt = nil
+            noteInterruption(failure, schedule, delay)
+            monitor.pause(delay)
+        }
+        finish(nil, sink)
+    }
+
+    private func noteInterruption(_ failure: IngestError?, _ schedule: ReopenSchedule, _ delay: Duration) {
+        let reason = failure?.description ?? "The input \(location) ended."
+        monitor.update {
+            $0.state = .waiting
+            $0.lastError = reason
+        }
+        guard schedule.isWorthLogging, !monitor.isStopped else { return }
+        logger.warning(
+            "input is interrupted and will be opened again until it answers",
+            metadata: [
+                "input": "\(location)", "reason": "\(reason)", "delay_s": "\(delay.components.seconds)",
+                "failures": "\(schedule.failures)",
+            ])
+    }
+
+    private func finish(_ failure: IngestError?, _ sink: any PacketSourceSink) {
+        let failed = monitor.isStopped ? nil : failure
+        monitor.update {
+            $0.state = failed == nil ? .ended : .failed
+            if let failed { $0.lastError = failed.description }
+        }
+        if let failed { logger.error("input failed", metadata: ["reason": "\(failed)"]) }
+        sink.end(failure: failed?.description)
+    }
+}

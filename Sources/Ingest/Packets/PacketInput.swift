@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// An input that libav opened, whose packets are handed on. Used by one thread at a time.
+final class PacketInput {
+    /// Damaged reads in a row after which an input is taken to be unreadable.
+    private static let damageLimit = 100
+
+    private let name: String
+    private let demuxer: Demuxer
+    private let monitor: SourceMonitor
+    private let readers: [TrackReader]
+    private let location: InputLocation
+    /// Whether media comes at its own pace, and the input is opened again when it ends.
+    let isLive: Bool
+    /// What is added to stamps for the rounds so far, in nanoseconds.
+    private var shift: Int64 = 0
+    /// Where this round of the leading track begins and ends, in nanoseconds of its own stamps.
+    private var (start, end): (Int64, Int64) = (.max, .min)
+    /// Where the audio of all rounds ends, in nanoseconds.
+    private var audioEnd = Int64.min
+    /// What was read to find out how the tracks are coded, with its arrival.
+    private var peeked: [(packet: EncodedPacket, arrival: Timestamp)] = []
+
+    /// Packets that are read at most until each track has said how it is coded: some seconds.
+    private static let longestPeek = 500
+
+    /// Opens `location`. Blocks; the monitor's interrupter ends it.
+    init(_ location: InputLocation, monitor: SourceMonitor) throws(IngestError) {
+        (self.location, self.monitor) = (location, monitor)
+        let name = location.description
+        self.name = name
+        let (url, settings) = OpenedInput.settings(location, IngestOptions())
+        do throws(AVFailure) {
+            demuxer = try Demuxer(url: url, options: settings, interrupter: monitor.interrupter, subject: name)
+        } catch {
+            throw IngestError.cannotBeOpened(input: name, reason: error.message)
+        }
+        isLive = location.isLiveByNature ?? (demuxer.duration == nil)
+        let streams = [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self)
+        if streams.isEmpty { throw IngestError.noMedia(input: name) }
+        var readers: [TrackReader] = []
+        for stream in streams {
+            guard let reader = TrackReader(stream, subject: name) else {
+                throw IngestError.cannotBeCopied(input: name, reason: "\(stream.codecName) is not carried")
+            }
+            readers.append(reader)
+        }
+        self.readers = readers
+        demuxer.select(Set(streams.map(\.index)))
+        try peek()
+    }
+
+    /// Reads until each track has said how it is coded, which transport streams say in their packets.
+    private func peek() throws(IngestError) {
+        while readers.contains(where: { $0.track == nil }), peeked.count < Self.longestPeek, let box = try next() {
+            if let packet = read(box) { peeked.append((packet, Timestamp(nanoseconds: SystemClock().now))) }
+        }
+        if readers.allSatisfy({ $0.track == nil }) { throw IngestError.empty(input: name) }
+    }
+
+    /// What the input is, by what probing found. A track that probing could not describe is found with its first packet.
+    var description: PacketSourceDescription {
+        let tracks = readers.compactMap(\.track)
+        let stream = StreamDescription(
+            video: tracks.first { $0.kind == .video }, audio: tracks.first { $0.kind == .audio })
+        // What comes over HTTP comes in bursts, and can wait on the server.
+        let canWait = !isLive || location.isLiveByNature == nil
+        return PacketSourceDescription(
+            stream: stream, canWait: canWait,
+            clock: canWait
+                ? SourceClockSettings(arrivals: .none, latency: .zero) : .of(formatName: demuxer.formatName),
+            stampBits: canWait ? nil : readers.first?.stream.stampBits)
+    }
+
+    /// Delivers until the input ends, or round after round, or until the source is stopped. Blocks.
+    func read(into sink: any PacketSourceSink, loops: Bool) throws(IngestError) {
+        for (packet, arrival) in peeked { deliver(packet, arrival, to: sink) }
+        peeked = []
+        let clock = SystemClock()
+        while !monitor.isStopped {
+            guard let box = try next() else {
+                guard loops, !monitor.isStopped else { return }
+                try rewind()
+                continue
+            }
+            if let packet = read(box) { deliver(packet, Timestamp(nanoseconds: clock.now), to: sink) }
+        }
+    }
+
+    private func read(_ box: PacketBox) -> EncodedPacket? {
+        do throws(AVFailure) {
+            return try readers.first { $0.stream.index == box.streamIndex }?.read(box)
+        } catch {
+            monitor.update {
+                $0.decodeErrors += 1
+                $0.lastError = error.description
+            }
+            return nil
+        }
+    }
+
+    private func deliver(_ packet: EncodedPacket, _ arrival: Timestamp, to sink: any PacketSourceSink) {
+        if let packet = shifted(packet) { sink.take(packet, at: arrival) }
+    }
+
+    /// The next packet, past what is damaged; nil at the end.
+    private func next() throws(IngestError) -> PacketBox? {
+        var damage = 0
+        while !monitor.isStopped {
+            do throws(AVFailure) {
+                let box = try demuxer.readPacket()
+                monitor.update {
+                    $0.packetsRead += box == nil ? 0 : 1
+                    if box?.isCorrupt == true { $0.decodeErrors += 1 }
+                }
+                return box
+            } catch {
+                if error.isInterrupted { return nil }
+                if error.isWouldBlock {
+                    monitor.pause(.milliseconds(5))
+                    continue
+                }
+                damage += 1
+                guard error.isInvalidData, damage < Self.damageLimit else {
+                    throw IngestError.unreadable(input: name, reason: error.message)
+                }
+                monitor.update { $0.decodeErrors += 1 }
+            }
+        }
+        return nil
+    }
+
+    /// The packet behind the rounds before. A round lasts as long as its video; audio that is longer overlaps with that of
+    /// the next round, of which so much is left out: nil.
+    private func shifted(_ packet: EncodedPacket) -> EncodedPacket? {
+        let (base, packetEnd) = (packet.timeBase, packet.pts + packet.duration)
+        if packet.track == .video || readers.allSatisfy({ $0.stream.kind == .audio }) {
+            start = min(start, packet.ptsNanoseconds)
+            end = max(end, base.rescale(packetEnd, to: .nanoseconds))
+        }
+        if packet.track == .audio {
+            let half = base.rescale(packet.duration, to: .nanoseconds) / 2
+            if shift != 0, packet.ptsNanoseconds + shift < audioEnd - half { return nil }
+            audioEnd = max(audioEnd, base.rescale(packetEnd, to: .nanoseconds) + shift)
+        }
+        guard shift != 0 else { return packet }
+        let ticks = TimeBase.nanoseconds.rescale(shift, to: base)
+        return EncodedPacket(
+            of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
+            isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable, payload: packet.payload)
+    }
+
+    private func rewind() throws(IngestError) {
+        guard end > start else { throw IngestError.empty(input: name) }
+        shift += end - start
+        (start, end) = (.max, .min)
+        do throws(AVFailure) {
+            try demuxer.seekToStart()
+        } catch {
+            if monitor.isStopped { return }
+            throw IngestError.cannotLoop(input: name, reason: error.message)
+        }
+    }
+}

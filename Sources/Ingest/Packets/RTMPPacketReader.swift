@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+internal import RTMP
+
+/// Makes the messages of one publication packets that are handed on as they are. A value without I/O of its own; reading
+/// a configuration that is new decodes one frame.
+struct RTMPPacketReader {
+    /// How the tracks are coded, as far as that is known.
+    private(set) var stream = StreamDescription()
+    /// What cannot be handed on, once each; for the log.
+    private(set) var complaints: [String] = []
+
+    private var metadata: [String: AMF0Value] = [:]
+    /// The newest video configuration, until a keyframe came with which it can be read.
+    private var configuration: [UInt8]?
+
+    /// Whether a track that the sender announced, or one of the two that there usually are, is still missing.
+    var isMissingTrack: Bool {
+        let (video, audio) = (metadata["videocodecid"] != nil, metadata["audiocodecid"] != nil)
+        let (hasVideo, hasAudio) = (video || !audio, audio || !video)
+        return stream.video == nil && hasVideo || stream.audio == nil && hasAudio
+    }
+
+    /// The packet in `message`, in the sender's milliseconds; nil if it brings none, or none that can be decoded.
+    mutating func read(_ message: RTMPPublishedMessage) -> EncodedPacket? {
+        let time = Int64(message.timestamp)
+        switch message.content {
+        case .video(let video): return read(video, at: time)
+        case .audio(let audio): return read(audio, at: time)
+        case .metadata(let properties):
+            metadata = properties
+            return nil
+        case .data: return nil
+        case .unsupported(let what):
+            complain("\(what) is not carried")
+            return nil
+        }
+    }
+
+    private mutating func read(_ video: FLVVideo, at time: Int64) -> EncodedPacket? {
+        let codec: Codec =
+            switch video.codec {
+            case .avc: .h264
+            case .hevc: .hevc
+            case .av1: .av1
+            }
+        switch video.content {
+        case .configuration(let bytes):
+            let new = bytes.array
+            configuration = new == stream.video?.decoderConfiguration.array ? nil : new
+            return nil
+        case .frame(let payload, let isKeyframe, let isDisposable, let offset):
+            if configuration != nil {
+                guard isKeyframe else { return nil }
+                describe(codec, by: payload)
+            }
+            guard let track = stream.video, track.codec == codec else { return nil }
+            return EncodedPacket(
+                of: track, pts: time + Int64(max(0, offset)), dts: time, duration: 0, isKeyframe: isKeyframe,
+                isDisposable: isDisposable || codec == .h264 && AccessUnit.isDisposable(payload), payload: payload)
+        case .end: return nil
+        }
+    }
+
+    /// Reads the configuration with the keyframe `payload`.
+    private mutating func describe(_ codec: Codec, by payload: SharedBytes) {
+        guard let record = configuration else { return }
+        configuration = nil
+        guard Self.hasLongLengths(record, codec) else {
+            return complain("\(codec) with lengths of NAL units in fewer than 4 bytes is not carried")
+        }
+        do throws(AVFailure) {
+            let shape = try CodedShape(
+                of: codec, configuration: record, keyframe: payload, subject: "the published \(codec)")
+            let rate = number("framerate")
+            stream.video = shape.track(
+                codec, configuration: record, timeBase: .milliseconds, bitrate: bitrate("videodatarate"),
+                nominalRate: (1...1000).contains(rate) ? FrameRate(Int32((rate * 1000).rounded()), 1000) : nil)
+        } catch {
+            complain("\(error)")
+        }
+    }
+
+    /// Whether NAL units have lengths of 4 bytes in front (ISO/IEC 14496-15, 5.3.3.1.2 and 8.3.3.1.2).
+    private static func hasLongLengths(_ record: [UInt8], _ codec: Codec) -> Bool {
+        switch codec {
+        case .h264: record.count > 6 && record[4] & 3 == 3
+        case .hevc: record.count > 22 && record[21] & 3 == 3
+        default: record.count >= 4
+        }
+    }
+
+    private mutating func read(_ audio: FLVAudio, at time: Int64) -> EncodedPacket? {
+        switch audio.content {
+        case .configuration(let bytes):
+            if bytes.array != stream.audio?.decoderConfiguration.array { describe(audio.codec, by: bytes.array) }
+            return nil
+        case .frame(let payload):
+            if stream.audio == nil { describe(audio.codec, byFrame: payload) }
+            guard let track = stream.audio, let format = track.audioFormat else { return nil }
+            let duration = format.timeBase.rescale(Int64(track.frameLength), to: .milliseconds)
+            return EncodedPacket(
+                of: track, pts: time, dts: time, duration: duration, isKeyframe: true, payload: payload)
+        case .end: return nil
+        }
+    }
+
+    private mutating func describe(_ codec: FLVAudio.Codec, by configuration: [UInt8]) {
+        switch codec {
+        case .aac:
+            guard let header = AACHeader(configuration: configuration) else {
+                return complain("the AAC configuration cannot be read")
+            }
+            setAudio(
+                .aac, header.sampleRate, header.channels ?? 2, configuration, frameLength: header.frameLength)
+        case .opus where configuration.count > 9:
+            setAudio(.opus, 48_000, Int(configuration[9]), configuration, frameLength: 960)
+        default: complain("\(codec.rawValue) is not carried")
+        }
+    }
+
+    /// MP3 and AC-3 have no configuration: a frame says it all.
+    private mutating func describe(_ codec: FLVAudio.Codec, byFrame payload: SharedBytes) {
+        let bytes = payload.array
+        switch codec {
+        case .mp3:
+            guard bytes.count > 4, bytes[0] == 0xFF, bytes[1] & 0xE6 == 0xE2, bytes[2] >> 2 & 3 < 3 else { return }
+            // Version 1, 2 or 2.5, the rates of each being half of those before (ISO/IEC 11172-3, 2.4.2.3).
+            let halvings: Int32 = [4, 0, 2, 1][Int(bytes[1] >> 3 & 3)]
+            guard halvings > 0 else { return }
+            let rate = [44_100, 48_000, 32_000][Int(bytes[2] >> 2 & 3)] / halvings
+            setAudio(.mp3, rate, bytes[3] >> 6 == 3 ? 1 : 2, [], frameLength: halvings == 1 ? 1152 : 576)
+        case .ac3:
+            guard let box = AC3Header.specificBox(bytes), bytes[4] >> 6 < 3 else { return }
+            let channels = [2, 1, 2, 3, 3, 4, 4, 5][Int(bytes[6] >> 5)] + Int(box[1] >> 2 & 1)
+            setAudio(.ac3, [48_000, 44_100, 32_000][Int(bytes[4] >> 6)], channels, box, frameLength: 1536)
+        case .aac, .opus: return
+        case .eac3, .flac: complain("\(codec.rawValue) is not carried")
+        }
+    }
+
+    private mutating func setAudio(
+        _ codec: Codec, _ rate: Int32, _ channels: Int, _ configuration: [UInt8], frameLength: Int
+    ) {
+        stream.audio = TrackDescription(
+            audio: codec, format: AudioFormat(sampleRate: rate, channels: max(1, channels)), timeBase: .milliseconds,
+            decoderConfiguration: SharedBytes(configuration), bitrate: bitrate("audiodatarate"),
+            frameLength: frameLength)
+    }
+
+    /// Bits a second that the sender promised under `name`; 0 if it did not.
+    private func bitrate(_ name: String) -> Int {
+        let kilobits = number(name)
+        return (1...1_000_000).contains(kilobits) ? Int(kilobits * 1000) : 0
+    }
+
+    private func number(_ name: String) -> Double {
+        if case .number(let number)? = metadata[name] { number } else { 0 }
+    }
+
+    private mutating func complain(_ text: String) {
+        if !complaints.contains(text), complaints.count < 8 { complaints.append(text) }
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+package import Logging
+package import Media
+package import Network
+package import RTMP
+internal import Synchronization
+
+/// The packets of a stream that clients publish to us by RTMP, one client at a time.
+///
+/// They are handed on by the server's event loop, as they come. While nobody publishes, nothing comes; whoever publishes
+/// next goes on with the stream.
+package final class RTMPServerSource: PacketSource {
+    fileprivate struct State {
+        var reader = RTMPPacketReader()
+        /// How many of the reader's complaints were told.
+        var toldComplaints = 0
+        /// What came before anybody took it.
+        var pending: [(packet: EncodedPacket, arrival: Timestamp)] = []
+        var pendingBytes = 0
+        var sink: (any PacketSourceSink)?
+        var registration: RTMPServer.Registration?
+        var publication: RTMPPublication?
+        var status = SourceStatus()
+        var hasPublished = false
+        var isStopped = false
+    }
+
+    /// What may wait for ``start(into:)``. More is given up, and the stream begins with a later keyframe.
+    private static let longestPending = 32 << 20
+    /// How long the second track may take after the first, if the sender did not say that there is none.
+    private static let patience = DispatchTimeInterval.seconds(1)
+
+    private let url: RTMPListenURL
+    private let server: RTMPServer
+    private let identity: TLSServerIdentity?
+    private let clock: any MonotonicClock
+    private let logger: Logger
+    private let state = Mutex(State())
+    /// Something happened that ``open()`` waits for.
+    private let changed = DispatchSemaphore(value: 0)
+
+    /// A source of what is published at `url`, an input, to `server`. `identity` is needed if the address is secure.
+    package init(
+        _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity?,
+        clock: any MonotonicClock = SystemClock(), logger: Logger
+    ) {
+        (self.url, self.server, self.identity) = (url, server, identity)
+        (self.clock, self.logger) = (clock, logger)
+    }
+
+    package var status: SourceStatus { state.withLock { $0.status } }
+
+    package func open() throws(IngestError) -> PacketSourceDescription {
+        do throws(EndpointFailure) {
+            let registration = try server.receive(url, identity: identity, receiver: self)
+            state.withLock { $0.registration = registration }
+        } catch {
+            throw IngestError.cannotBeOpened(input: url.description, reason: error.reason)
+        }
+        logger.info("waiting for a publisher", metadata: ["input": "\(url)"])
+        return PacketSourceDescription(
+            stream: try awaitTracks(), canWait: false, clock: .rtmp, stampBits: 32)
+    }
+
+    /// Waits until a publisher's tracks are known.
+    private func awaitTracks() throws(IngestError) -> StreamDescription {
+        while true {
+            let (stream, isMissing, isStopped) = state.withLock { state in
+                (state.reader.stream, state.reader.isMissingTrack, state.isStopped)
+            }
+            if isStopped { throw IngestError.empty(input: url.description) }
+            if stream.tracks.isEmpty {
+                changed.wait()
+            } else if !isMissing || changed.wait(timeout: .now() + Self.patience) == .timedOut {
+                return state.withLock { $0.reader.stream }
+            }
+        }
+    }
+
+    package func start(into sink: any PacketSourceSink) {
+        state.withLock { state in
+            guard state.sink == nil, !state.isStopped else { return }
+            state.sink = sink
+            for (packet, arrival) in state.pending { sink.take(packet, at: arrival) }
+            state.pending = []
+        }
+    }
+
+    package func stop() {
+        let (registration, sink) = state.withLock { state in
+            state.isStopped = true
+            state.status.state = .ended
+            defer { (state.registration, state.sink) = (nil, nil) }
+            return (state.registration, state.sink)
+        }
+        registration?.cancel()
+        changed.signal()
+        sink?.end(failure: nil)
+    }
+}
+
+extension RTMPServerSource: RTMPStreamReceiver {
+    package func publicationBegan(_ publication: RTMPPublication) {
+        state.withLock { state in
+            state.publication = publication
+            state.reader = RTMPPacketReader()
+            state.toldComplaints = 0
+            (state.pending, state.pendingBytes) = ([], 0)
+            state.status.state = .running
+            if state.hasPublished { state.status.reopens += 1 }
+            state.hasPublished = true
+            state.sink?.restart()
+        }
+        logger.notice(
+            "a publisher is here",
+            metadata: [
+                "input": "\(url)", "address": "\(publication.address)", "client": "\(publication.request.client)",
+            ])
+    }
+
+    package func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {
+        let arrival = Timestamp(nanoseconds: clock.now)
+        let complaints = state.withLock { state in
+            guard state.publication === publication, !state.isStopped else { return [String]() }
+            let (before, wasMissing) = (state.reader.stream, state.reader.isMissingTrack)
+            let packet = state.reader.read(message)
+            if !before.isIdentical(to: state.reader.stream) || wasMissing != state.reader.isMissingTrack {
+                changed.signal()
+            }
+            if let packet { state.hand(on: packet, arrival, limit: Self.longestPending) }
+            let all = state.reader.complaints
+            defer { state.toldComplaints = all.count }
+            return Array(all.dropFirst(state.toldComplaints))
+        }
+        for complaint in complaints {
+            logger.warning("something that is published is left out: \(complaint)", metadata: ["input": "\(url)"])
+        }
+    }
+
+    package func publication(_ publication: RTMPPublication, ended end: RTMPPublication.End) {
+        let isStopped = state.withLock { state in
+            if state.publication === publication { state.publication = nil }
+            if !state.isStopped {
+                state.status.state = .waiting
+                state.status.lastError = "The publisher is gone: \(end)."
+                // Whoever is still being waited for must describe the stream anew.
+                if state.sink == nil { state.reader = RTMPPacketReader() }
+            }
+            return state.isStopped
+        }
+        if isStopped { return }
+        logger.warning(
+            "the publisher is gone; whoever publishes next goes on", metadata: ["input": "\(url)", "reason": "\(end)"])
+    }
+}
+
+extension RTMPServerSource.State {
+    fileprivate mutating func hand(on packet: EncodedPacket, _ arrival: Timestamp, limit: Int) {
+        status.packetsRead += 1
+        if let sink { return sink.take(packet, at: arrival) }
+        pending.append((packet, arrival))
+        pendingBytes += packet.payload.count
+        if pendingBytes > limit { (pending, pendingBytes) = ([], 0) }
+    }
+}

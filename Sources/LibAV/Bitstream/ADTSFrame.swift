@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One AAC frame as transport streams have it (ISO/IEC 13818-7, 6.2): a header, then the raw access unit.
+public struct ADTSFrame: Sendable, Equatable {
+    /// `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) that says what the header says.
+    public let configuration: [UInt8]
+    /// Samples a second.
+    public let sampleRate: Int32
+    /// Channels; 0 if a program config element in the payload says them.
+    public let channels: Int
+    /// The raw access unit.
+    public let payload: [UInt8]
+
+    private static let rates: [Int32] = [
+        96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
+    ]
+
+    /// The frames that follow each other in `bytes`, up to what is none. One header with several access units is not
+    /// among them.
+    public static func frames(_ bytes: [UInt8]) -> [ADTSFrame] {
+        var frames: [ADTSFrame] = []
+        var start = 0
+        while start + 7 <= bytes.count, bytes[start] == 0xFF, bytes[start + 1] & 0xF6 == 0xF0 {
+            let header = bytes[start..<start + 7].map { Int($0) }
+            let length = (header[3] & 3) << 11 | header[4] << 3 | header[5] >> 5
+            // A checksum of 16 bits follows where the last bit of the second byte is 0.
+            let size = header[1] & 1 == 1 ? 7 : 9
+            let rate = header[2] >> 2 & 0xF
+            guard length > size, start + length <= bytes.count, rate < rates.count, header[6] & 3 == 0 else { break }
+            let channels = (header[2] & 1) << 2 | header[3] >> 6
+            let type = (header[2] >> 6) + 1
+            frames.append(
+                ADTSFrame(
+                    configuration: [UInt8(type << 3 | rate >> 1), UInt8((rate & 1) << 7 | channels << 3)],
+                    sampleRate: rates[rate], channels: channels == 7 ? 8 : channels,
+                    payload: Array(bytes[(start + size)..<(start + length)])))
+            start += length
+        }
+        return frames
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads the bits of a NAL unit's payload, without the bytes that keep start codes out of it (ITU-T H.264, 7.4.1: a 3 behind
+/// two zeros). What is read behind the end is 0, and ``isExhausted`` says so.
+struct BitReader {
+    private let bytes: [UInt8]
+    private var position = 0
+    /// Whether more was read than there is.
+    private(set) var isExhausted = false
+
+    /// A reader of `unit` behind its first `header` bytes.
+    init(_ unit: ArraySlice<UInt8>, header: Int) {
+        var bytes: [UInt8] = []
+        var zeros = 0
+        for byte in unit.dropFirst(header) {
+            if zeros >= 2, byte == 3 {
+                zeros = 0
+                continue
+            }
+            zeros = byte == 0 ? zeros + 1 : 0
+            bytes.append(byte)
+        }
+        self.bytes = bytes
+    }
+
+    /// The next `count` bits, at most 32, the first in the most significant place.
+    mutating func bits(_ count: Int) -> UInt32 {
+        var value: UInt32 = 0
+        for _ in 0..<count {
+            guard position < bytes.count * 8 else {
+                isExhausted = true
+                return 0
+            }
+            value = value << 1 | UInt32(bytes[position / 8] >> (7 - position % 8) & 1)
+            position += 1
+        }
+        return value
+    }
+
+    mutating func flag() -> Bool { bits(1) == 1 }
+
+    mutating func skip(_ count: Int) {
+        position += count
+        if position > bytes.count * 8 { isExhausted = true }
+    }
+
+    /// An unsigned Exp-Golomb code (9.1); 0 for one that is longer than any that is allowed.
+    mutating func golomb() -> UInt32 {
+        var zeros = 0
+        while !flag() {
+            zeros += 1
+            guard zeros < 32, !isExhausted else {
+                isExhausted = true
+                return 0
+            }
+        }
+        return (1 << zeros) - 1 + bits(zeros)
+    }
+
+    /// A signed Exp-Golomb code (9.1.1).
+    mutating func signedGolomb() -> Int32 {
+        let code = Int64(golomb())
+        return Int32(clamping: code & 1 == 1 ? (code + 1) / 2 : -code / 2)
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// The first bytes of a NAL unit (ITU-T H.264, 7.3.1; H.265, 7.3.1.2).
+struct NALUnit {
+    /// What a unit is for, as far as it matters to who hands it on.
+    enum Role {
+        /// A part of a frame; `isKeyframe` says that decoding can start there.
+        case slice(isKeyframe: Bool)
+        case vps, sps, pps
+        /// It says that an access unit begins, that the stream ends, or nothing: containers have that from elsewhere.
+        case delimiter
+        /// Supplemental information and whatever else belongs to a frame.
+        case other
+    }
+
+    let role: Role
+    /// Whether other frames may refer to it.
+    let isReference: Bool
+
+    /// The unit `bytes`, which is not empty.
+    init(_ bytes: ArraySlice<UInt8>, _ codec: Codec) {
+        let first = bytes.first ?? 0
+        if codec == .hevc {
+            let type = first >> 1 & 0x3F
+            // Of the types below 16 even ones are not referred to within their sub-layer (table 7-1).
+            isReference = type > 15 || type & 1 == 1
+            role =
+                switch type {
+                case 0...31: .slice(isKeyframe: (16...21).contains(type))
+                case 32: .vps
+                case 33: .sps
+                case 34: .pps
+                case 35...38: .delimiter
+                default: .other
+                }
+        } else {
+            let type = first & 0x1F
+            isReference = first & 0x60 != 0
+            role =
+                switch type {
+                case 1...5: .slice(isKeyframe: type == 5)
+                case 7: .sps
+                case 8: .pps
+                case 9...12: .delimiter
+                default: .other
+                }
+        }
+    }
+}

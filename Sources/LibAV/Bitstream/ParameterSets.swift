@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Media
+
+/// The parameter sets of H.264 or HEVC video as they came, and the decoder configuration that holds them.
+public struct ParameterSets: Sendable, Equatable {
+    /// H.264 or HEVC.
+    public let codec: Codec
+    /// Of HEVC alone.
+    private var vps: [[UInt8]] = []
+    private var sps: [[UInt8]] = []
+    private var pps: [[UInt8]] = []
+
+    /// No set came yet. `codec` must be one of the two.
+    public init(_ codec: Codec) { self.codec = codec }
+
+    /// Takes in the sets of one access unit. One with an SPS brings all sets that are in force from then
+    /// on, as encoders repeat them in front of keyframes; other sets are added to those that are there.
+    mutating func take(_ units: [ArraySlice<UInt8>]) {
+        var found = ParameterSets(codec)
+        for unit in units {
+            switch NALUnit(unit, codec).role {
+            case .vps: found.vps.append(Array(unit))
+            case .sps: found.sps.append(Array(unit))
+            case .pps: found.pps.append(Array(unit))
+            default: break
+            }
+        }
+        if !found.sps.isEmpty {
+            if found.vps.isEmpty { found.vps = vps }
+            if found.pps.isEmpty { found.pps = pps }
+            self = found
+        } else {
+            vps += found.vps.filter { !vps.contains($0) }
+            pps += found.pps.filter { !pps.contains($0) }
+        }
+    }
+
+    /// What frames look like; nil without an SPS that can be read.
+    public var size: (width: Int, height: Int)? { parameters.map { ($0.width, $0.height) } }
+
+    private var parameters: SequenceParameters? {
+        sps.first.flatMap {
+            codec == .hevc ? SequenceParameters(hevc: $0[...]) : SequenceParameters(avc: $0[...])
+        }
+    }
+
+    /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) or `HEVCDecoderConfigurationRecord` (8.3.3.1.2) for NAL
+    /// units with 4-byte lengths; nil as long as sets are missing, or if they are too long to be any.
+    public var configuration: [UInt8]? {
+        guard let parameters, let first = sps.first, !pps.isEmpty,
+            (vps + sps + pps).allSatisfy({ $0.count <= 0xFFFF }), sps.count < 32, pps.count < 256
+        else { return nil }
+        return codec == .hevc ? hevc(parameters, first) : avc(parameters, first)
+    }
+
+    private static func sized(_ sets: [[UInt8]]) -> [UInt8] {
+        sets.flatMap { [UInt8($0.count >> 8), UInt8($0.count & 0xFF)] + $0 }
+    }
+
+    private func avc(_ parameters: SequenceParameters, _ first: [UInt8]) -> [UInt8] {
+        var record: [UInt8] = [1, first[1], first[2], first[3], 0xFC | 3, 0xE0 | UInt8(sps.count)]
+        record += Self.sized(sps) + [UInt8(pps.count)] + Self.sized(pps)
+        if SequenceParameters.highProfiles.contains(first[1]) {
+            record += [
+                0xFC | UInt8(parameters.chroma), 0xF8 | UInt8(parameters.lumaDepth - 8),
+                0xF8 | UInt8(parameters.chromaDepth - 8), 0,
+            ]
+        }
+        return record
+    }
+
+    private func hevc(_ parameters: SequenceParameters, _ first: [UInt8]) -> [UInt8]? {
+        guard !vps.isEmpty, vps.count < 256 else { return nil }
+        // Profile, compatibility, constraints and level lie behind the first byte of the set's payload.
+        var reader = BitReader(first[...], header: 3)
+        var record: [UInt8] = [1] + (0..<12).map { _ in UInt8(reader.bits(8)) }
+        // No word on segmentation, parallelism and the frame rate.
+        record += [0xF0, 0, 0xFC, 0xFC | UInt8(parameters.chroma)]
+        record += [0xF8 | UInt8(parameters.lumaDepth - 8), 0xF8 | UInt8(parameters.chromaDepth - 8), 0, 0]
+        record += [UInt8(parameters.subLayers + 1) << 3 | (parameters.isNested ? 4 : 0) | 3, 3]
+        for (type, sets) in [(UInt8(32), vps), (33, sps), (34, pps)] {
+            // All sets of this type are here and none among the frames.
+            record += [0x80 | type, UInt8(sets.count >> 8), UInt8(sets.count & 0xFF)] + Self.sized(sets)
+        }
+        return record
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// What an SPS says that decoder configurations and descriptions need.
+struct SequenceParameters: Equatable {
+    /// Columns that are shown.
+    var width = 0
+    /// Rows that are shown.
+    var height = 0
+    /// 0 is grey, 1 4:2:0, 2 4:2:2, 3 4:4:4.
+    var chroma: UInt32 = 1
+    var lumaDepth: UInt32 = 8
+    var chromaDepth: UInt32 = 8
+    /// HEVC: the sub-layers less one, and whether they are nested.
+    var subLayers: UInt32 = 0
+    var isNested = false
+
+    /// The columns and rows of luma to a unit of cropping (ITU-T H.264, table 6-1).
+    private var cropUnit: (width: Int, height: Int) {
+        switch chroma {
+        case 1: (2, 2)
+        case 2: (2, 1)
+        default: (1, 1)
+        }
+    }
+
+    private mutating func crop(_ reader: inout BitReader, rows: Int = 1) {
+        let edges = (0..<4).map { _ in Int(reader.golomb()) }
+        width -= (edges[0] + edges[1]) * cropUnit.width
+        height -= (edges[2] + edges[3]) * cropUnit.height * rows
+    }
+
+    /// The size is one that a description can have.
+    private var isSound: Bool { (1...16_384).contains(width) && (1...16_384).contains(height) }
+}
+
+extension SequenceParameters {
+    /// Profiles whose sets say the chroma format and bit depths (ITU-T H.264, 7.3.2.1.1).
+    static let highProfiles: Set<UInt8> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
+
+    /// Of an SPS of H.264 (7.3.2.1.1); nil for what is none.
+    init?(avc unit: ArraySlice<UInt8>) {
+        guard unit.count > 4 else { return nil }
+        var reader = BitReader(unit, header: 1)
+        let profile = UInt8(reader.bits(8))
+        reader.skip(16)
+        _ = reader.golomb()
+        if Self.highProfiles.contains(profile) {
+            chroma = reader.golomb()
+            if chroma == 3 { reader.skip(1) }
+            lumaDepth = 8 + reader.golomb()
+            chromaDepth = 8 + reader.golomb()
+            reader.skip(1)
+            if reader.flag() { Self.skipScalingLists(&reader, count: chroma == 3 ? 12 : 8) }
+        }
+        _ = reader.golomb()
+        switch reader.golomb() {
+        case 0: _ = reader.golomb()
+        case 1:
+            reader.skip(1)
+            _ = reader.signedGolomb()
+            _ = reader.signedGolomb()
+            let count = reader.golomb()
+            guard count < 256 else { return nil }
+            for _ in 0..<count { _ = reader.signedGolomb() }
+        default: break
+        }
+        _ = reader.golomb()
+        reader.skip(1)
+        width = (Int(reader.golomb()) + 1) * 16
+        let units = (Int(reader.golomb()) + 1) * 16
+        let hasFramesOnly = reader.flag()
+        height = hasFramesOnly ? units : 2 * units
+        if !hasFramesOnly { reader.skip(1) }
+        reader.skip(1)
+        if reader.flag() { crop(&reader, rows: hasFramesOnly ? 1 : 2) }
+        guard !reader.isExhausted, isSound, chroma < 4, lumaDepth < 17, chromaDepth < 17 else { return nil }
+    }
+
+    private static func skipScalingLists(_ reader: inout BitReader, count: Int) {
+        for list in 0..<count where reader.flag() {
+            var (last, next) = (8, 8)
+            for _ in 0..<(list < 6 ? 16 : 64) where next != 0 {
+                next = (last + Int(reader.signedGolomb()) + 256) & 255
+                last = next == 0 ? last : next
+            }
+        }
+    }
+
+    /// Of an SPS of HEVC (ITU-T H.265, 7.3.2.2.1); nil for what is none.
+    init?(hevc unit: ArraySlice<UInt8>) {
+        guard unit.count > 15 else { return nil }
+        var reader = BitReader(unit, header: 2)
+        reader.skip(4)
+        subLayers = reader.bits(3)
+        isNested = reader.flag()
+        // The profile and level of the whole (7.3.3): 96 bits.
+        reader.skip(96)
+        Self.skipSubLayers(&reader, Int(subLayers))
+        _ = reader.golomb()
+        chroma = reader.golomb()
+        if chroma == 3 { reader.skip(1) }
+        (width, height) = (Int(reader.golomb()), Int(reader.golomb()))
+        if reader.flag() { crop(&reader) }
+        lumaDepth = 8 + reader.golomb()
+        chromaDepth = 8 + reader.golomb()
+        guard !reader.isExhausted, isSound, chroma < 4, lumaDepth < 17, chromaDepth < 17 else { return nil }
+    }
+
+    private static func skipSubLayers(_ reader: inout BitReader, _ count: Int) {
+        guard count > 0 else { return }
+        let present = (0..<count).map { _ in (profile: reader.flag(), level: reader.flag()) }
+        reader.skip(2 * (8 - count))
+        for layer in present { reader.skip((layer.profile ? 88 : 0) + (layer.level ? 8 : 0)) }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+package import Media
+
+/// What frames of coded video look like, as their parameter sets say and libavcodec reads them.
+package struct CodedShape: Sendable {
+    /// Size, shape of pixels and color.
+    package let frames: FrameFormat
+    /// How many frames are held back to be shown in order, as far as it is said.
+    package let reorderDepth: Int64
+
+    /// Reads the `configuration`, as ``Media/TrackDescription/decoderConfiguration``, and decodes `keyframe` with it, which
+    /// takes as long as a frame takes: some milliseconds. Throws if that is impossible.
+    package init(
+        of codec: Codec, configuration: [UInt8], keyframe: SharedBytes, subject: String
+    ) throws(AVFailure) {
+        let reader = try ShapeReader(codec, configuration, subject)
+        try reader.decode(keyframe)
+        let values = reader.context.pointee
+        guard values.width > 0, values.height > 0 else {
+            throw AVFailure(
+                operation: "read the parameter sets of", subject: subject, code: relay_averror_invalid_data)
+        }
+        frames = FrameFormat(
+            width: Int(values.width), height: Int(values.height),
+            sampleAspectRatio: values.sample_aspect_ratio.asAspectRatio ?? .square,
+            color: ColorDescription(
+                format: values.pix_fmt, primaries: values.color_primaries, transfer: values.color_trc,
+                matrix: values.colorspace, range: values.color_range))
+        reorderDepth = Int64(values.has_b_frames)
+    }
+
+    /// A description of the track with these frames.
+    package func track(
+        _ codec: Codec, configuration: [UInt8], timeBase: TimeBase, bitrate: Int, nominalRate: FrameRate?
+    ) -> TrackDescription {
+        TrackDescription(
+            video: codec, frames: frames, timeBase: timeBase, decoderConfiguration: SharedBytes(configuration),
+            bitrate: bitrate, nominalRate: nominalRate, reorderDepth: reorderDepth)
+    }
+}
+
+/// The owner of a decoder that decodes one frame.
+private final class ShapeReader {
+    let context: UnsafeMutablePointer<AVCodecContext>
+    private let subject: String
+
+    init(_ codec: Codec, _ configuration: [UInt8], _ subject: String) throws(AVFailure) {
+        _ = Library.prepared
+        self.subject = subject
+        guard let decoder = avcodec_find_decoder(codec.libavID) else {
+            throw AVFailure(
+                operation: "find a decoder for", subject: subject, code: relay_averror_decoder_not_found)
+        }
+        context = try AVFailure.unwrap(avcodec_alloc_context3(decoder), "allocate a decoder for", subject)
+        // From here on every property is set: whatever is thrown, `deinit` frees the context and what it holds.
+        context.pointee.thread_count = 1
+        let room = configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
+        let bytes = try AVFailure.unwrap(av_mallocz(room), "describe", subject)
+        bytes.copyMemory(from: configuration, byteCount: configuration.count)
+        context.pointee.extradata = bytes.assumingMemoryBound(to: UInt8.self)
+        context.pointee.extradata_size = Int32(configuration.count)
+        try AVFailure.check(avcodec_open2(context, decoder, nil), "open a decoder for", subject)
+    }
+
+    deinit {
+        var owned: UnsafeMutablePointer<AVCodecContext>? = context
+        avcodec_free_context(&owned)
+    }
+
+    func decode(_ keyframe: SharedBytes) throws(AVFailure) {
+        let box = try PacketBox(subject: subject)
+        try AVFailure.check(av_new_packet(box.packet, Int32(clamping: keyframe.count)), "decode", subject)
+        keyframe.withUnsafeBytes { bytes in
+            guard let source = bytes.baseAddress else { return }
+            box.packet.pointee.data?.update(from: source.assumingMemoryBound(to: UInt8.self), count: bytes.count)
+        }
+        box.packet.pointee.flags |= AV_PKT_FLAG_KEY
+        try AVFailure.check(avcodec_send_packet(context, box.packet), "decode", subject)
+        guard context.pointee.width <= 0 else { return }
+        // A decoder with threads of its own may say it with its first frame only.
+        try AVFailure.check(avcodec_send_packet(context, nil), "decode", subject)
+        let frame = try DecodedFrame(subject: subject)
+        _ = avcodec_receive_frame(context, frame.frame)
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+package import Media
+
+/// Makes the packets of one stream of a demuxer what outputs take: NAL units with their lengths in front, AAC without
+/// ADTS. What is coded stays as it is. Used by one thread at a time.
+///
+/// A change of the parameter sets, which stand in front of a keyframe or come beside it, makes another description.
+package final class TrackReader {
+    private enum Form {
+        /// As MP4 and FLV have it.
+        case plain
+        /// NAL units with start codes.
+        case byteStream
+        /// AAC with a header in front of each frame.
+        case adts
+    }
+
+    /// The stream that is read.
+    package let stream: StreamInfo
+    /// How the packets are coded; nil until a packet said it.
+    package private(set) var track: TrackDescription?
+    private let codec: Codec
+    private let form: Form
+    private let subject: String
+    private var units: AnnexBReader
+
+    /// A reader of `stream`; nil if it is coded in a way that no output carries. `subject` is how errors name the input.
+    package init?(_ stream: StreamInfo, subject: String) {
+        guard let codec = stream.codec, codec.kind != .data else { return nil }
+        (self.stream, self.codec) = (stream, codec)
+        units = AnnexBReader(codec)
+        self.subject = "\(stream.codecName) of \(subject)"
+        track = stream.codedTrack()
+        let extraData = stream.parameters.extraData ?? []
+        switch codec {
+        case .av1, .opus:
+            guard track != nil else { return nil }
+            form = .plain
+        case .h264, .hevc: form = track == nil ? .byteStream : .plain
+        case .aac: form = extraData.isEmpty ? .adts : .plain
+        default: form = .plain
+        }
+        if form == .byteStream, !extraData.isEmpty { begin(with: extraData) }
+    }
+
+    /// The next packet, in ticks of the stream's time base; nil without bytes or a decoding time, or if it cannot be
+    /// decoded without something before it that did not come.
+    package func read(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
+        guard box.dts != nil, box.size > 0 else { return nil }
+        switch form {
+        case .plain: return try readPlain(box)
+        case .byteStream: return try readByteStream(box)
+        case .adts: return readADTS(box)
+        }
+    }
+
+    private func readPlain(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
+        if let configuration = box.newConfiguration, configuration != track?.decoderConfiguration.array {
+            try changePlain(to: configuration, box)
+        }
+        if track == nil || codec == .ac3 && track?.decoderConfiguration.count == 0 {
+            track = stream.codedTrack(firstPayload: box.bytes)
+        }
+        return track.flatMap(box.encodedPacket)
+    }
+
+    private func changePlain(to configuration: [UInt8], _ box: PacketBox) throws(AVFailure) {
+        switch codec {
+        case .h264, .hevc, .av1:
+            let shape = try CodedShape(
+                of: codec, configuration: configuration, keyframe: SharedBytes(box.bytes), subject: subject)
+            track = describe(shape, configuration)
+        case .aac:
+            track = Self.track(configuration, stream.timeBase, fallback: track?.audioFormat?.channels) ?? track
+        default: break
+        }
+    }
+
+    private func readADTS(_ box: PacketBox) -> EncodedPacket? {
+        guard let frame = ADTSFrame.frames(box.bytes).first else { return nil }
+        if frame.configuration != track?.decoderConfiguration.array {
+            track = Self.track(frame.configuration, stream.timeBase, fallback: nil)
+        }
+        return track.flatMap { box.encodedPacket(of: $0, payload: SharedBytes(frame.payload), isKeyframe: true) }
+    }
+
+    private static func track(
+        _ configuration: [UInt8], _ timeBase: TimeBase, fallback: Int?
+    ) -> TrackDescription? {
+        guard let header = AACHeader(configuration: configuration) else { return nil }
+        return TrackDescription(
+            audio: .aac,
+            format: AudioFormat(sampleRate: header.sampleRate, channels: header.channels ?? fallback ?? 2),
+            timeBase: timeBase, decoderConfiguration: SharedBytes(configuration), frameLength: header.frameLength)
+    }
+}
+
+// MARK: Byte streams
+
+extension TrackReader {
+    private func readByteStream(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
+        guard let unit = units.read(box.bytes) else { return nil }
+        // Of streams without IDR frames the parser knows where decoding can start.
+        let isKeyframe = unit.isKeyframe || box.isKeyframe
+        if unit.changesConfiguration || track == nil { try follow(unit, isKeyframe: isKeyframe) }
+        return track.flatMap { box.encodedPacket(of: $0, payload: unit.payload, isKeyframe: isKeyframe) }
+    }
+
+    /// Describes the track by the parameter sets that are in force with `unit`.
+    private func follow(_ unit: AnnexBReader.AccessUnit, isKeyframe: Bool) throws(AVFailure) {
+        guard let configuration = units.sets.configuration, configuration != track?.decoderConfiguration.array else {
+            return
+        }
+        if isKeyframe {
+            track = describe(
+                try CodedShape(of: codec, configuration: configuration, keyframe: unit.payload, subject: subject),
+                configuration)
+        } else if let track, let frames = track.frameFormat {
+            // A set that was added: the frames are the same.
+            self.track = TrackDescription(
+                video: codec, frames: frames, timeBase: track.timeBase,
+                decoderConfiguration: SharedBytes(configuration), bitrate: track.bitrate,
+                nominalRate: track.nominalRate, reorderDepth: track.reorderDepth)
+        }
+    }
+
+    /// Takes what probing found: parameter sets with start codes.
+    private func begin(with extraData: [UInt8]) {
+        _ = units.read(extraData)
+        guard let configuration = units.sets.configuration, let video = stream.video, video.width > 0, video.height > 0
+        else { return }
+        track = TrackDescription(
+            video: codec, frames: video.frames, timeBase: stream.timeBase,
+            decoderConfiguration: SharedBytes(configuration), bitrate: stream.bitrate,
+            nominalRate: video.averageRate, reorderDepth: stream.reorderDepth)
+    }
+
+    private func describe(_ shape: CodedShape, _ configuration: [UInt8]) -> TrackDescription {
+        shape.track(
+            codec, configuration: configuration, timeBase: stream.timeBase, bitrate: track?.bitrate ?? stream.bitrate,
+            nominalRate: track?.nominalRate ?? stream.video?.averageRate)
+    }
+}
+
+extension StreamInfo {
+    fileprivate var bitrate: Int { Int(parameters.pointer.pointee.bit_rate) }
+    fileprivate var reorderDepth: Int64 { Int64(parameters.pointer.pointee.video_delay) }
+}
+
+extension StreamInfo.Video {
+    fileprivate var frames: FrameFormat {
+        FrameFormat(width: width, height: height, sampleAspectRatio: sampleAspectRatio ?? .square, color: color)
+    }
+}
+
+extension PacketBox {
+    fileprivate var isKeyframe: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
+
+    fileprivate var bytes: [UInt8] {
+        guard let data = packet.pointee.data else { return [] }
+        return Array(UnsafeBufferPointer(start: data, count: size))
+    }
+
+    /// The decoder configuration from this packet on, where the container has another one in mid-stream.
+    fileprivate var newConfiguration: [UInt8]? {
+        var count: Int32 = 0
+        guard let data = relay_packet_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &count), count > 0 else {
+            return nil
+        }
+        return Array(UnsafeBufferPointer(start: data, count: Int(count)))
+    }
+
+    fileprivate func encodedPacket(
+        of track: TrackDescription, payload: SharedBytes, isKeyframe: Bool
+    ) -> EncodedPacket? {
+        guard let dts else { return nil }
+        return EncodedPacket(
+            of: track, pts: max(pts ?? dts, dts), dts: dts, duration: packet.pointee.duration, isKeyframe: isKeyframe,
+            isDisposable: track.codec == .h264 && AccessUnit.isDisposable(payload), payload: payload)
+    }
+}

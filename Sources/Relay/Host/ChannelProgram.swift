@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// What makes a channel's packets: a program that is encoded here, or an input that is passed through. They go into the
+/// channel's `PacketStream`.
+///
+/// ``run()`` occupies the thread that calls it; everything else may be called on any thread and returns at once.
+protocol ChannelProgram: AnyObject, Sendable {
+    /// The tracks, as far as they are known before the first packet.
+    var description: StreamDescription { get }
+    /// Makes keyframes on request, if anything does.
+    var keyframes: any KeyframeRequester { get }
+    /// How long after its time a frame leaves the encoder; nil if it leaves in time.
+    var delay: Duration? { get }
+    /// The longest time between two keyframes that is expected.
+    var gop: Duration { get }
+    /// Puts the program on air, and returns how it ended.
+    func run() -> ExitStatus
+    /// Ends the program.
+    func stop()
+    /// A snapshot; of outputs and the recording it has nothing.
+    var status: ChannelStatus { get }
+}

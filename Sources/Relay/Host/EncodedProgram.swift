@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+internal import FanOut
+internal import Logging
+internal import Media
+internal import Program
+
+/// A program that is decoded, put together and encoded here, with the inputs that it is made of.
+final class EncodedProgram: ChannelProgram {
+    private let inputs: ChannelInputs
+    /// What the encoder's packets go through on their way to the hub.
+    private let interleaver: InterleavingSink
+    private let encoder: EncoderSession
+    private let program: Program
+    private let isAhead: Bool
+    private let logger: Logger
+    let gop: Duration
+
+    /// Opens inputs and encoder; nothing is on air yet. Blocks until the inputs answer. Packets go to `hub`; without a
+    /// clock `recordings` holds the program back. Throws ``RelayFailure``.
+    init(
+        _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
+        clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) {
+        self.logger = logger
+        gop = configuration.encoder.gop
+        let inputs = try ChannelInputs(configuration, clock: clock, logger: logger)
+        self.inputs = inputs
+        isAhead = configuration.isPaced && inputs.canReadAhead
+        interleaver = InterleavingSink(hub)
+        let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: interleaver)
+        self.encoder = encoder
+        // Audio is ahead of the video by the encoder's delay.
+        let delay = inputs.format.frameRate.timeBase.duration(Int64(encoder.delayInFrames))
+        interleaver.wait(upTo: max(.seconds(10), delay * 2))
+        program = Program(
+            frameRate: inputs.format.frameRate, audio: .program,
+            pacing: configuration.isPaced
+                ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
+            frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
+            videoFeed: inputs.videoFeed, audioFeed: inputs.audioFeed,
+            sink: configuration.isPaced ? encoder : RecorderPacedSink(encoder: encoder, recordings: recordings),
+            clock: clock, logger: logger)
+    }
+
+    var description: StreamDescription { encoder.description }
+    var keyframes: any KeyframeRequester { encoder }
+
+    var delay: Duration? {
+        guard !isAhead, let rate = encoder.description.video?.nominalRate else { return nil }
+        return .nanoseconds(rate.timeBase.rescale(Int64(encoder.delayInFrames), to: .nanoseconds))
+    }
+
+    func run() -> ExitStatus {
+        inputs.start()
+        defer { inputs.stop() }
+        do {
+            switch try program.run() {
+            case .finished, .stopped:
+                guard let failure = inputs.failure else { return .done }
+                logger.error("the program ended because its source failed: \(failure)")
+                return .inputUnreadable
+            case .empty:
+                logger.error("\(inputs.lastVideoError ?? "The input ended without a single frame.")")
+                return .inputUnreadable
+            }
+        } catch {
+            logger.critical("the encoder failed: \(error)")
+            interleaver.finish()
+            return .internalError
+        }
+    }
+
+    func stop() {
+        program.stop()
+        inputs.stop()
+    }
+
+    var status: ChannelStatus {
+        ChannelStatus(
+            sources: inputs.statuses, feed: inputs.videoFeed.status, audioFeed: inputs.audioFeed?.status,
+            program: program.status, encoder: encoder.status, frameRate: inputs.format.frameRate, outputs: [])
+    }
+
+    private static func openEncoder(
+        _ configuration: ChannelConfiguration, format: VideoFormat, sink: any PacketSink
+    ) throws(RelayFailure) -> EncoderSession {
+        do {
+            return try EncoderSession(settings: configuration.encoder, video: format, audio: .program, sink: sink)
+        } catch {
+            throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
+        }
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Encoder
+internal import FanOut
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Network
+internal import Program
+internal import RTMP
+internal import Synchronization
+
+/// An input whose packets go on air as they are, without a decoder and without an encoder.
+///
+/// The source's thread, or the event loop that it lives on, publishes. A source that can wait is paced by its own
+/// timestamps; nothing else is held.
+final class Passthrough: ChannelProgram {
+    private struct State {
+        var timeline: PacketTimeline
+        var status = PassthroughStatus()
+        /// Where on the program's time and on the clock the pace is counted from, and the latest time published.
+        var anchor: (time: Int64, clock: Int64)?
+        var newest = Int64.min
+        var first: Int64?
+        var isOver = false
+        var failure: String?
+    }
+
+    /// A source that stalled for longer is not caught up with, which would flood the outputs.
+    private static let longestCatchUp: Int64 = 500_000_000
+
+    private let source: any PacketSource
+    private let input: PacketSourceDescription
+    private let hub: PacketStream
+    private let sink: PassthroughSink
+    private let recordings: RecordingSlot
+    private let isPaced: Bool
+    private let limit: Int64?
+    private let clock: any MonotonicClock
+    private let logger: Logger
+    private let state: Mutex<State>
+    private let ended = DispatchSemaphore(value: 0)
+
+    /// Opens the input; nothing is on air yet. Blocks until its tracks are known, without limit for one that listens.
+    /// Packets go to `hub`; without a clock `recordings` holds a file back. Throws ``RelayFailure``.
+    init(
+        _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
+        resources: HostResources, logger: Logger
+    ) throws(RelayFailure) {
+        source = try Self.makeSource(configuration, resources, logger)
+        do throws(IngestError) {
+            input = try source.open()
+        } catch {
+            throw RelayFailure(.inputUnreadable, "\(error)")
+        }
+        if !configuration.isPaced, !input.canWait {
+            throw RelayFailure(
+                .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
+        }
+        (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
+        sink = PassthroughSink(hub)
+        isPaced = configuration.isPaced
+        limit = configuration.duration?.inNanoseconds
+        clock = resources.clock
+        state = Mutex(State(timeline: PacketTimeline(input)))
+    }
+
+    private static func makeSource(
+        _ configuration: ChannelConfiguration, _ resources: HostResources, _ logger: Logger
+    ) throws(RelayFailure) -> any PacketSource {
+        let location = configuration.input
+        guard let address = location.rtmpListenAddress else {
+            return LibAVPacketSource(location, loops: configuration.loops, logger: logger)
+        }
+        do {
+            let url = try RTMPListenURL(address, for: .input)
+            let identity = try configuration.certificate.flatMap { pair in
+                guard url.isSecure else { return nil as TLSServerIdentity? }
+                return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
+            }
+            return RTMPServerSource(
+                url, server: resources.server, identity: identity, clock: resources.clock, logger: logger)
+        } catch let failure as EndpointFailure {
+            throw RelayFailure(.usage, "The input \(location) cannot be opened: \(failure.reason).")
+        } catch {
+            throw RelayFailure(.usage, "\(error)")
+        }
+    }
+
+    var description: StreamDescription { input.stream }
+    var keyframes: any KeyframeRequester { NoKeyframes() }
+    var delay: Duration? { nil }
+    /// What broadcasters and cameras send; the sender decides.
+    var gop: Duration { .seconds(10) }
+
+    func run() -> ExitStatus {
+        source.start(into: self)
+        ended.wait()
+        source.stop()
+        sink.finish()
+        let (failure, frames) = state.withLock { ($0.failure, $0.status.packets) }
+        if let failure {
+            logger.error("the program ended because its source failed: \(failure)")
+            return .inputUnreadable
+        }
+        guard frames == 0, !isStopped.load(ordering: .acquiring) else { return .done }
+        logger.error("The input ended without a single keyframe.")
+        return .inputUnreadable
+    }
+
+    private let isStopped = Atomic(false)
+
+    func stop() {
+        isStopped.store(true, ordering: .releasing)
+        end(failure: nil)
+        source.stop()
+    }
+
+    var status: ChannelStatus {
+        let (passed, counts) = state.withLock { ($0.status, $0.timeline.counts) }
+        var status = ChannelStatus(
+            sources: [source.status], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
+            frameRate: input.stream.video?.nominalRate ?? FrameRate(25), outputs: [])
+        status.passthrough = passed
+        status.passthrough?.undecodableFrames = counts.undecodableFrames
+        status.passthrough?.movedPackets = sink.counts.moved
+        return status
+    }
+}
+
+extension Passthrough: PacketSourceSink {
+    func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+        let packets = state.withLock { state in
+            state.isOver ? [] : state.timeline.take(packet, at: arrival)
+        }
+        for packet in packets {
+            guard isWithinLimit(packet) else { return end(failure: nil) }
+            if input.canWait { wait(for: packet) }
+            guard count(packet) else { return }
+            sink.publish(packet)
+        }
+    }
+
+    func restart() { state.withLock { $0.timeline.restart() } }
+
+    func end(failure: String?) {
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.isOver = true
+            state.failure = failure
+            ended.signal()
+        }
+    }
+
+    private func isWithinLimit(_ packet: EncodedPacket) -> Bool {
+        guard let limit else { return true }
+        return state.withLock { state in
+            let first = state.first ?? packet.dtsNanoseconds
+            state.first = first
+            return packet.dtsNanoseconds - first < limit
+        }
+    }
+
+    /// Holds a source that can wait until the packet is due, or the recording has room.
+    private func wait(for packet: EncodedPacket) {
+        guard isPaced else {
+            recordings.current?.waitForRoom()
+            return
+        }
+        let time = packet.dtsNanoseconds
+        while let due = due(time), case let now = clock.now, due > now {
+            clock.sleep(until: min(due, now + 100_000_000))
+        }
+    }
+
+    /// When a packet of this time is due; nil if the program is over. What comes behind a later packet, as audio does in
+    /// many a multiplex, is due at once.
+    private func due(_ time: Int64) -> Int64? {
+        state.withLock { state in
+            guard !state.isOver else { return nil }
+            guard time > state.newest else { return .min }
+            let now = clock.now
+            let anchor = state.anchor ?? (time, now)
+            let due = anchor.clock + time - anchor.time
+            state.anchor = now - due > Self.longestCatchUp ? (time, now) : anchor
+            if now >= due { state.newest = time }
+            return due
+        }
+    }
+
+    private func count(_ packet: EncodedPacket) -> Bool {
+        state.withLock { state in
+            guard !state.isOver else { return false }
+            state.status.packets += 1
+            if packet.track == .video { state.status.frames += 1 }
+            state.status.bytes += Int64(packet.payload.count)
+            state.status.programNanoseconds = max(state.status.programNanoseconds, packet.dtsNanoseconds)
+            return true
+        }
+    }
+}
+
+/// Keyframes come when the sender makes them.
+private struct NoKeyframes: KeyframeRequester {
+    func requestKeyframe(at programTime: Int64?) {}
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What was passed through so far.
+struct PassthroughStatus: Sendable, Codable {
+    /// Packets of all tracks.
+    var packets: Int64 = 0
+    /// Frames among them.
+    var frames: Int64 = 0
+    /// Their bytes.
+    var bytes: Int64 = 0
+    /// The latest decoding time, in nanoseconds of the program.
+    var programNanoseconds: Int64 = 0
+    /// Frames left out because the keyframe was missing that they refer to.
+    var undecodableFrames = 0
+    /// Packets whose decoding time did not increase, and was made to.
+    var movedPackets = 0
+}

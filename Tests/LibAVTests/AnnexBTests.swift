@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import Testing
+
+@testable import LibAV
+
+/// What transport streams hold, turned into what MP4 and FLV hold.
+@Suite struct AnnexBTests {
+    private let path = NSTemporaryDirectory() + "relay-annexb-\(UUID().uuidString)"
+
+    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+
+    /// What ffmpeg writes to its standard output.
+    private func ffmpeg(_ arguments: String...) throws -> [UInt8] {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["ffmpeg", "-v", "error", "-nostdin", "-y"] + arguments
+        process.standardOutput = pipe
+        try process.run()
+        let bytes = [UInt8](pipe.fileHandleForReading.readDataToEndOfFile())
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+        return bytes
+    }
+
+    /// A clip of a second in the file `clip.mp4`.
+    private func makeClip(_ encoder: [String], size: String = "320x180") throws -> String {
+        var arguments = [
+            "ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "lavfi", "-i", "testsrc=size=\(size):rate=25",
+        ]
+        arguments += ["-t", "1", "-pix_fmt", "yuv420p", "-g", "12", "-c:v"] + encoder + ["\(path)/clip.mp4"]
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = arguments
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+        return "\(path)/clip.mp4"
+    }
+
+    /// The body of a box in the file.
+    private func box(_ name: String, _ file: String) throws -> [UInt8] {
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
+        let code = Array(name.utf8)
+        let place = try #require((4..<bytes.count - 4).first { bytes[$0..<$0 + 4].elementsEqual(code) })
+        let size = bytes[place - 4..<place].reduce(0) { $0 << 8 | Int($1) }
+        return Array(bytes[place + 4..<place - 4 + size])
+    }
+
+    /// Access units, each behind a delimiter of this type.
+    private func accessUnits(_ bytes: [UInt8], _ isDelimiter: (UInt8) -> Bool) -> [[UInt8]] {
+        var units: [[UInt8]] = []
+        for unit in AnnexBReader.units(bytes) {
+            if isDelimiter(unit.first ?? 0) { units.append([]) }
+            units[units.count - 1] += [0, 0, 0, 1] + unit
+        }
+        return units
+    }
+
+    @Test(
+        "H.264 comes out as ffmpeg's MP4 has it, bytes and decoder configuration", arguments: ["320x180", "1282x722"])
+    func avc(size: String) throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let clip = try makeClip(["libx264", "-bf", "2"], size: size)
+        let stream = try ffmpeg(
+            "-i", clip, "-c", "copy", "-bsf", "h264_mp4toannexb,h264_metadata=aud=insert", "-f", "h264", "-")
+        var reader = AnnexBReader(.h264)
+        let units = accessUnits(stream) { $0 & 0x1F == 9 }.compactMap { reader.read($0) }
+        #expect(units.count == 25)
+        let isSame =
+            try units.flatMap(\.payload.array) == ffmpeg("-i", clip, "-map", "0", "-c", "copy", "-f", "data", "-")
+        #expect(isSame)
+        #expect(units.map(\.isKeyframe).filter(\.self).count == 3 && units[0].isKeyframe)
+        #expect(units.contains(where: \.isDisposable) && !units[0].isDisposable)
+        #expect(units.map(\.changesConfiguration).filter(\.self).count == 1 && units[0].changesConfiguration)
+        #expect(try reader.sets.configuration == box("avcC", clip))
+        let shown = size.split(separator: "x").compactMap { Int($0) }
+        #expect(reader.sets.size?.width == shown[0] && reader.sets.size?.height == shown[1])
+    }
+
+    @Test("HEVC comes out as ffmpeg's MP4 has it, and its configuration holds the same sets")
+    func hevc() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let clip = try makeClip(["libx265", "-preset", "ultrafast", "-x265-params", "log-level=none", "-tag:v", "hvc1"])
+        let stream = try ffmpeg(
+            "-i", clip, "-c", "copy", "-bsf", "hevc_mp4toannexb,hevc_metadata=aud=insert", "-f", "hevc", "-")
+        var reader = AnnexBReader(.hevc)
+        let units = accessUnits(stream) { $0 >> 1 & 0x3F == 35 }.compactMap { reader.read($0) }
+        #expect(units.count == 25)
+        // ffmpeg repeats in front of each keyframe the information that it finds in the header: types 39 and 40.
+        let samples = try ffmpeg("-i", clip, "-map", "0", "-c", "copy", "-f", "data", "-")
+        func frames(_ bytes: [UInt8]) -> [[UInt8]] {
+            var (units, position): ([[UInt8]], Int) = ([], 0)
+            while position + 4 < bytes.count {
+                let end = position + 4 + bytes[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
+                units.append(Array(bytes[position + 4..<min(end, bytes.count)]))
+                position = end
+            }
+            return units.filter { ![39, 40].contains($0[0] >> 1 & 0x3F) }
+        }
+        let isSame = frames(units.flatMap(\.payload.array)) == frames(samples)
+        #expect(isSame)
+        #expect(units[0].isKeyframe && units[0].changesConfiguration)
+        #expect(reader.sets.size?.width == 320 && reader.sets.size?.height == 180)
+        let (ours, theirs) = (try #require(reader.sets.configuration), try box("hvcC", clip))
+        // Version, profile, compatibility, constraints, level; chroma format and depths; sub-layers and lengths.
+        #expect(ours.prefix(13) == theirs.prefix(13))
+        #expect(ours[16...18] == theirs[16...18] && ours[21] & 3 == 3 && ours[21] >> 3 & 7 == theirs[21] >> 3 & 7)
+        #expect(ours[22] == 3 && sets(ours) == Array(sets(theirs).prefix(3)))
+    }
+
+    /// The sets of a HEVC configuration record.
+    private func sets(_ record: [UInt8]) -> [[UInt8]] {
+        var (sets, position): ([[UInt8]], Int) = ([], 23)
+        for _ in 0..<record[22] {
+            let count = Int(record[position + 1]) << 8 | Int(record[position + 2])
+            position += 3
+            for _ in 0..<count {
+                let size = Int(record[position]) << 8 | Int(record[position + 1])
+                sets.append(Array(record[position + 2..<position + 2 + size]))
+                position += 2 + size
+            }
+        }
+        return sets
+    }
+
+    @Test(
+        "A sender that begins anew with another size is noticed at its keyframe, and the same sets again are no change")
+    func change() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        func stream(_ size: String) throws -> [[UInt8]] {
+            let clip = try makeClip(["libx264"], size: size)
+            return accessUnits(
+                try ffmpeg(
+                    "-i", clip, "-c", "copy", "-bsf", "h264_mp4toannexb,h264_metadata=aud=insert", "-f", "h264", "-")
+            ) { $0 & 0x1F == 9 }
+        }
+        var reader = AnnexBReader(.h264)
+        let all = try stream("320x180") + stream("320x180") + stream("640x360")
+        let changes = all.map { reader.read($0)?.changesConfiguration == true }
+        #expect(changes.indices.filter { changes[$0] } == [0, 50])
+        #expect(reader.sets.size?.width == 640)
+    }
+
+    @Test("Damage is no access unit, and never more than there is")
+    func damage() {
+        var reader = AnnexBReader(.h264)
+        #expect(reader.read([]) == nil && reader.read([0, 0, 1]) == nil && reader.read([1, 2, 3]) == nil)
+        #expect(reader.read([0, 0, 0, 1, 0x67]) == nil && reader.sets.configuration == nil)
+        #expect(reader.read([0, 0, 1, 0x67, 0x64, 0, 0x1F, 0xFF, 0xFF, 0, 0, 1, 0x68, 1]) == nil)
+        #expect(reader.sets.configuration == nil && reader.sets.size == nil)
+        #expect(AnnexBReader.units([0, 0, 1, 5, 0, 0, 0, 1, 6, 0, 0]).map(Array.init) == [[5], [6]])
+    }
+
+    @Test("AAC comes out of ADTS as ffmpeg's MP4 has it, with its configuration")
+    func adts() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let clip = "\(path)/tone.mp4"
+        _ = try ffmpeg(
+            "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000", "-t", "1", "-c:a", "aac", "-ac", "2", clip)
+        let frames = ADTSFrame.frames(try ffmpeg("-i", clip, "-c", "copy", "-f", "adts", "-"))
+        let isSame = try frames.flatMap(\.payload) == ffmpeg("-i", clip, "-map", "0", "-c", "copy", "-f", "data", "-")
+        #expect(isSame && frames.count > 40)
+        #expect(frames.allSatisfy { $0.configuration == [0x11, 0x90] && $0.sampleRate == 48_000 && $0.channels == 2 })
+        #expect(ADTSFrame.frames([]).isEmpty && ADTSFrame.frames([0xFF, 0xF1, 0x50, 0x80, 0xFF, 0xFF, 0xFC]).isEmpty)
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import PacketSamples
+import Testing
+
+@testable import RTMP
+
+/// Bodies of messages by codec (Adobe FLV 10.1, E.4; Enhanced RTMP v2).
+@Suite struct RTMPCodecTests {
+    private static let payload = SharedBytes([0xAB, 0xCD])
+
+    private func video(_ codec: Codec) -> TrackDescription {
+        TrackDescription(
+            video: codec, frames: FrameFormat(width: 640, height: 360), timeBase: .milliseconds,
+            decoderConfiguration: SharedBytes([1, 2, 3]))
+    }
+
+    private func audio(_ codec: Codec, channels: Int = 2) -> TrackDescription {
+        TrackDescription(
+            audio: codec, format: AudioFormat(sampleRate: 48_000, channels: channels),
+            decoderConfiguration: SharedBytes([4, 5]))
+    }
+
+    private func body(_ message: RTMPMessage) -> [UInt8] {
+        var prefix = [UInt8](repeating: 0, count: message.prefix.count)
+        prefix.withUnsafeMutableBytes { message.prefix.write(to: $0, at: 0) }
+        return prefix + message.payload.array
+    }
+
+    private func frame(_ track: TrackDescription, isKeyframe: Bool = true, offset: Int64 = 0) -> [UInt8] {
+        var timeline = RTMPTimeline()
+        return body(
+            timeline.message(
+                for: EncodedPacket(
+                    of: track, pts: offset, dts: 0, duration: 1, isKeyframe: isKeyframe, payload: Self.payload)))
+    }
+
+    private func headers(_ stream: StreamDescription) -> [[UInt8]] {
+        RTMPHeaders.messages(for: stream).dropFirst().map(body)
+    }
+
+    @Test("HEVC and AV1 carry their FourCC, and a composition time where their form has one")
+    func enhancedVideo() {
+        #expect(frame(video(.hevc), offset: 80) == [0x91] + Array("hvc1".utf8) + [0, 0, 80, 0xAB, 0xCD])
+        #expect(frame(video(.hevc), isKeyframe: false) == [0xA1] + Array("hvc1".utf8) + [0, 0, 0, 0xAB, 0xCD])
+        #expect(frame(video(.av1)) == [0x91] + Array("av01".utf8) + [0xAB, 0xCD])
+        #expect(headers(StreamDescription(video: video(.hevc))) == [[0x90] + Array("hvc1".utf8) + [1, 2, 3]])
+        #expect(headers(StreamDescription(video: video(.av1))) == [[0x90] + Array("av01".utf8) + [1, 2, 3]])
+    }
+
+    @Test("Opus and AC-3 carry their FourCC, MP3 the old tag; the last two have no header")
+    func audioCodecs() {
+        #expect(frame(audio(.opus)) == [0x91] + Array("Opus".utf8) + [0xAB, 0xCD])
+        #expect(headers(StreamDescription(audio: audio(.opus))) == [[0x90] + Array("Opus".utf8) + [4, 5]])
+        #expect(frame(audio(.ac3)) == [0x91] + Array("ac-3".utf8) + [0xAB, 0xCD])
+        #expect(frame(audio(.mp3)) == [0x2F, 0xAB, 0xCD] && frame(audio(.mp3, channels: 1)) == [0x2E, 0xAB, 0xCD])
+        #expect(headers(StreamDescription(audio: audio(.mp3))).isEmpty)
+        #expect(headers(StreamDescription(audio: audio(.ac3))).isEmpty)
+    }
+
+    @Test("A track that is not there is not announced, and a variable rate has no number")
+    func metadata() {
+        func text(_ stream: StreamDescription) -> String {
+            String(decoding: RTMPHeaders.metadata(stream), as: UTF8.self)
+        }
+        let camera = text(StreamDescription(video: video(.h264)))
+        #expect(camera.contains("videocodecid") && !camera.contains("audio") && !camera.contains("framerate"))
+        let radio = text(StreamDescription(audio: audio(.aac)))
+        #expect(radio.contains("audiocodecid") && !radio.contains("video") && !radio.contains("width"))
+        #expect(text(Samples.description).contains("framerate"))
+        #expect(headers(StreamDescription(video: video(.h264))).map { $0[0] } == [0x17])
+        #expect(headers(StreamDescription(audio: audio(.aac))).map { $0[0] } == [0xAF])
+    }
+
+    @Test("Headers of a coding that begins in mid-stream come at the time of its first packet")
+    func times() {
+        let messages = RTMPHeaders.messages(of: video(.h264), in: StreamDescription(video: video(.h264)), at: 4711)
+        #expect(messages.map(\.kind) == [.data, .video] && messages.allSatisfy { $0.timestamp == 4711 })
+    }
+
+    @Test("Data messages of AMF0 are handed on with a time of their own")
+    func data() {
+        let track = TrackDescription(data: .amf0, timeBase: .milliseconds)
+        var timeline = RTMPTimeline()
+        _ = timeline.message(for: Samples.video(pts: 0, dts: 0, isKeyframe: true))
+        let message = timeline.message(
+            for: EncodedPacket(of: track, pts: 40, dts: 40, duration: 0, isKeyframe: true, payload: Self.payload))
+        #expect(message.kind == .data && message.timestamp == 40 && body(message) == [0xAB, 0xCD])
+    }
+}
