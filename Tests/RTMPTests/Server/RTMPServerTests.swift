@@ -83,6 +83,24 @@ struct RTMPServerTests {
         #expect(record.log.isEmpty && isDiscreet())
     }
 
+    @Test("Server 1: a publication that is over has no say in the next one of its connection")
+    func pastPublication() async throws {
+        let server = server()
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.publishing("secret"))
+        client.say(ClientBytes.command("closeStream", 0, [.null], stream: 1, chunk: 4096))
+        #expect(await client.hears("NetStream.Unpublish.Success"))
+        client.say(ClientBytes.command("publish", 6, [.null, .string("secret")], stream: 1, chunk: 4096))
+        #expect(await client.hears("NetStream.Publish.Start", times: 2))
+        let first = try #require(record.state.withLock { $0.publications.first })
+        first.cancel()
+        first.pause()
+        client.say(video(1))
+        #expect(await soon { record.times == [1] })
+        #expect(record.log == ["began 1", "ended 1: the client ended it", "began 2"])
+    }
+
     @Test("A second publisher is refused, and the first does not notice")
     func secondPublisher() async throws {
         let server = server()
