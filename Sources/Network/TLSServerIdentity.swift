@@ -61,6 +61,12 @@ package final class TLSServerIdentity: Sendable {
         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
     }
 
+    /// What the error of a channel means, in an operator's words; nil for a peer that closed the connection without a word
+    /// of TLS, as many do.
+    package static func words(of error: any Error) -> String? {
+        error as? NIOSSLError == .uncleanShutdown ? nil : TLSGuard.words(error)
+    }
+
     /// Looks whether the files changed, and takes them if they can be used. Blocks while it reads.
     func look() {
         let version = Self.version(certificate, key)

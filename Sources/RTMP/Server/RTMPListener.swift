@@ -12,7 +12,7 @@ final class RTMPListener: Sendable {
     private struct Connection {
         let channel: any Channel
         let address: String
-        /// It neither publishes nor plays yet.
+        /// It has not named a stream that there is.
         var isWaiting = true
     }
 
@@ -133,7 +133,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// The connection publishes or plays now, or waits again.
+    /// The connection has named a stream that there is, or waits again.
     func note(_ id: UInt64, isWaiting: Bool) {
         state.withLock { state in
             guard state.connections[id] != nil, state.connections[id]?.isWaiting != isWaiting else { return }

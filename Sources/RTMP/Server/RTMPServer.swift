@@ -48,8 +48,8 @@ package final class RTMPServer: Sendable {
         self.notice = notice
     }
 
-    /// Receives the stream at `url`, an input, for `receiver`. `identity` is the certificate if the address is secure.
-    /// Blocks until the port is open. Throws if it cannot be, or if the stream is received already.
+    /// Receives the stream at `url`, an input, for `receiver`. `identity` is the certificate if the address is secure;
+    /// the port shows that of whoever opened it. Blocks until the port is open. Throws if it cannot be, or if the stream is received already.
     package func receive(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         receiver: any RTMPStreamReceiver
@@ -122,7 +122,7 @@ package final class RTMPServer: Sendable {
 
 /// Bounds of what clients may do to a server.
 package struct RTMPServerLimits: Sendable {
-    /// Connections that neither publish nor play yet. One more takes the place of the oldest.
+    /// Connections that have not named a stream that there is. One more takes the place of the oldest.
     package var waiting = 512
     /// Of those, how many from one IP address.
     package var waitingPerAddress = 128

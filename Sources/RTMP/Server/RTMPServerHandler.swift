@@ -131,8 +131,8 @@ extension RTMPServerHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        let words = (error as? IOError).map { TCPSocket.message($0.errnoCode) } ?? "\(error)"
-        close(.failed("the connection failed: \(words)"))
+        let words = TLSServerIdentity.words(of: error)
+        close(words.map { .failed("the connection failed: \($0)") } ?? .disconnected)
         context.close(promise: nil)
     }
 
@@ -208,6 +208,7 @@ extension RTMPServerHandler {
         phase = .deciding(request, nil)
         read(false)
         guard let endpoint = listener.endpoint(for: request) else { return refuse(.denied, "it is not known here") }
+        listener.note(id, isWaiting: false)
         guard let authorization = endpoint.authorization, let loop = context?.eventLoop else {
             return accept(request, endpoint)
         }
@@ -261,7 +262,6 @@ extension RTMPServerHandler {
         guard endpoint.begin(publication) else { return refuse(.denied, "it is not known here") }
         session.accept()
         phase = .publishing(publication, endpoint)
-        listener.note(id, isWaiting: false)
         send()
         watch()
         read(true)

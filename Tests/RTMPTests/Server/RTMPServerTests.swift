@@ -247,6 +247,25 @@ struct RTMPServerTests {
         #expect(await late.hears("NetStream.Publish.BadName"))
     }
 
+    @Test("Server 2: who waits for a decision is not pushed out by connections that say nothing")
+    func decisionInCrowd() async throws {
+        let server = server { $0.waiting = 2 }
+        let (isAsked, isDecided) = (Mutex(false), Mutex(false))
+        let registration = try server.receive(
+            url("live/secret"),
+            authorization: { _, _ in
+                isAsked.withLock { $0 = true }
+                return await soon { isDecided.withLock { $0 } }
+            }, receiver: record)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.publishing("secret"))
+        #expect(await soon { isAsked.withLock { $0 } })
+        let crowd = (0..<10).map { _ in ServerClient(port: registration.port) }
+        for silent in crowd.prefix(8) { #expect(await silent.isLeft()) }
+        isDecided.withLock { $0 = true }
+        #expect(await client.hears("NetStream.Publish.Start"))
+    }
+
     @Test("A client that does not read what it is told is closed")
     func deafClient() async throws {
         let server = server()
