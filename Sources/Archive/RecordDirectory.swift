@@ -141,7 +141,7 @@ public struct RecordDirectory: Sendable {
     private func names() throws(FileFailure) -> [String] { try Self.names(in: path).sorted() }
 
     /// The names of all that is in the directory `path`, also of what is hidden.
-    static func names(in path: String) throws(FileFailure) -> [String] { try read(path).map(\.name) }
+    package static func names(in path: String) throws(FileFailure) -> [String] { try read(path).map(\.name) }
 
     /// What is in the directory `path`.
     private static func read(_ path: String) throws(FileFailure) -> [(name: String, isDirectory: Bool)] {

@@ -8,8 +8,9 @@ internal import Media
 public enum SegmentRecovery {
     /// What became of one file.
     public enum Outcome: Sendable, Equatable {
-        /// It is a plain MP4 now, called `fileName`; `droppedBytes` were damaged: those at the end were cut off, those
-        /// before whole fragments are still in the file, but not part of its program.
+        /// It is a plain MP4 now, or a transport stream that lacks something, called `fileName`, and holds `frames`;
+        /// `droppedBytes` were damaged or are missing: those at the end were cut off, those before whole fragments are
+        /// still in the file, but not part of its program.
         case completed(fileName: String, frames: Int, droppedBytes: Int64)
         /// Only its name was missing.
         case renamed(fileName: String)
@@ -40,9 +41,10 @@ public enum SegmentRecovery {
     }
 
     /// Like ``run(in:channel:)``, and reads the last `checkedTail` bytes of each file for media that is missing. The
-    /// files `own` are known not to be written any more, however young they are.
+    /// files `own` are known not to be written any more, however young they are; so many bytes of media were written to
+    /// each.
     package static func run(
-        in directory: RecordDirectory, channel: String, checkedTail: Int64, own: Set<String> = [],
+        in directory: RecordDirectory, channel: String, checkedTail: Int64, own: [String: Int64] = [:],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) throws(FileFailure) -> [Entry] {
         let channel = SegmentName.safe(channel)
@@ -51,8 +53,8 @@ public enum SegmentRecovery {
             guard let name = SegmentName(fileName: fileName, channel: channel, template: directory.template) else {
                 continue
             }
-            let isOwn = own.contains(fileName)
-            if let outcome = recover(name, in: directory.path, isOursByName: true, isOwn, checkedTail, lockCall) {
+            let written = own[fileName]
+            if let outcome = recover(name, in: directory.path, isOursByName: true, written, checkedTail, lockCall) {
                 entries.append(Entry(fileName: fileName, outcome: outcome))
             }
         }
@@ -68,14 +70,15 @@ public enum SegmentRecovery {
         names.compactMap { fileName in
             guard let name = SegmentName(anyName: fileName) else { return nil }
             let isUsual = SegmentName(fileName: fileName) != nil
-            return recover(name, in: directory.path, isOursByName: isUsual, false, volatileTail, lockCall)
+            return recover(name, in: directory.path, isOursByName: isUsual, nil, volatileTail, lockCall)
                 .map { Entry(fileName: fileName, outcome: $0) }
         }
     }
 
-    /// What became of the file `name`; nil if it is another program's, and so left alone.
+    /// What became of the file `name`; nil if it is another program's, and so left alone. `written` bytes were written
+    /// to it by this process, which is done with it.
     private static func recover(
-        _ name: SegmentName, in directory: String, isOursByName: Bool, _ isOwn: Bool, _ checkedTail: Int64,
+        _ name: SegmentName, in directory: String, isOursByName: Bool, _ written: Int64?, _ checkedTail: Int64,
         _ lockCall: @escaping FileDescriptor.LockCall
     ) -> Outcome? {
         do {
@@ -89,8 +92,8 @@ public enum SegmentRecovery {
             case .nothing: if !isOursByName { return nil }
             case .foreign: return nil
             }
-            guard descriptor.lock(), isOwn || !descriptor.mayBeWrittenElsewhere else { return .inUse }
-            if isStream { return try completeStream(descriptor, name, in: directory) }
+            guard descriptor.lock(), written != nil || !descriptor.mayBeWrittenElsewhere else { return .inUse }
+            if isStream { return try completeStream(descriptor, name, in: directory, written, checkedTail) }
             return try complete(descriptor, name, in: directory, checkedTail)
         } catch let failure as FileFailure {
             return .failed(failure)
@@ -118,17 +121,27 @@ public enum SegmentRecovery {
         }
     }
 
-    /// A transport stream is whole as it is, but for a torn packet at its end and what a loss of power left empty.
+    /// A transport stream is whole as it is, but for a torn packet at its end and what the disk has not kept. All of it
+    /// is read only if something is missing, or was `written` here.
     private static func completeStream(
-        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
+        _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64
     ) throws -> Outcome {
-        let size = try descriptor.attributes().size
-        let end = try TransportStreamFile.end(of: UncachedFile(descriptor.path), size: size)
+        let file = try UncachedFile(descriptor.path)
+        let end = try TransportStreamFile.end(of: file, size: try file.size())
         guard end > 0 else { throw MP4Failure(description: "it holds no whole packet") }
+        let isWhole = end >= written ?? end
+        let checked = TransportStreamFile.tail(of: end, checkedTail)
+        var content = try TransportStreamFile.content(of: file, in: checked, isWhole: isWhole)
+        if content.missingBytes > 0, checked.lowerBound > 0 {
+            content = try TransportStreamFile.content(of: file, in: 0..<end, isWhole: isWhole)
+        }
         // Also where nothing is cut off: space that was reserved behind the end is given back.
         try descriptor.truncate(to: end)
         try descriptor.synchronise()
-        return .renamed(fileName: try rename(descriptor, name, in: directory))
+        let fileName = try rename(descriptor, name, in: directory)
+        if isWhole, content.missingBytes == 0 { return .renamed(fileName: fileName) }
+        let missing = content.missingBytes + max(0, (written ?? end) - end)
+        return .completed(fileName: fileName, frames: content.frames, droppedBytes: missing)
     }
 
     /// Renames a file. A crash or a failure between linking the new name and removing the old one leaves both.

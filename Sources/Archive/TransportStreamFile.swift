@@ -2,7 +2,7 @@
 
 internal import MP4
 
-/// Looks at transport streams that a crash left open.
+/// Looks at transport streams that a crash, or a disk that failed, left open.
 package enum TransportStreamFile {
     /// Bytes of a packet (ISO/IEC 13818-1, 2.4.3.2).
     private static let packetSize: Int64 = 188
@@ -20,6 +20,71 @@ package enum TransportStreamFile {
         else { return false }
         let provider = Array(provider.utf8)
         return !BoxReader.positions(of: [UInt8(provider.count)] + provider, in: head).isEmpty
+    }
+
+    /// What is in a part of a stream.
+    struct Content: Equatable {
+        /// Bytes of packets that are missing: where one should begin, none does.
+        var missingBytes: Int64 = 0
+        /// Frames all packets of which are there.
+        var frames = 0
+    }
+
+    /// Looks at each packet of `range`, which begins and ends with whole ones. `isWhole` says whether nothing is missing
+    /// behind it: only the next frame tells that one is complete (13818-1, 2.4.3.7: a frame's PES packet states no
+    /// length). Reads less than a megabyte at a time.
+    static func content(of file: any ByteSource, in range: Range<Int64>, isWhole: Bool) throws -> Content {
+        var content = Content()
+        // Whether the frame that is being read has all of its packets so far; nil before the first.
+        var isFrameWhole: Bool?
+        var position = range.lowerBound
+        while position < range.upperBound {
+            let wanted = min(Int64(block) * packetSize, range.upperBound - position)
+            let bytes = try file.read(at: position, count: Int(wanted))
+            guard bytes.count == Int(wanted) else {
+                content.missingBytes += range.upperBound - position
+                return content
+            }
+            for start in stride(from: 0, to: bytes.count, by: Int(packetSize)) {
+                let packet = bytes[start..<start + Int(packetSize)]
+                if packet[start] != syncByte {
+                    content.missingBytes += packetSize
+                    isFrameWhole = isFrameWhole.map { _ in false }
+                } else if beginsFrame(packet) {
+                    content.frames += isFrameWhole == true ? 1 : 0
+                    isFrameWhole = true
+                }
+            }
+            position += wanted
+        }
+        content.frames += isWhole && isFrameWhole == true ? 1 : 0
+        return content
+    }
+
+    /// Whether a PES packet of video begins in `packet` (13818-1, 2.4.3.2 and 2.4.3.6). This program's muxer puts one
+    /// frame into each.
+    private static func beginsFrame(_ packet: ArraySlice<UInt8>) -> Bool {
+        let start = packet.startIndex
+        let (hasStart, hasAdaptation, hasPayload) = (
+            packet[start + 1] & 0x40 != 0, packet[start + 3] & 0x20 != 0, packet[start + 3] & 0x10 != 0
+        )
+        guard hasStart, hasPayload else { return false }
+        let payload = packet[start...].dropFirst(4 + (hasAdaptation ? 1 + Int(packet[start + 4]) : 0))
+        return payload.starts(with: [0, 0, 1]) && payload.dropFirst(3).first.map { $0 & 0xF0 == 0xE0 } ?? false
+    }
+
+    /// The last packets of a stream that ends at `end`, at most `count` bytes of them.
+    static func tail(of end: Int64, _ count: Int64) -> Range<Int64> {
+        let skipped = max(0, end - count)
+        return (skipped + packetSize - 1) / packetSize * packetSize..<end
+    }
+
+    /// The frames that are left of the `written` bytes of the closed stream at `path`, as the disk has it. Reads all of
+    /// it.
+    package static func frames(in path: String, written: Int64) throws -> Int {
+        let file = try UncachedFile(path)
+        let end = try end(of: file, size: try file.size())
+        return try content(of: file, in: 0..<end, isWhole: end >= written).frames
     }
 
     /// Where the last whole packet of `file` ends. A loss of power can leave zeros at the end; a packet begins with a

@@ -25,8 +25,6 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
         /// The database that was found in order, and in line with the files; empty if there is none.
         var checked: [UInt64] = []
         var pending: [Change] = []
-        /// Whether a database was set aside of which nobody could read what waits for its upload.
-        var hasLostUploads = false
         var lastFailure: CatalogueFailure?
         var isRetryQueued = false
         var isOver = false
@@ -98,7 +96,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
 
     /// The name of the file in the directory of the recordings that is locked while files of `channel` are uploaded, and
     /// that is there from the first upload on.
-    package static func uploadLockName(of channel: String) -> String { ".relay-upload-\(channel).lock" }
+    package static func uploadLockName(of channel: String) -> String { UploadMark.lockName(of: channel) }
 
     /// Whether the file `name` is still needed for an upload; so is one that the catalogue does not know, and any while
     /// it cannot be read. May block on the disk, but not on what the catalogue is busy with.
@@ -150,7 +148,7 @@ extension Catalogue {
             state.lastFailure = nil
         } catch let failure as CatalogueFailure {
             state.checked = []
-            if case .damaged = failure, setAside(failure, &state) {
+            if case .damaged = failure, setAside(failure) {
                 // Once: whatever breaks a new database, too, is not mended by a third.
                 do { try write(&state) } catch { report(error, &state) }
             } else {
@@ -186,14 +184,29 @@ extension Catalogue {
             logger.debug("not in the catalogue: \(failure)", metadata: ["segment": "\(name)"])
         }
         reads.withLock { $0 }?.add(try store.unhashed(channel: channel))
-        if state.hasLostUploads, access("\(directory.path)/\(Self.uploadLockName(of: channel))", F_OK) == 0 {
-            // This channel was uploaded: all that is there may still wait for it.
-            _ = try store.uploads(of: channel, besides: [])
-        }
-        state.hasLostUploads = false
+        try restoreUploads(store)
         hold.load(try store.uploadStates(of: channel))
         state.checked = store.identity
         return store
+    }
+
+    /// Notes in a database that may be a new one, whoever made it, what this run knows of uploads. If nobody knows what
+    /// waits, all does.
+    private func restoreUploads(_ store: CatalogueStore) throws {
+        let known = hold.known
+        try store.setUploads(known)
+        guard UploadMark.isSet(for: channel, in: directory.path) else { return }
+        if !hold.isLoaded, try store.uploads(of: channel, besides: []).files > 0 {
+            logger.warning("nobody knows which recordings were uploaded: all of them wait for it, and none is deleted")
+        }
+        let names = Set(try store.segments().map(\.name))
+        // No row can be made of what a transport stream says, nor of a file that cannot be read.
+        let rows = try directory.segments(of: channel).filter { file in
+            let upload = known[file.fileName] ?? (hold.isLoaded ? nil : .waiting)
+            return file.isFinished && upload == .waiting && !names.contains(file.fileName)
+        }.map { CatalogueSegment(waiting: $0, channel: channel) }
+        try store.put(rows, living: [])
+        try UploadMark.remove(for: channel, in: directory.path)
     }
 
     private func apply(_ change: Change, to store: CatalogueStore) throws(CatalogueFailure) {
@@ -221,10 +234,9 @@ extension Catalogue {
         }
     }
 
-    private func setAside(_ failure: CatalogueFailure, _ state: inout State) -> Bool {
+    private func setAside(_ failure: CatalogueFailure) -> Bool {
         // Often the rows can still be read. What waits for its upload waits in the new database, too.
         hold.loadOnce()
-        state.hasLostUploads = state.hasLostUploads || !hold.isLoaded
         do {
             let name = try CatalogueFiles.setAside(in: directory)
             logger.warning("\(failure); it is kept as \(name), and a new one is made from the recordings")

@@ -108,6 +108,18 @@ extension CatalogueSegment {
         lastPts = record.programEnd - frameDuration
     }
 
+    /// What the directory says of a file of `channel` that waits for its upload, and of which nothing else is known.
+    init(waiting file: StoredSegment, channel: String) {
+        name = file.fileName
+        self.channel = channel
+        sequence = Self.sequence(of: name)
+        start = file.ended.milliseconds
+        (duration, frames, audioSamples, lateFrames) = (0, 0, 0, 0)
+        bytes = file.bytes
+        frameDuration = Self.shortestFrame
+        upload = .waiting
+    }
+
     /// How long `segments` last together, in nanoseconds; at most 146 years.
     package static func length(of segments: some Sequence<CatalogueSegment>) -> Int64 {
         segments.reduce(0) { min($0 + $1.duration, 1 << 62) }

@@ -45,14 +45,34 @@ extension CatalogueStore {
         }
     }
 
+    /// Notes what became of the uploads of the files that are named in `states`, where it says something else.
+    func setUploads(_ states: [String: UploadState]) throws(CatalogueFailure) {
+        try write { database in
+            for (name, upload) in states {
+                try database.execute(
+                    sql: "UPDATE segments SET upload = ? WHERE name = ? AND upload IS NOT ?",
+                    arguments: [upload.rawValue, name, upload.rawValue])
+            }
+        }
+    }
+
+    /// What became of the uploads of the files of all channels, by name.
+    func uploadStates() throws(CatalogueFailure) -> [String: UploadState] { try uploadStates("true", []) }
+
     /// What became of the uploads of the files of `channel` that are there, by name; files that were never looked at for
     /// an upload are not in it.
     func uploadStates(of channel: String) throws(CatalogueFailure) -> [String: UploadState] {
+        try uploadStates("channel = ?", [channel])
+    }
+
+    private func uploadStates(
+        _ condition: String, _ arguments: StatementArguments
+    ) throws(CatalogueFailure) -> [String: UploadState] {
         try read { database in
             let rows = try Row.fetchAll(
                 database,
-                sql: "SELECT name, upload FROM segments WHERE channel = ? AND upload IS NOT NULL AND deleted IS NULL",
-                arguments: [channel])
+                sql: "SELECT name, upload FROM segments WHERE \(condition) AND upload IS NOT NULL AND deleted IS NULL",
+                arguments: arguments)
             return Dictionary(rows.compactMap(CatalogueSegment.upload), uniquingKeysWith: { $1 })
         }
     }

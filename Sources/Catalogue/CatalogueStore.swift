@@ -18,7 +18,8 @@ final class CatalogueStore: Sendable {
     /// Whether it is the file that was found in order before, and so was not looked at again.
     let wasChecked: Bool
 
-    /// Opens the database of the directory, creating it if it is missing. Looks whether it is in order, unless its
+    /// Opens the database of the directory, creating it if it is missing; what was uploaded is unknown then, which
+    /// ``UploadMark`` says from before on. Looks whether it is in order, unless its
     /// ``identity`` is still `checked`.
     init(directory: String, checked: [UInt64] = []) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
@@ -26,6 +27,11 @@ final class CatalogueStore: Sendable {
         if lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK {
             // SQLite would follow it out of the directory, where whoever owns that could lead a recorder that is root.
             throw CatalogueFailure.failed("\(path) is a symbolic link, which is not followed")
+        }
+        do throws(FileFailure) {
+            if access(path, F_OK) != 0 { try UploadMark.setAll(in: directory) }
+        } catch {
+            throw CatalogueFailure.failed("\(path) cannot be made: \(error)")
         }
         wasChecked = !checked.isEmpty && Self.identity(path) == checked
         var configuration = Configuration()

@@ -86,22 +86,50 @@ public struct RecordingArchive {
     }
 
     /// Makes the catalogue anew from the files. What an intact one knows besides stays: checksums, uploads, and gaps
-    /// that the recorder told.
+    /// that the recorder told. Of a damaged one what it says of uploads stays, if that can be read; if not, each channel
+    /// that was ever uploaded lets all of its files wait when it is next recorded.
     public func rebuild() throws(ArchiveFailure) -> Rebuilding {
         do {
             do {
                 return try fill(setAside: nil)
             } catch CatalogueFailure.damaged {
-                return try fill(setAside: CatalogueFiles.setAside(in: directory))
+                let salvaged = try? salvage()
+                return try fill(setAside: CatalogueFiles.setAside(in: directory), salvaged)
             }
         } catch {
             throw ArchiveFailure("The catalogue cannot be made: \(error).")
         }
     }
 
-    private func fill(setAside name: String?) throws -> Rebuilding {
+    /// What a damaged database still says that no file does.
+    private struct Salvage {
+        /// What became of uploads, by the names of the files.
+        let uploads: [String: UploadState]
+        /// Transport streams, which say nothing of themselves.
+        let streams: [CatalogueSegment]
+        /// The channels of whose uploads it did not know all.
+        let unknown: Set<String>
+    }
+
+    private func salvage() throws -> Salvage {
+        let store = try CatalogueStore(reading: directory.path)
+        return Salvage(
+            uploads: try store.uploadStates(),
+            streams: try store.segments().filter { $0.name.hasSuffix(RecordFormat.ts.fileExtension) },
+            unknown: try UploadMark.channels(in: directory.path))
+    }
+
+    private func fill(setAside name: String?, _ salvage: Salvage? = nil) throws -> Rebuilding {
         let store = try CatalogueStore(directory: directory.path)
-        let unread = try CatalogueSync.run(store, directory, isFull: true) { report("reading", Int64($0), Int64($1)) }
+        let unread = try CatalogueSync.run(store, directory, isFull: true, uploads: salvage?.uploads ?? [:]) {
+            report("reading", Int64($0), Int64($1))
+        }
+        if let salvage {
+            try store.put(salvage.streams.filter { exists($0.name) }, living: directory.livingRuns())
+            for channel in try UploadMark.channels(in: directory.path).subtracting(salvage.unknown) {
+                try UploadMark.remove(for: channel, in: directory.path)
+            }
+        }
         return Rebuilding(
             segments: try store.segments().count, gaps: try store.gaps().count, setAside: name,
             notes: unread.map { "\($0.name) is left out: \($0.failure)" })

@@ -7,8 +7,8 @@ internal import Synchronization
 /// What is known of the uploads of one channel, for whoever must decide whether a file may be deleted.
 ///
 /// It has its own look at the database, so that nobody waits for the catalogue's queue, which may be busy for minutes
-/// with the files of a large archive. While the database cannot be read every file counts as still needed, unless the
-/// channel was never uploaded.
+/// with the files of a large archive. While the database cannot be read, is lost, or is a new one that may not know yet
+/// what waits (``UploadMark``), every file counts as still needed, unless the channel was never uploaded.
 final class UploadHold: Sendable {
     private struct State {
         /// What the database said; nil until it could be read.
@@ -72,17 +72,18 @@ final class UploadHold: Sendable {
     private func read() -> [String: UploadState]? {
         // In an empty mount point there is no database either.
         guard (try? directory.checkMount()) != nil else { return nil }
+        // Nothing waits where nothing was ever uploaded: a database that is lost or damaged must not fill the disk.
+        let unknown: [String: UploadState]? = UploadMark.wasUploaded(channel, in: directory.path) ? nil : [:]
+        if unknown == nil, UploadMark.isSet(for: channel, in: directory.path) { return nil }
         var info = stat()
         guard lstat("\(directory.path)/\(CatalogueStore.fileName)", &info) == 0 else {
-            return errno == ENOENT ? [:] : nil
+            return errno == ENOENT ? unknown : nil
         }
         if info.st_mode & S_IFMT == S_IFREG,
             let states = try? CatalogueStore(reading: directory.path).uploadStates(of: channel)
         {
             return states
         }
-        // Nothing waits where nothing was ever uploaded: a damaged database must not fill the disk.
-        let isNew = lstat("\(directory.path)/\(Catalogue.uploadLockName(of: channel))", &info) != 0 && errno == ENOENT
-        return isNew ? [:] : nil
+        return unknown
     }
 }

@@ -28,6 +28,7 @@ public final class AACEncoder {
 
     /// Opens a session, or says why libavcodec would not.
     public init(format: AudioFormat, bitrate: Int) throws(AVFailure) {
+        _ = Library.prepared
         let subject = "AAC at \(bitrate / 1000) kbit/s, \(format.sampleRate) Hz, \(format.channels) channels"
         guard let codec = avcodec_find_encoder(AV_CODEC_ID_AAC), let context = avcodec_alloc_context3(codec) else {
             throw AVFailure(operation: "find an encoder for", subject: subject, code: relay_averror(ENOSYS))

@@ -51,6 +51,7 @@ public final class Muxer {
     public init(
         _ options: Options, description: StreamDescription, write: @escaping (UnsafeRawBufferPointer) -> Void
     ) throws(AVFailure) {
+        _ = Library.prepared
         var context: UnsafeMutablePointer<AVFormatContext>?
         let status = avformat_alloc_output_context2(&context, nil, options.format, nil)
         guard let context else {

@@ -30,9 +30,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let isOver = Mutex(false)
     /// Whether the last drain left packets for another one.
     private let isBehind = Mutex(false)
-    // Locked by `queue` alone, so nobody ever waits for it, whatever the disk does meanwhile: the lock only proves to
-    // the compiler that the engine does not escape.
-    private let engine: Mutex<RecorderEngine>
+    private let engine: RecorderEngine
 
     /// Packets that are taken at once. While a backlog lasts, whatever else is asked of the recorder is served between.
     private static let turn = 256
@@ -49,7 +47,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         synchroniser = FileSynchroniser(name: channel)
         closer = SegmentCloser(
             directory: configuration.directory, channel: channel, status: box, observers: configuration.observers,
-            synchroniser: synchroniser, logger: logger)
+            synchroniser: synchroniser, clock: clock, logger: logger)
         let keyframes = CountedKeyframes(keyframes)
         self.keyframes = keyframes
         self.clock = clock
@@ -57,7 +55,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
             configuration: configuration, description: description, keyframes: keyframes, clock: clock,
             wallClock: wallClock, queued: { [packets] in packets.depth.milliseconds }, logger: logger, status: box,
             closer: closer, synchroniser: synchroniser)
-        engine = Mutex(RecorderEngine(environment))
+        engine = RecorderEngine(environment, on: queue)
     }
 
     @discardableResult
@@ -68,7 +66,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
 
     public func wake() {
         guard packets.beginDrain() else { return }
-        queue.async { self.drain() }
+        engine.post { self.drain($0) }
     }
 
     /// Says that the packets that follow are coded as `description` says. The open file ends before the first of them,
@@ -80,7 +78,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
 
     /// Ends the open file with the next keyframe, and asks for that. Returns at once.
     public func cutNow() {
-        queue.async { self.engine.withLock { $0.cutNow() } }
+        engine.post { $0.cutNow() }
     }
 
     /// Waits while more than half of the queue's bound is queued. Only for a program that no clock paces: a live one
@@ -100,19 +98,16 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         }
     }
 
-    private func drain() {
+    private func drain(_ engine: isolated RecorderEngine) {
         if isOver.withLock({ $0 }) { packets.removeAll() }
-        let isEmpty = engine.withLock { engine in
-            let isEmpty = take(Self.turn, engine)
-            if !isOver.withLock({ $0 }) { engine.publish() }
-            return isEmpty
-        }
+        let isEmpty = take(Self.turn, engine)
+        if !isOver.withLock({ $0 }) { engine.publish() }
         isBehind.withLock { $0 = !isEmpty }
-        if !isEmpty { queue.async { self.drain() } }
+        if !isEmpty { engine.post { self.drain($0) } }
     }
 
     /// Takes at most `count` packets; whether there were no more.
-    private func take(_ count: Int, _ engine: RecorderEngine) -> Bool {
+    private func take(_ count: Int, _ engine: isolated RecorderEngine) -> Bool {
         for _ in 0..<count {
             guard let item = packets.pop() else { return true }
             engine.process(item)
@@ -123,8 +118,8 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     public func finish(deadline: Int64, completion: @escaping @Sendable () -> Void) {
         let once = OnceCall(completion)
         packets.end()
-        queue.async {
-            self.end()
+        engine.post { engine in
+            self.end(engine)
             self.closer.whenIdle(self.queue) { once.call() }
         }
         let rest = max(0, deadline - clock.now)
@@ -134,38 +129,32 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     /// Ends at once: what waits is forgotten, the open file is closed properly.
     public func stop() {
         packets.removeAll()
-        queue.async { self.end() }
+        engine.post { self.end($0) }
     }
 
-    private func end() {
+    private func end(_ engine: isolated RecorderEngine) {
         guard
             isOver.withLock({ wasOver in
                 defer { wasOver = true }
                 return !wasOver
             })
         else { return }
-        engine.withLock { engine in
-            while let item = packets.pop() { engine.process(item) }
-            engine.finish()
-            engine.publish(isStopped: true)
-        }
+        while let item = packets.pop() { engine.process(item) }
+        engine.finish()
+        engine.publish(isStopped: true)
     }
 
     public func suspend(_ reason: String) {
-        queue.async {
-            self.engine.withLock { engine in
-                engine.suspend(reason)
-                engine.publish()
-            }
+        engine.post { engine in
+            engine.suspend(reason)
+            engine.publish()
         }
     }
 
     public func resume() {
-        queue.async {
-            self.engine.withLock { engine in
-                engine.resume()
-                engine.publish()
-            }
+        engine.post { engine in
+            engine.resume()
+            engine.publish()
         }
     }
 

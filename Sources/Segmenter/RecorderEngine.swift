@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+internal import Dispatch
 internal import Logging
 internal import Media
 internal import Synchronization
 
-/// What the recorder does with packets; confined to its queue.
-final class RecorderEngine {
+/// What the recorder does with packets, on the recorder's queue. Blocks there on the disk.
+actor RecorderEngine: QueueActor {
     enum Mode {
         case active
         case suspended(String)
@@ -27,6 +28,7 @@ final class RecorderEngine {
         var synchroniser: FileSynchroniser
     }
 
+    nonisolated let executor: QueueExecutor
     let environment: Environment
     var description: StreamDescription
     var cutter: SegmentCutter
@@ -49,10 +51,12 @@ final class RecorderEngine {
     /// What must be written before a disk that failed counts as well again: room for it, and a disk that takes it.
     static let probeBytes = 2 << 20
 
-    init(_ environment: Environment) {
+    /// An engine that lives on `queue`, which must be serial.
+    init(_ environment: Environment, on queue: DispatchQueue) {
+        executor = QueueExecutor(queue)
         self.environment = environment
         description = environment.description
-        cutter = Self.cutter(environment.configuration, description)
+        cutter = Self.cutter(environment.configuration, environment.description)
         dating = SegmentDating(
             programStart: environment.configuration.programStart,
             encoderDelay: environment.configuration.encoderDelay)

@@ -22,12 +22,29 @@ extension RecordingGap {
     /// that was.
     init?(lostOf written: SegmentRecord, found: Int) {
         guard found < written.frames, found >= 0 else { return nil }
-        // Frames of one file follow each other at the program's rate.
-        let length = Int128(written.programEnd - written.programStart)
-        from = written.programStart + Int64(length * Int128(found) / Int128(written.frames))
+        from = written.time(behind: found)
         to = written.programEnd
         reason = "the disk failed before it had written them"
         frames = written.frames - found
         run = written.run
+    }
+}
+
+extension SegmentRecord {
+    /// Program time behind the first `count` frames. Frames of one file follow each other at the program's rate.
+    fileprivate func time(behind count: Int) -> Int64 { programStart + share(count, of: programEnd - programStart) }
+
+    private func share(_ count: Int, of whole: Int64) -> Int64 {
+        frames > 0 ? Int64(Int128(whole) * Int128(count) / Int128(frames)) : whole
+    }
+
+    /// What is known of the file if only `count` of its frames are there, in `bytes` bytes.
+    func kept(_ count: Int, fileName: String, bytes: Int64) -> SegmentRecord {
+        var kept = self
+        (kept.fileName, kept.bytes) = (fileName, bytes)
+        guard count < frames else { return kept }
+        (kept.programEnd, kept.audioSamples) = (time(behind: count), share(count, of: audioSamples))
+        (kept.frames, kept.ending) = (count, .error)
+        return kept
     }
 }

@@ -5,12 +5,13 @@ internal import Dispatch
 internal import Glibc
 internal import Logging
 internal import MP4
+internal import Media
 internal import Synchronization
 
 /// Closes files on a queue of its own, so that waiting for the disk's cache does not hold up the next file.
 ///
-/// A file that cannot be closed keeps the name of an open one and is tried again by ``retry()``, and whenever another
-/// file could be closed.
+/// A file that cannot be closed keeps the name of an open one and is tried again by ``retry()``, and when another file
+/// could be closed, at most once a minute.
 final class SegmentCloser: Sendable {
     /// A file on its way from the recorder's queue to this one.
     ///
@@ -36,6 +37,9 @@ final class SegmentCloser: Sendable {
     /// So many files are held for that; each has a descriptor.
     private static let mostPostponed = 64
 
+    /// Each attempt may read hours of media.
+    private static let retryInterval: Int64 = 60_000_000_000
+
     private let queue: DispatchQueue
     private let group = DispatchGroup()
     private let directory: RecordDirectory
@@ -44,6 +48,8 @@ final class SegmentCloser: Sendable {
     private let logger: Logger
     private let observers: [any RecordingObserver]
     private let synchroniser: FileSynchroniser?
+    private let clock: any MonotonicClock
+    private let nextRetry = Mutex(Int64.min)
     private let state = Mutex(Backlog())
     private let postponed = Mutex<[Handover]>([])
     /// What was written to the files that could not be closed, by their names while they are open.
@@ -53,8 +59,8 @@ final class SegmentCloser: Sendable {
     /// bring their own serial `queue`.
     init(
         directory: RecordDirectory, channel: String, status: RecorderStatusBox,
-        observers: [any RecordingObserver] = [], synchroniser: FileSynchroniser? = nil, logger: Logger,
-        queue: DispatchQueue? = nil
+        observers: [any RecordingObserver] = [], synchroniser: FileSynchroniser? = nil,
+        clock: any MonotonicClock = SystemClock(), logger: Logger, queue: DispatchQueue? = nil
     ) {
         self.queue = queue ?? DispatchQueue(label: "relay.recorder.\(channel).close")
         self.directory = directory
@@ -62,6 +68,7 @@ final class SegmentCloser: Sendable {
         self.status = status
         self.observers = observers
         self.synchroniser = synchroniser
+        self.clock = clock
         self.logger = logger
     }
 
@@ -107,7 +114,11 @@ final class SegmentCloser: Sendable {
             postponed.append(Handover(file: file))
             return true
         }
-        if !isTaken { state.withLock { $0.isUnfinished = true } }
+        if isTaken { return }
+        // Recovery reads what is on the disk; what that lacks is counted. So what the disk said is not asked for again.
+        unconfirmed.withLock { $0[file.name.open] = file.written }
+        _ = synchroniser?.takeFailure(of: file.descriptor.path)
+        state.withLock { $0.isUnfinished = true }
     }
 
     private func complete(_ file: SegmentFile) {
@@ -120,9 +131,18 @@ final class SegmentCloser: Sendable {
             case .empty:
                 logger.debug("segment removed: nothing was recorded in it", metadata: ["segment": "\(file.name)"])
             }
-            if backlog.isUnfinished { retry() }
+            if backlog.isUnfinished, isRetryDue() { retry() }
         } catch {
             failed(file, error)
+        }
+    }
+
+    private func isRetryDue() -> Bool {
+        let now = clock.now
+        return nextRetry.withLock { next in
+            guard now >= next else { return false }
+            next = now + Self.retryInterval
+            return true
         }
     }
 
@@ -155,7 +175,7 @@ final class SegmentCloser: Sendable {
         let entries: [SegmentRecovery.Entry]
         do {
             // A disk that refused something may have refused any of it.
-            let own = Set(unconfirmed.withLock { $0.keys })
+            let own = unconfirmed.withLock { $0.mapValues(\.bytes) }
             entries = try SegmentRecovery.run(in: directory, channel: channel, checkedTail: .max, own: own)
         } catch {
             logger.warning("unfinished segments are not looked for: \(error)")
@@ -167,12 +187,10 @@ final class SegmentCloser: Sendable {
             switch entry.outcome {
             case .completed(let name, let frames, let dropped):
                 finished(name, ["frames": "\(frames)", "dropped_bytes": "\(dropped)"])
-                resolve(entry.fileName, found: frames)
-                for observer in observers { observer.segmentRecovered(fileName: name) }
+                announce(name, as: entry.fileName, frames: frames)
             case .renamed(let name):
                 finished(name, [:])
-                unconfirmed.withLock { $0[entry.fileName] = nil }
-                for observer in observers { observer.segmentRecovered(fileName: name) }
+                announce(name, as: entry.fileName, frames: nil)
             case .setAside(let name, let reason):
                 logger.warning("set aside \(name), which cannot be played: \(reason)")
                 resolve(entry.fileName, found: 0)
@@ -193,9 +211,23 @@ final class SegmentCloser: Sendable {
                 continue
             }
             finished(name, ["frames": "\(frames)"])
-            resolve(open, found: frames)
-            for observer in observers { observer.segmentRecovered(fileName: name) }
+            announce(name, as: open, frames: frames)
         }
+    }
+
+    /// Tells of the file `name`, which was called `open` until it was completed late, and of what it lacks. It holds
+    /// `frames`; nil if all that was written to it. A transport stream says nothing of itself: what is known of it is
+    /// what was written, as far as it is there.
+    private func announce(_ name: String, as open: String, frames: Int?) {
+        let written = unconfirmed.withLock { $0[open] }
+        resolve(open, found: frames ?? written?.frames ?? 0)
+        guard let written, name.hasSuffix(RecordFormat.ts.fileExtension) else {
+            for observer in observers { observer.segmentRecovered(fileName: name) }
+            return
+        }
+        let size = try? FileDescriptor.open(readOnly: "\(directory.path)/\(name)").size()
+        let record = written.kept(frames ?? written.frames, fileName: name, bytes: size ?? written.bytes)
+        for observer in observers { observer.segmentFinished(record) }
     }
 
     /// The finished file that became of the file called `open`, to which the recorder wrote `written`, and the frames in
@@ -205,8 +237,12 @@ final class SegmentCloser: Sendable {
         for attempt in 0..<10 {
             let closed = name.closed(attempt: attempt)
             guard access("\(directory.path)/\(closed)", F_OK) == 0 else { break }
-            // A transport stream says nothing of itself, and is complete as it is.
-            if name.fileExtension == RecordFormat.ts.fileExtension { return (closed, written.frames) }
+            // A transport stream says nothing of itself but what frames it has.
+            if name.fileExtension == RecordFormat.ts.fileExtension {
+                let frames = try? TransportStreamFile.frames(
+                    in: "\(directory.path)/\(closed)", written: written.bytes)
+                return (closed, min(frames ?? 0, written.frames))
+            }
             guard let facts = try? SegmentReader.read("\(directory.path)/\(closed)"),
                 facts.position?.run == written.run, facts.position?.programStart == written.programStart
             else { continue }

@@ -20,7 +20,7 @@ final class UploadLock: Sendable {
         guard number >= 0 else { throw FileFailure("open", path, code: errno) }
         file = SystemPackage.FileDescriptor(rawValue: number)
         // Where the file system has no locks, nobody else has it.
-        guard flock(number, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else { return nil }
+        guard Archive.FileDescriptor.systemLock(number, LOCK_EX | LOCK_NB) != EWOULDBLOCK else { return nil }
     }
 
     // Closing and not unlocking: a child that still runs keeps the lock.

@@ -99,6 +99,97 @@ import Testing
         #expect(names.map(next.mayDelete) == [true, false, true, true, true])
     }
 
+    /// Marks the third file as uploaded.
+    private func upload() throws {
+        try DatabaseQueue(path: database).write {
+            try $0.execute(sql: "UPDATE segments SET upload = 'done' WHERE name = ?", arguments: [names[2]])
+        }
+    }
+
+    private func destroy() throws {
+        try directory.write([UInt8]("this is no database, and never was one".utf8), to: ".relay.sqlite")
+    }
+
+    // `relay recordings rebuild` forgot what waited, and the next run deleted it.
+    @Test func `Of a catalogue that somebody else made anew because nobody could read it all files wait`() throws {
+        try destroy()
+        #expect(try RecordingArchive(directory.path).rebuild().setAside != nil)
+        let catalogue = try catalogue()
+        #expect(!names.contains(where: catalogue.mayDelete))
+        catalogue.start()
+        catalogue.waitUntilIdle()
+        #expect(!names.contains(where: catalogue.mayDelete))
+        let next = try self.catalogue()
+        #expect(!names.contains(where: next.mayDelete))
+        next.noteUpload(.done, of: names[0])
+        next.waitUntilIdle()
+        let last = try self.catalogue()
+        #expect(names.map(last.mayDelete) == [true, false, false, false, false])
+    }
+
+    @Test func `Of a damaged catalogue that somebody else made anew what waits is kept, as far as it can be read`()
+        throws
+    {
+        try upload()
+        try DatabaseQueue(path: database).write { database in
+            try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
+            try database.execute(
+                sql: "UPDATE segments SET upload = 'something else' WHERE name = ?", arguments: [names[0]])
+        }
+        #expect(try RecordingArchive(directory.path).rebuild().setAside != nil)
+        let catalogue = try catalogue()
+        #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
+        #expect(names.map(catalogue.needsUpload) == [true, true, false, true, true])
+    }
+
+    // What this run knew was overwritten by what a new database did not know.
+    @Test func `What a run knows of uploads outlives a catalogue that somebody else makes anew meanwhile`() throws {
+        try upload()
+        let catalogue = try catalogue()
+        catalogue.start()
+        catalogue.waitUntilIdle()
+        try destroy()
+        _ = try RecordingArchive(directory.path).rebuild()
+        catalogue.noteUpload(.done, of: names[3])
+        catalogue.waitUntilIdle()
+        #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
+        #expect(names.map(catalogue.needsUpload) == [true, true, false, false, true])
+        let next = try self.catalogue()
+        #expect(names.map(next.mayDelete) == [true, false, true, true, true])
+        #expect(names.map(next.needsUpload) == [true, true, false, false, true])
+    }
+
+    // A run that was killed between setting a damaged database aside and the rows of the new one forgot what waited.
+    @Test(arguments: [true, false])
+    func `Whoever is killed while a damaged catalogue is replaced forgets nothing that waits`(isBegun: Bool) throws {
+        try FileManager.default.moveItem(atPath: database, toPath: database + ".broken-1")
+        if isBegun {
+            let store = try CatalogueStore(directory: directory.path)
+            let facts = try SegmentReader.read(directory.path(names[0]))
+            try store.put([CatalogueSegment(name: names[0], facts: facts)], living: [])
+        }
+        let catalogue = try catalogue()
+        #expect(!names.contains(where: catalogue.mayDelete))
+        catalogue.start()
+        catalogue.waitUntilIdle()
+        let next = try self.catalogue()
+        #expect(!names.contains(where: next.mayDelete))
+    }
+
+    @Test func `A transport stream of whose upload nobody knows waits, too, and is found`() async throws {
+        let directory = try Recording.make(format: .ts)
+        try directory.write([], to: Catalogue.uploadLockName(of: "test"))
+        try directory.write([UInt8]("this is no database".utf8), to: ".relay.sqlite")
+        let catalogue = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
+        catalogue.start()
+        let backlog = await withCheckedContinuation { continuation in
+            catalogue.uploads(besides: []) { continuation.resume(returning: $0) }
+        }
+        #expect(backlog?.files == directory.files.count && backlog?.next?.name == directory.files[0])
+        let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
+        #expect(!directory.files.contains(where: next.mayDelete))
+    }
+
     @Test(arguments: [true, false])
     func `Of a catalogue that nobody can read any more all files wait, if this channel was ever uploaded`(
         wasUploaded: Bool

@@ -162,19 +162,18 @@ struct OutputSetTests {
         outputs.start()
         try outputs.add(
             OutputDefinition(name: "a", target: primary, backup: backup, retry: RetryPolicy(backupAfter: 1)))
-        #expect(await eventually { primary.attempts.count == 1 })
+        try await eventually { primary.attempts.count == 1 }
         primary.attempts[0].report(.failed(OutputFailure(.rejected, step: "publish", reason: "busy")))
-        #expect(await eventually { state("a") == "backing_off" })
+        try await eventually { state("a") == "backing_off" && time.hasTimer(within: .seconds(2)) }
         time.advance(by: .seconds(2))
-        #expect(await eventually { backup.attempts.count == 1 })
-        backup.attempts[0].report(.accepted)
-        #expect(await eventually { backup.attempts[0].isLive })
+        try await accept(0, of: backup)
         publish(0..<10)
+        try await eventually { time.hasTimer(within: .seconds(15)) }
         time.advance(by: .seconds(15))
-        #expect(await eventually { primary.attempts.count == 2 })
+        try await eventually { primary.attempts.count == 2 }
         primary.attempts[1].report(.accepted)
         backup.attempts[0].report(.failed(OutputFailure(.lost, step: "send", reason: "reset")))
-        #expect(await eventually { primary.attempts[1].isLive })
+        try await eventually { primary.attempts[1].isLive }
         #expect(log.lines(containing: "on air at scripted://primary").count == 1)
         #expect(log.lines(containing: "on air at scripted://backup").count == 1)
     }
@@ -349,15 +348,15 @@ struct OutputSetTests {
     func conclusion(reason: EndReason, count: Int) async throws {
         let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))
         outputs.start()
-        try await liveOutput("paused", at: paused)
-        try await liveOutput("failed", at: failed)
+        try await addLive("paused", at: paused)
+        try await addLive("failed", at: failed)
         try outputs.add(OutputDefinition(name: "never", target: never))
         try outputs.pause("paused")
         failed.attempts[0].report(.failed(OutputFailure(.lost, step: "write", reason: "no space")))
-        #expect(await eventually { state("paused") == "paused" && state("failed") == "backing_off" })
+        try await eventually { state("paused") == "paused" && state("failed") == "backing_off" }
         let group = DispatchGroup()
         outputs.finish(deadline: time.now + 5_000_000_000, reason: reason, in: group)
-        #expect(await eventually { group.wait(timeout: .now()) == .success })
+        try await eventually { group.wait(timeout: .now()) == .success }
         #expect(paused.conclusions == count && failed.conclusions == count && never.conclusions == 0)
         #expect(paused.attempts.count == 1 && failed.attempts.count == 1)
     }
@@ -365,17 +364,15 @@ struct OutputSetTests {
     @Test("A target that does not conclude holds the end up to the deadline only")
     func hungConclusion() async throws {
         let target = ScriptedTarget(concludes: false)
-        outputs.start()
-        try await liveOutput("a", at: target)
+        try await start(at: target)
         let group = DispatchGroup()
         outputs.finish(deadline: time.now + 5_000_000_000, reason: .programOver, in: group)
-        #expect(await eventually { target.conclusions == 1 })
+        try await eventually { target.conclusions == 1 }
         #expect(group.wait(timeout: .now()) == .timedOut)
-        #expect(
-            await eventually {
-                time.advance(by: .seconds(5))
-                return group.wait(timeout: .now()) == .success
-            })
+        try await eventually {
+            time.advance(by: .seconds(5))
+            return group.wait(timeout: .now()) == .success
+        }
     }
 
     @Test("An attempt learns whether the program is over, or the output alone ends and may go on")

@@ -15,24 +15,26 @@ final class SRTPeer: Sendable {
         var bytes: [UInt8] = []
     }
 
+    /// Its threads are ended first when the process ends: they crash in a process whose libraries are taken down.
+    private static let library: Void = {
+        srt_startup()
+        srt_setloglevel(LOG_CRIT)
+        atexit { _ = srt_cleanup() }
+    }()
+
     let port: UInt16
     private let listener: SRTSOCKET
     private let state = Mutex(State())
 
-    /// Listens at `port`, or at one that the library chooses, and holds what it gets for `latency` milliseconds. It has
-    /// room for `window` packets that are not read. Who calls is sent away with `rejection`, if there is one.
+    /// Listens at `port`, or at one that the library chooses, and holds what it gets for `latency` milliseconds. Who
+    /// calls is sent away with `rejection`, if there is one.
     init(
-        port: UInt16 = 0, latency: CInt = 50, window: CInt? = nil, passphrase: String? = nil, rejection: Int = 0
+        port: UInt16 = 0, latency: CInt = 50, passphrase: String? = nil, rejection: Int = 0
     ) throws(Failure) {
-        srt_startup()
-        srt_setloglevel(LOG_CRIT)
+        _ = Self.library
         listener = srt_create_socket()
         Self.set(listener, SRTO_RCVSYN, false)
         Self.set(listener, SRTO_RCVLATENCY, latency)
-        if let window {
-            Self.set(listener, SRTO_FC, window)
-            Self.set(listener, SRTO_RCVBUF, window * 1456)
-        }
         if let passphrase { srt_setsockflag(listener, SRTO_PASSPHRASE, passphrase, CInt(passphrase.utf8.count)) }
         if rejection > 0 {
             srt_listen_callback(listener, Self.refuse, UnsafeMutableRawPointer(bitPattern: rejection))

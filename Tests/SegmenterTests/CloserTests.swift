@@ -2,8 +2,10 @@
 
 import Dispatch
 import Foundation
+import Glibc
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Archive
@@ -14,6 +16,14 @@ import Testing
 private final class FinishedNames: RecordingObserver {
     let names = Mutex<[String]>([])
     func segmentFinished(_ record: SegmentRecord) { names.withLock { $0.append(record.fileName) } }
+    func segmentRecovered(fileName: String) {}
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+}
+
+/// Removes a file as soon as another is finished.
+private final class Remover: RecordingObserver {
+    let path = Mutex("")
+    func segmentFinished(_ record: SegmentRecord) { _ = path.withLock { unlink($0) } }
     func segmentRecovered(fileName: String) {}
     func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 }
@@ -175,6 +185,51 @@ private final class FinishedNames: RecordingObserver {
         for file in directory.files {
             #expect(try SegmentReader.read(directory.path(file)).isClosed)
         }
+    }
+
+    // What was lost of a file that found no place among those put off was counted nowhere.
+    @Test func `A file beyond those that can be put off is missed when nothing is left of it`() throws {
+        let directory = try TemporaryDirectory()
+        let queue = DispatchQueue(label: "test.closer")
+        let (status, synchroniser) = (RecorderStatusBox(), FileSynchroniser(name: "test"))
+        let remover = Remover()
+        let closer = SegmentCloser(
+            directory: try .prepare(directory.path), channel: "test", status: status, observers: [remover],
+            synchroniser: synchroniser, clock: ManualClock(), logger: quiet, queue: queue)
+        queue.suspend()
+        // 65 are put off, one more than there is place for, before eight are closed at once.
+        for number in 1...73 {
+            let file = try file(number, in: directory)
+            if number == 65 { remover.path.withLock { $0 = file.descriptor.path } }
+            closer.close(file)
+        }
+        queue.resume()
+        queue.sync {}
+        queue.sync {}
+        #expect(status.value.withLock { $0.segmentsFinished } == 72)
+        #expect(status.value.withLock { $0.gaps.map(\.frames) } == [1])
+        #expect(!closer.backlog.isUnfinished)
+    }
+
+    // Each file that could be closed had all of another read again that could not.
+    @Test func `A file that cannot be closed is tried again once a minute while others are`() throws {
+        let (directory, clock, lines) = (try TemporaryDirectory(), ManualClock(), LogLines())
+        let closer = SegmentCloser(
+            directory: try .prepare(directory.path), channel: "test", status: RecorderStatusBox(), clock: clock,
+            logger: lines.logger)
+        func attempts(closing number: Int) throws -> Int {
+            closer.close(try file(number, in: directory))
+            closer.waitUntilIdle()
+            closer.waitUntilIdle()
+            return lines.all.count { $0.contains("segment still not closed") }
+        }
+        let start = UTCTime(milliseconds: 1_795_269_790_123)
+        _ = try occupy(SegmentName(channel: "test", start: start, sequence: 1).open, in: directory)
+        #expect(try attempts(closing: 1) == 0)
+        #expect(try attempts(closing: 2) == 1)
+        #expect(try attempts(closing: 3) == 1)
+        clock.advance(by: .seconds(60))
+        #expect(try attempts(closing: 4) == 2)
     }
 
     @Test func `A file that only has its index is still a whole open one`() throws {

@@ -86,7 +86,7 @@ import Testing
         #expect(record.isInUse(Self.partName, lockCall: none) && !record.isInUse(Self.partName))
         let open = SegmentRecovery.run(in: record, open: [Self.partName], lockCall: none)
         #expect(open.map(\.outcome) == [.inUse])
-        func run(own: Set<String> = []) throws -> SegmentRecovery.Outcome? {
+        func run(own: [String: Int64] = [:]) throws -> SegmentRecovery.Outcome? {
             try SegmentRecovery.run(in: record, channel: "test", checkedTail: .max, own: own, lockCall: none)
                 .first?.outcome
         }
@@ -99,7 +99,7 @@ import Testing
         // One that could not be closed here is written by nobody, and not waited for.
         try Data(Self.sample().open).write(to: URL(fileURLWithPath: directory.path(Self.partName)))
         #expect(
-            try run(own: [Self.partName])
+            try run(own: [Self.partName: 1])
                 == .completed(fileName: "\(name.dropLast(4))-1.mp4", frames: 100, droppedBytes: 0))
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import Glibc
 import Media
@@ -28,6 +29,23 @@ private final class Upload: RetentionVeto, RecordingObserver {
     func segmentRecovered(fileName: String) {}
     func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
     func segmentDeleted(fileName: String) { deleted.withLock { $0.append(fileName) } }
+}
+
+/// Takes its time with the first file that is deleted, until it is released.
+private final class SlowDisk: RecordingObserver {
+    let (isReleased, isDeleted) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    private let isFirst = Mutex(true)
+    func segmentFinished(_ record: SegmentRecord) {}
+    func segmentRecovered(fileName: String) {}
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
+    func segmentDeleted(fileName: String) {
+        let waits = isFirst.withLock { isFirst in
+            defer { isFirst = false }
+            return isFirst
+        }
+        if waits { isReleased.wait() }
+        isDeleted.signal()
+    }
 }
 
 @Suite struct RetentionTests {
@@ -165,6 +183,33 @@ private final class Upload: RetentionVeto, RecordingObserver {
         #expect(files.count == 2)
         #expect(left == sizes[3...].reduce(0) { $0 + Int64($1) })
         #expect(retention.status.deletedFiles == 3)
+    }
+
+    // Going on air waited until the last file was gone, however slow the disk was.
+    @Test func `On a disk that deletes slowly a start does not wait, and counts what is still to go`() throws {
+        let slow = SlowDisk()
+        let retention = Retention(
+            directory: try .prepare(temporary.path), channel: "test",
+            rules: .init(maximumAge: .seconds(150 * 60), minimumFree: .percent(20)), leastFree: 0, observers: [slow],
+            probe: disk, clock: clock, startLimit: .zero, logger: quiet)
+        let (before, budget) = (files, StorageBudget(videoBitrate: 8, audioBitrate: 0, duration: .seconds(60)))
+        let sizes = try before.map { name in
+            try #require(FileManager.default.attributesOfItem(atPath: temporary.path(name))[.size] as? Int64)
+        }
+        let answer = Mutex<Int64?>(nil)
+        let answered = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "starts").async {
+            let room = retention.makeRoom(for: budget)
+            answer.withLock { $0 = room }
+            answered.signal()
+        }
+        #expect(answered.wait(timeout: .now() + .seconds(30)) == .success, "it waits for a file to be deleted")
+        let room = try #require(answer.withLock { $0 })
+        // The first file may be gone by now, and then is free space.
+        #expect(room >= sizes[1...].reduce(0, +) && room <= sizes.reduce(0, +))
+        slow.isReleased.signal()
+        for _ in 0..<3 { #expect(slow.isDeleted.wait(timeout: .now() + .seconds(30)) == .success) }
+        #expect(files == Array(before[3...]))
     }
 
     @Test func `A rule that cannot be kept does not delay what the recording needs to go on`() throws {

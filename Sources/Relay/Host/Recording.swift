@@ -62,7 +62,11 @@ final class Recording: Sendable {
             retained: { retention?.balance ?? RetentionBalance() },
             makeRoom: { retention?.makeRoom(for: $0) ?? 0 }, clock: program.clock, logger: program.logger)
         let admission = storage.admit()
-        if !admission.isAdmitted, !program.hasOutputs { throw RelayFailure(.storageRefused, admission.sentence) }
+        if !admission.isAdmitted {
+            let refusal = "recording refused: \(admission.sentence)"
+            guard program.hasOutputs else { throw RelayFailure(.storageRefused, refusal) }
+            program.logger.error("\(refusal)")
+        }
         (self.program, self.place, self.recorder, self.retention) = (program, place, recorder, retention)
     }
 

@@ -29,6 +29,11 @@ public final class Retention: RecordingObserver {
         var failure: String?
         /// Why files could not be deleted: each is logged once.
         var reported: Set<String> = []
+        /// Whether files are deleted for a recording that is to begin.
+        var isMakingRoom = false
+        /// Bytes of the files that may go in the course of that recording; nil until the directory was looked at.
+        var room: Int64?
+        var isStopped = false
     }
 
     private let directory: RecordDirectory
@@ -39,6 +44,7 @@ public final class Retention: RecordingObserver {
     private let clock: any MonotonicClock
     private let wallClock: @Sendable () -> UTCTime
     private let logger: Logger
+    private let startLimit: Duration
     private let queue: DispatchQueue
     private let timer = SecondTimer()
     private let state: Mutex<State>
@@ -46,19 +52,19 @@ public final class Retention: RecordingObserver {
     private static let sweepInterval: Int64 = 60_000_000_000
     /// Files of other names come seldom, and each that is there is opened to see whose it is.
     private static let deepLookInterval: Int64 = 600_000_000_000
-    /// So long a start may wait for files to be deleted. What is not done by then goes on beside the program.
-    private static let longestStart: Int64 = 5_000_000_000
     /// Failures that are remembered.
     private static let mostReported = 100
 
     /// Retention of the files of `channel` in `directory` after `rules`. `leastFree` is the free space at which the
-    /// storage guard is about to stop the recording. `observers` are told of what was deleted.
+    /// storage guard is about to stop the recording. `observers` are told of what was deleted. So long as `startLimit` a
+    /// start waits for files to be deleted.
     public init(
         directory: RecordDirectory, channel: String, rules: RetentionRules, leastFree: Int64,
         vetoes: [any RetentionVeto] = [], observers: [any RecordingObserver] = [],
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(),
-        wallClock: @escaping @Sendable () -> UTCTime = { .now }, logger: Logger
+        wallClock: @escaping @Sendable () -> UTCTime = { .now }, startLimit: Duration = .seconds(5), logger: Logger
     ) {
+        self.startLimit = startLimit
         self.directory = directory
         self.channel = channel
         self.vetoes = vetoes
@@ -75,25 +81,52 @@ public final class Retention: RecordingObserver {
     public func start() { timer.start(on: queue, leeway: .milliseconds(200)) { [weak self] in self?.check() } }
 
     /// Ends looking.
-    public func stop() { timer.stop() }
+    public func stop() {
+        timer.stop()
+        state.withLock { $0.isStopped = true }
+    }
 
     public func segmentFinished(_ record: SegmentRecord) { state.withLock { $0.nextSweep = .min } }
     public func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
     public func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
     /// Deletes at once what the rules ask for, and returns the bytes of the files that may be deleted in the course of a
-    /// recording of `budget`. Waits for the disk and for whoever has a veto; must not be called on retention's queue.
+    /// recording of `budget`. What takes longer than a start may wait goes on beside the program: those files are among
+    /// the ones that may go. Waits for the directory to be read and for whoever has a veto; must not be called on
+    /// retention's queue.
     public func makeRoom(for budget: StorageBudget) -> Int64 {
-        queue.sync {
-            let end = clock.now + Self.longestStart
-            var before: Int
-            repeat {
-                before = triedFiles
-                state.withLock { $0.nextSweep = .min }
-                check()
-            } while triedFiles > before && clock.now < end
-            return deletable(budget)
+        let isUnderWay = state.withLock { state in
+            defer { state.isMakingRoom = true }
+            return state.isMakingRoom
         }
+        if !isUnderWay {
+            let deadline = DispatchTime.now() + .nanoseconds(Int(clamping: startLimit.inNanoseconds))
+            let look = DispatchWorkItem(qos: .userInitiated, flags: .enforceQoS) { self.updateRoom(budget) }
+            let deletion = DispatchWorkItem(qos: .userInitiated, flags: .enforceQoS) { self.deleteDue(budget) }
+            queue.async(execute: look)
+            queue.async(execute: deletion)
+            // What may be deleted must be known, however long that takes; that it is gone need not.
+            look.wait()
+            _ = deletion.wait(timeout: deadline)
+        }
+        return state.withLock { $0.room ?? 0 }
+    }
+
+    private func updateRoom(_ budget: StorageBudget) {
+        let room = deletable(budget)
+        state.withLock { $0.room = room }
+    }
+
+    /// Deletes until nothing more is due.
+    private func deleteDue(_ budget: StorageBudget) {
+        var before: Int
+        repeat {
+            before = triedFiles
+            state.withLock { $0.nextSweep = .min }
+            check()
+        } while triedFiles > before && !state.withLock { $0.isStopped }
+        updateRoom(budget)
+        state.withLock { $0.isMakingRoom = false }
     }
 
     /// Files that were deleted, or could not be.
@@ -204,6 +237,8 @@ public final class Retention: RecordingObserver {
     /// Deletes one file; false if it is still there.
     private func delete(_ deletion: RetentionPolicy.Deletion) -> Bool {
         let segment = deletion.segment
+        // Gone or not, it is none of those that may go later.
+        defer { state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } } }
         do throws(FileFailure) {
             guard try directory.delete(segment, of: channel) else {
                 state.withLock { _ = $0.undeletable.insert(segment.fileName) }

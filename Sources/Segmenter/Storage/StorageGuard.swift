@@ -62,14 +62,11 @@ public final class StorageGuard: Sendable {
         }
     }
 
-    /// Looks whether there is room for the whole recording, or can be made; if not, suspends the recorder. Blocks for as
-    /// long as the file system does: call it before anything goes live.
+    /// Looks whether there is room for the whole recording, or can be made; if not, suspends the recorder, and leaves it to
+    /// the caller to say so. Blocks for as long as the file system does: call it before anything goes live.
     public func admit() -> StorageAdmission {
         let admission = decide()
-        if !admission.isAdmitted {
-            logger.error("recording refused: \(admission.sentence)")
-            control.suspend(admission.sentence)
-        }
+        if !admission.isAdmitted { control.suspend(admission.sentence) }
         return admission
     }
 

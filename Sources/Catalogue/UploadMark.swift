@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Glibc
+
+/// Says, by an empty file in a directory of recordings, that nobody knows what of a channel waits for its upload.
+///
+/// It is there from before a database is made, in the place of one that is lost, until all that may wait is noted in the
+/// new one. So whoever is killed meanwhile leaves no database that seems to know that nothing waits. Only channels that
+/// were ever uploaded have one. All calls block on the disk.
+enum UploadMark {
+    private static let (prefix, lockSuffix, suffix) = (".relay-upload-", ".lock", ".unknown")
+
+    /// The name of the file that is there from the first upload of `channel` on, and locked during each.
+    static func lockName(of channel: String) -> String { "\(prefix)\(channel)\(lockSuffix)" }
+
+    /// Whether the file of `channel` is in `directory`, or may be.
+    static func isSet(for channel: String, in directory: String) -> Bool {
+        mayExist("\(directory)/\(prefix)\(channel)\(suffix)")
+    }
+
+    /// Whether something of `channel` was ever uploaded, or may have been.
+    static func wasUploaded(_ channel: String, in directory: String) -> Bool {
+        mayExist("\(directory)/\(lockName(of: channel))")
+    }
+
+    private static func mayExist(_ path: String) -> Bool {
+        var info = stat()
+        return lstat(path, &info) == 0 || errno != ENOENT
+    }
+
+    /// The channels whose files are in `directory`.
+    static func channels(in directory: String) throws(FileFailure) -> Set<String> {
+        try channels(in: directory, suffix)
+    }
+
+    private static func channels(in directory: String, _ suffix: String) throws(FileFailure) -> Set<String> {
+        Set(
+            try RecordDirectory.names(in: directory).filter { $0.hasPrefix(prefix) && $0.hasSuffix(suffix) }
+                .map { String($0.dropFirst(prefix.count).dropLast(suffix.count)) })
+    }
+
+    /// Makes the files of all channels that were ever uploaded.
+    static func setAll(in directory: String) throws(FileFailure) {
+        let missing = try channels(in: directory, lockSuffix).subtracting(channels(in: directory))
+        for channel in missing {
+            let path = "\(directory)/\(prefix)\(channel)\(suffix)"
+            do {
+                _ = try FileDescriptor.create(path)
+            } catch {
+                guard error.code == EEXIST else { throw error }
+            }
+            FileDescriptor.synchroniseDirectory(of: path)
+        }
+    }
+
+    /// Removes the file of `channel`: all that may wait is noted.
+    static func remove(for channel: String, in directory: String) throws(FileFailure) {
+        let path = "\(directory)/\(prefix)\(channel)\(suffix)"
+        guard unlink(path) == 0 || errno == ENOENT else { throw FileFailure("delete", path, code: errno) }
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import Synchronization
+import Testing
+
+@testable import Archive
+@testable import MP4
+@testable import Segmenter
+
+/// Keeps what a recorder tells of its files.
+private final class ToldFiles: RecordingObserver {
+    let records = Mutex<[SegmentRecord]>([])
+    let gaps = Mutex<[RecordingGap]>([])
+    func segmentFinished(_ record: SegmentRecord) { records.withLock { $0.append(record) } }
+    func segmentRecovered(fileName: String) { Issue.record("nothing can be read of \(fileName)") }
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) { gaps.withLock { $0.append(gap) } }
+}
+
+/// A transport stream that could not be closed, and of which the disk has not kept all.
+@Suite struct LostStreamTests {
+    enum Loss: String, CaseIterable {
+        case nothing, end, pagesAtTheEnd, pagesInTheMiddle
+    }
+
+    private let directory: TemporaryDirectory
+    private let told = ToldFiles()
+    private let recorder: Recorder
+    /// Frames that were written, and their bytes.
+    private let frames: Int
+    private let whole: Data
+    private let open: String
+
+    /// Three seconds whose file found no name, as after any failed close.
+    init() throws {
+        let (directory, work) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let source = try FLVFile.generate(in: work, rate: FrameRate(25), seconds: 3)
+        var configuration = RecorderConfiguration(
+            directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)),
+            observers: [told])
+        configuration.format = .ts
+        let recorder = Recorder(
+            configuration: configuration, description: source.description, keyframes: KeyframeSpy(), logger: quiet)
+        Recording(directory: directory, recorder: recorder).feed(source.packets)
+        recorder.waitUntilIdle()
+        let open = try #require(recorder.status.fileName)
+        let name = try #require(SegmentName(fileName: open))
+        let blockers = (0..<1000).map { directory.path(name.closed(attempt: $0)) }
+        for path in blockers { try #require(FileManager.default.createFile(atPath: path, contents: nil)) }
+        recorder.suspend("a test")
+        recorder.waitUntilIdle()
+        recorder.waitForCloser()
+        for path in blockers { try FileManager.default.removeItem(atPath: path) }
+        try #require(directory.files == [open] && recorder.status.lastError != nil)
+        (self.directory, self.recorder, self.open) = (directory, recorder, open)
+        frames = recorder.status.framesWritten
+        whole = try Data(contentsOf: URL(fileURLWithPath: directory.path(open)))
+    }
+
+    private func damaged(_ loss: Loss) -> Data {
+        var bytes = whole
+        let page = whole.count / 2 / 4096 * 4096
+        switch loss {
+        case .nothing: break
+        case .end: bytes.removeLast(whole.count - page - 100)
+        case .pagesAtTheEnd: bytes.replaceSubrange(page..., with: Data(count: whole.count - page))
+        case .pagesInTheMiddle: bytes.replaceSubrange(page..<page + 8192, with: Data(count: 8192))
+        }
+        return bytes
+    }
+
+    /// The frames that ffprobe finds, with those of which only the beginning is there.
+    private func framesFound(_ path: String) throws -> Int {
+        try SegmenterTests.run(
+            "ffprobe", "-v", "quiet", "-select_streams", "v", "-show_entries", "packet=size", "-of", "csv=p=0", path
+        ).output.split(separator: "\n").count
+    }
+
+    // A stream whose tail the disk had lost was announced with all of its frames.
+    @Test(arguments: Loss.allCases)
+    func `Of a stream that could not be closed what the disk has kept is announced, and the rest is a gap`(
+        _ loss: Loss
+    ) throws {
+        try damaged(loss).write(to: URL(fileURLWithPath: directory.path(open)))
+        recorder.resume()
+        recorder.waitUntilIdle()
+        recorder.waitForCloser()
+        let record = try #require(told.records.withLock { $0.first })
+        #expect(directory.files == [record.fileName] && record.fileName.hasSuffix(".ts"))
+        let size = try FileManager.default.attributesOfItem(atPath: directory.path(record.fileName))[.size] as? Int64
+        #expect(record.bytes == size && record.bytes % 188 == 0)
+        let found = try framesFound(directory.path(record.fileName))
+        #expect(loss == .nothing ? record.frames == found : (found - 3...found).contains(record.frames))
+        let gaps = told.gaps.withLock { $0 }
+        #expect(gaps.map(\.frames) == (loss == .nothing ? [] : [frames - record.frames]))
+        #expect(gaps.allSatisfy { $0.frames > 0 && $0.from == record.programEnd })
+        #expect(recorder.status.gaps.map(\.frames) == gaps.map(\.frames))
+        Recording(directory: directory, recorder: recorder).finish()
+    }
+
+    // Somebody repaired it meanwhile, and all of its frames were taken for kept.
+    @Test(arguments: Loss.allCases)
+    func `Of a stream that was completed from outside what it lacks is a gap, too`(_ loss: Loss) throws {
+        try damaged(loss).write(to: URL(fileURLWithPath: directory.path(open)))
+        let outcomes = SegmentRecovery.run(in: try .prepare(directory.path), open: [open]).map(\.outcome)
+        if case .completed(_, _, let dropped) = outcomes.first {
+            #expect(loss == .pagesInTheMiddle && abs(dropped - 8192) <= 188)
+        } else {
+            #expect(loss != .pagesInTheMiddle)
+        }
+        recorder.resume()
+        recorder.waitUntilIdle()
+        recorder.waitForCloser()
+        let record = try #require(told.records.withLock { $0.first })
+        #expect(told.gaps.withLock { $0.map(\.frames) } == (loss == .nothing ? [] : [frames - record.frames]))
+        #expect(loss == .nothing ? record.frames == frames : record.frames < frames)
+        Recording(directory: directory, recorder: recorder).finish()
+    }
+}
