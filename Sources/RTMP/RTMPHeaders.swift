@@ -52,4 +52,22 @@ package enum RTMPHeaders {
         delete.write(Double(streamID))
         return [unpublish, delete].map { RTMPMessage(kind: .command, payload: SharedBytes($0.bytes)) }
     }
+
+    /// What tells a player that the stream is over: Stream EOF (7.1.7), and the two codes that players wait for.
+    package static func playEnd(streamID: UInt32) -> [RTMPMessage] {
+        let end = SharedBytes(count: 6) { bytes in
+            bytes.storeBigEndian(UInt32(RTMPAnswers.UserEvent.streamEnd), bytes: 2, at: 0)
+            bytes.storeBigEndian(streamID, bytes: 4, at: 2)
+        }
+        let codes = ["NetStream.Play.UnpublishNotify", "NetStream.Play.Stop"]
+        return [RTMPMessage(kind: .userControl, payload: end)]
+            + codes.map { code in
+                var writer = AMF0Writer()
+                writer.write("onStatus")
+                writer.write(0)
+                writer.writeNull()
+                writer.writeObject(RTMPAnswers.Status.success(code, "The stream has ended.").properties)
+                return RTMPMessage(kind: .command, payload: SharedBytes(writer.bytes))
+            }
+    }
 }

@@ -250,7 +250,8 @@ struct RTMPServerTests {
     @Test("Server 2: who waits for a decision is not pushed out by connections that say nothing")
     func decisionInCrowd() async throws {
         let server = server { $0.waiting = 2 }
-        let (isAsked, isDecided) = (Mutex(false), Mutex(false))
+        let isAsked = Mutex(false)
+        let isDecided = Mutex(false)
         let registration = try server.receive(
             url("live/secret"),
             authorization: { _, _ in
