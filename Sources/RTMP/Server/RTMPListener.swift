@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import DequeModule
 internal import Glibc
 internal import Media
 internal import NIOCore
@@ -22,6 +23,9 @@ final class RTMPListener: Sendable {
         /// Those that wait, oldest first, each once.
         var waiting: [UInt64] = []
         var lastID: UInt64 = 0
+        /// Decisions that are being made, and those that wait for their turn.
+        var decisions = 0
+        var undecided = Deque<@Sendable () -> Void>()
     }
 
     /// What became of a new connection.
@@ -148,6 +152,29 @@ final class RTMPListener: Sendable {
             state.connections[id] = nil
             state.waiting.removeAll { $0 == id }
         }
+    }
+
+    /// Calls `ask` when a decision may be asked for, maybe at once. ``decided()`` is called for each.
+    func decide(_ ask: @escaping @Sendable () -> Void) {
+        let isTurn = state.withLock { state in
+            guard state.decisions < limits.decisions else {
+                state.undecided.append(ask)
+                return false
+            }
+            state.decisions += 1
+            return true
+        }
+        if isTurn { ask() }
+    }
+
+    /// A decision was made, or is not needed any more: the turn of another.
+    func decided() {
+        let next = state.withLock { state in
+            let next = state.undecided.popFirst()
+            if next == nil { state.decisions -= 1 }
+            return next
+        }
+        next?()
     }
 
     /// How many connections there are, but for players that have their stream.

@@ -127,12 +127,14 @@ package struct RTMPServerLimits: Sendable {
     /// Of those, how many from one IP address.
     package var waitingPerAddress = 128
     /// Connections in all. One more is closed.
-    package var connections = 2048
+    package var connections = 1024
+    /// How many decisions may be asked for at the same time: each may be a process. Others wait for their turn.
+    package var decisions = 32
     /// How long the handshake may take, with that of TLS.
     package var handshakeTime = Duration.seconds(5)
     /// How long it may take from the connection, or from the end of a stream, to the next wish to publish or play.
     package var requestTime = Duration.seconds(10)
-    /// How long the decision about a wish may take.
+    /// How long the decision about a wish may take, with the wait for its turn.
     package var authorizationTime = Duration.seconds(10)
     /// How long a publisher may send nothing.
     package var silence = Duration.seconds(15)

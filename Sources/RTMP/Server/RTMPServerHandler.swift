@@ -212,6 +212,19 @@ extension RTMPServerHandler {
         guard let authorization = endpoint.authorization, let loop = context?.eventLoop else {
             return accept(request, endpoint)
         }
+        deadline?.cancel()
+        deadline = schedule(after: listener.limits.authorizationTime) { handler in
+            handler.refuse(.failed, "nobody decided in time")
+        }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        listener.decide { loop.execute { bound.value.ask(authorization, request, endpoint) } }
+    }
+
+    /// It is this connection's turn to be decided about, if it still waits for that.
+    private func ask(
+        _ authorization: @escaping RTMPAuthorization, _ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint
+    ) {
+        guard case .deciding = phase, let loop = context?.eventLoop else { return listener.decided() }
         let bound = NIOLoopBound(self, eventLoop: loop)
         // Cancelled when the connection ends, and at the deadline.
         let task = Task { [address] in
@@ -219,13 +232,10 @@ extension RTMPServerHandler {
             loop.execute { bound.value.decided(request, endpoint, isAllowed) }
         }
         phase = .deciding(request, task)
-        deadline?.cancel()
-        deadline = schedule(after: listener.limits.authorizationTime) { handler in
-            handler.refuse(.failed, "nobody decided in time")
-        }
     }
 
     private func decided(_ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint, _ isAllowed: Bool) {
+        listener.decided()
         guard case .deciding = phase else { return }
         if isAllowed { accept(request, endpoint) } else { refuse(.denied, "it is not allowed") }
     }

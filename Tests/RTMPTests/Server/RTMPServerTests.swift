@@ -156,6 +156,26 @@ struct RTMPServerTests {
         #expect(isDiscreet())
     }
 
+    @Test("Server 4: decisions about many clients are asked for a few at a time, and all get theirs")
+    func turns() async throws {
+        let (server, host) = (server { $0.decisions = 2 }, PlayerRecord())
+        let asked = Mutex((now: 0, most: 0))
+        let registration = try server.offer(
+            url("live/program", .output),
+            authorization: { _, _ in
+                asked.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                try? await Task.sleep(for: .milliseconds(2))
+                asked.withLock { $0.now -= 1 }
+                return true
+            }, host: host)
+        let clients = (0..<20).map { _ in ServerClient(port: registration.port) }
+        for client in clients { client.say(ClientBytes.playing("program")) }
+        // One that does not wait for its turn takes nobody else's.
+        ServerClient(port: registration.port).say(ClientBytes.playing("program"))
+        for client in clients { #expect(await client.hears("NetStream.Play.Start")) }
+        #expect(asked.withLock { $0.most } <= 2)
+    }
+
     @Test("When nobody decides in time the client is refused, and the one who was asked is told to stop")
     func authorizationDeadline() async throws {
         let server = server { $0.authorizationTime = .milliseconds(20) }
