@@ -26,6 +26,8 @@ final class RTMPListener: Sendable {
         /// Decisions that are being made, and those that wait for their turn.
         var decisions = 0
         var undecided = Deque<@Sendable () -> Void>()
+        /// Connections that were ended, by cause.
+        var closed: [RTMPServerStatus.Cause: UInt64] = [:]
     }
 
     /// What became of a new connection.
@@ -128,9 +130,13 @@ final class RTMPListener: Sendable {
                 // The newest may be somebody who has something to say; the oldest has shown that it has not.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel
                 state.waiting.removeAll { $0 == oldest }
+                state.closed[.crowded, default: 0] += 1
             }
-            guard state.connections.count < limits.connections else { return Admission(id: nil, evicted: evicted) }
             state.lastID += 1
+            guard state.connections.count < limits.connections else {
+                state.closed[.crowded, default: 0] += 1
+                return Admission(id: nil, evicted: evicted)
+            }
             state.connections[state.lastID] = Connection(channel: channel, address: address)
             state.waiting.append(state.lastID)
             return Admission(id: state.lastID, evicted: evicted)
@@ -177,8 +183,19 @@ final class RTMPListener: Sendable {
         next?()
     }
 
-    /// How many connections there are, but for players that have their stream.
-    var connections: Int { state.withLock { $0.connections.count } }
+    /// The listener ends a connection.
+    func count(_ cause: RTMPServerStatus.Cause) { state.withLock { $0.closed[cause, default: 0] += 1 } }
+
+    /// What the listener holds and what it turned away.
+    var status: RTMPServerStatus.Listener {
+        let (name, isSecure) = (name, isSecure)
+        return state.withLock { state in
+            RTMPServerStatus.Listener(
+                address: name, isSecure: isSecure, connections: state.connections.count, waiting: state.waiting.count,
+                players: state.endpoints.reduce(0) { $0 + $1.players }, accepted: state.lastID,
+                closed: Dictionary(uniqueKeysWithValues: state.closed.map { ($0.key.rawValue, $0.value) }))
+        }
+    }
 
     /// Serves a stream from now on; false if there is one of that role and name.
     func add(_ endpoint: RTMPEndpoint) -> Bool {

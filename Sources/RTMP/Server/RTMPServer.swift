@@ -66,6 +66,12 @@ package final class RTMPServer: Sendable {
         try register(RTMPEndpoint(url, .offer(host), authorization: authorization), identity)
     }
 
+    /// What the listeners hold and what they turned away.
+    package var status: RTMPServerStatus {
+        let all = listeners.withLock { Array($0.values) }
+        return RTMPServerStatus(listeners: all.map(\.status).sorted { $0.address < $1.address })
+    }
+
     private func register(
         _ endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
     ) throws(EndpointFailure) -> Registration {

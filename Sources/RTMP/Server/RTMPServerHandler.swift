@@ -90,7 +90,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
                 handle(event)
             } catch {
                 send()
-                return leave(because: "\(error)")
+                return leave(because: "\(error)", .broken)
             }
         }
         held = bytes.getSlice(at: cursor, length: bytes.writerIndex - cursor) ?? ByteBuffer()
@@ -122,7 +122,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
 
 extension RTMPServerHandler {
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if !context.channel.isWritable { leave(because: "it does not read what it is told", at: .zero) }
+        if !context.channel.isWritable { leave(because: "it does not read what it is told", .deaf, at: .zero) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -139,7 +139,9 @@ extension RTMPServerHandler {
     /// The client has to do something in time.
     private func expect(_ what: String, within time: Duration) {
         deadline?.cancel()
-        deadline = schedule(after: time) { $0.leave(because: "\(what) did not come within \(time.inMilliseconds) ms") }
+        deadline = schedule(after: time) {
+            $0.leave(because: "\(what) did not come within \(time.inMilliseconds) ms", .late)
+        }
     }
 
     /// A publisher must not be silent for long.
@@ -152,7 +154,7 @@ extension RTMPServerHandler {
                 return handler.watch()
             }
             handler.end(.silent(seconds: silence.components.seconds))
-            handler.leave(because: "nothing came for \(silence.components.seconds) s", at: .zero)
+            handler.leave(because: "nothing came for \(silence.components.seconds) s", .late, at: .zero)
         }
     }
 
@@ -163,11 +165,12 @@ extension RTMPServerHandler {
     }
 
     /// Ends the connection, when the client had `time` to read what it was told.
-    private func leave(because reason: String, at time: Duration? = nil) {
+    private func leave(because reason: String, _ cause: RTMPServerStatus.Cause, at time: Duration? = nil) {
         switch phase {
         case .leaving, .closed: return
         default: break
         }
+        listener.count(cause)
         listener.notice("RTMP at \(listener.name): the connection of \(address) is closed: \(reason).")
         end(.failed(reason))
         if case .deciding(_, let task) = phase { task?.cancel() }
@@ -244,7 +247,7 @@ extension RTMPServerHandler {
         guard case .deciding(let request, _) = phase else { return }
         session.refuse(refusal)
         send()
-        leave(because: "its wish to \(request.action.rawValue) was refused: \(reason)")
+        leave(because: "its wish to \(request.action.rawValue) was refused: \(reason)", .refused)
     }
 
     private func accept(_ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint) {
@@ -297,7 +300,7 @@ extension RTMPServerHandler {
             if isWanted { takeLater() }
         case .end(let reason):
             end(reason)
-            leave(because: "\(reason)", at: .zero)
+            leave(because: "\(reason)", .replaced, at: .zero)
         }
     }
 }
@@ -328,7 +331,7 @@ extension RTMPServerHandler {
     ) {
         guard case .joining = phase, let context, case .success(let socket) = result else {
             endpoint.leave()
-            return leave(because: "its connection failed as it joined", at: .zero)
+            return leave(because: "its connection failed as it joined", .late, at: .zero)
         }
         let player = RTMPPlayer(
             request: request, address: address, socket: socket,
