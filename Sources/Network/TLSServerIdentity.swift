@@ -19,7 +19,7 @@ package final class TLSServerIdentity: Sendable {
 
     private struct State {
         var context: NIOSSLContext
-        /// What was read, or tried in vain and told.
+        /// What was read, or tried without success and told.
         var version: Version
         /// What was seen and could not be used: it may be the first of two files that are replaced one after the other.
         var rejected: Version?

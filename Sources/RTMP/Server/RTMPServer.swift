@@ -145,9 +145,9 @@ package struct RTMPServerLimits: Sendable {
     /// How long a publisher may send nothing.
     package var silence = Duration.seconds(15)
     /// After so long without a byte a publisher loses its stream to another one that has the key.
-    package var claimTime = Duration.seconds(3)
+    package var takeoverSilence = Duration.seconds(3)
     /// How long a client that was refused has to read why.
-    package var farewellTime = Duration.milliseconds(300)
+    package var refusalTime = Duration.milliseconds(300)
 
     /// The usual bounds.
     package init() {}

@@ -179,7 +179,7 @@ extension RTMPServerHandler {
         deadline?.cancel()
         // What comes is read and dropped: a close with something unread is a reset, which may overtake the words.
         read(true)
-        let time = time ?? listener.limits.farewellTime
+        let time = time ?? listener.limits.refusalTime
         guard time > .zero else { return finish() }
         deadline = schedule(after: time) { $0.finish() }
     }
@@ -267,7 +267,7 @@ extension RTMPServerHandler {
             loop.execute { bound.value.obey(control, of: publication) }
         }
         if let other = endpoint.publication {
-            guard endpoint.url.takesOver || other.isSilent(for: listener.limits.claimTime) else {
+            guard endpoint.url.takesOver || other.isSilent(for: listener.limits.takeoverSilence) else {
                 return refuse(.busy, "another client publishes the stream")
             }
             other.yield()

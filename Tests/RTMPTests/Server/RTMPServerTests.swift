@@ -22,7 +22,7 @@ struct RTMPServerTests {
 
     private func server(_ change: (inout RTMPServerLimits) -> Void = { _ in }) -> RTMPServer {
         var limits = RTMPServerLimits()
-        limits.farewellTime = .milliseconds(50)
+        limits.refusalTime = .milliseconds(50)
         change(&limits)
         return RTMPServer(limits: limits) { [notices] text in notices.all.withLock { $0.append(text) } }
     }
@@ -122,7 +122,7 @@ struct RTMPServerTests {
         "With takeover it takes the first one's place, and so it does where the first is silent",
         arguments: [true, false])
     func takeover(isAllowed: Bool) async throws {
-        let server = server { $0.claimTime = isAllowed ? .seconds(60) : .zero }
+        let server = server { $0.takeoverSilence = isAllowed ? .seconds(60) : .zero }
         let registration = try server.receive(url("live/secret\(isAllowed ? "?takeover=yes" : "")"), receiver: record)
         let (first, second) = (ServerClient(port: registration.port), ServerClient(port: registration.port))
         first.say(ClientBytes.publishing("secret"))
