@@ -95,7 +95,7 @@ extension TLSGuard {
         return Self.refusal("the certificate is of an unknown authority")
     }
 
-    private static func words(_ error: any Error) -> String {
+    static func words(_ error: any Error) -> String {
         switch error {
         case NIOSSLError.handshakeFailed(.sslError(let stack)), BoringSSLError.sslError(let stack):
             // "Error: 268435703 error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at …"

@@ -19,7 +19,7 @@ package final class TLSServerIdentity: Sendable {
 
     private struct State {
         var context: NIOSSLContext
-        /// What was read, or tried in vain and told.
+        /// What was read, or tried without success and told.
         var version: Version
         /// What was seen and could not be used: it may be the first of two files that are replaced one after the other.
         var rejected: Version?
@@ -59,6 +59,12 @@ package final class TLSServerIdentity: Sendable {
     package func secure(_ channel: any Channel) throws {
         let context = state.withLock { $0.context }
         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+    }
+
+    /// What the error of a channel means, in an operator's words; nil for a peer that closed the connection without a word
+    /// of TLS, as many do.
+    package static func words(of error: any Error) -> String? {
+        error as? NIOSSLError == .uncleanShutdown ? nil : TLSGuard.words(error)
     }
 
     /// Looks whether the files changed, and takes them if they can be used. Blocks while it reads.

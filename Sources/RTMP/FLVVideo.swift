@@ -65,7 +65,7 @@ package struct FLVVideo: Sendable {
     /// Codec numbers of the old form; 12 is what encoders in China send HEVC with.
     private static let legacyCodecs: [UInt8: Codec] = [7: .avc, 12: .hevc]
     /// Coded frames whose composition time is 0.
-    private static let codedFramesX: UInt8 = 3
+    static let codedFramesX: UInt8 = 3
     private static let metadata: UInt8 = 4
 
     private static func content(

@@ -7,7 +7,8 @@ package enum RTMPHeaders {
     /// `onMetaData` and each track's decoder configuration, all at 0. A server is told to keep the first for players, a
     /// player is not.
     package static func messages(for description: StreamDescription, isForPlayer: Bool = false) -> [RTMPMessage] {
-        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(metadata(description, isForPlayer: isForPlayer)))
+        let body = metadata(description, isForPlayer: isForPlayer)
+        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(body))
         return [metadata] + [description.video, description.audio].compactMap { $0.flatMap(configuration) }
     }
 
@@ -16,7 +17,8 @@ package enum RTMPHeaders {
     package static func messages(
         of track: TrackDescription, in description: StreamDescription, at timestamp: Int64, isForPlayer: Bool = false
     ) -> [RTMPMessage] {
-        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(metadata(description, isForPlayer: isForPlayer)))
+        let body = metadata(description, isForPlayer: isForPlayer)
+        let metadata = RTMPMessage(kind: .data, payload: SharedBytes(body))
         return ([metadata] + [configuration(track)].compactMap(\.self)).map { message in
             var message = message
             message.timestamp = timestamp
@@ -26,17 +28,17 @@ package enum RTMPHeaders {
 
     /// The message with a track's decoder configuration; nil for a track that has none.
     private static func configuration(_ track: TrackDescription) -> RTMPMessage? {
-        let fourCC = FourCC(track.codec)
         switch track.codec {
         case .h264, .hevc, .av1:
             let prefix =
-                fourCC.map {
-                    .enhancedVideo(isKeyframe: true, packetType: 0, fourCC: $0, compositionTime: nil)
+                FLVVideo.Codec(enhanced: track.codec).map {
+                    .enhancedVideo($0, isKeyframe: true, packetType: 0, compositionTime: 0)
                 } ?? RTMPMessage.Prefix.video(isKeyframe: true, packetType: 0, compositionTime: 0)
             return RTMPMessage(kind: .video, prefix: prefix, payload: track.decoderConfiguration)
         case .aac, .opus:
             let prefix =
-                fourCC.map { .enhancedAudio(packetType: 0, fourCC: $0) } ?? RTMPMessage.Prefix.audio(packetType: 0)
+                FLVAudio.Codec(enhanced: track.codec).map { .enhancedAudio($0, packetType: 0) }
+                ?? RTMPMessage.Prefix.audio(packetType: 0)
             return RTMPMessage(kind: .audio, prefix: prefix, payload: track.decoderConfiguration)
         // Their packets say it all.
         case .mp3, .ac3, .scte35, .amf0: return nil
@@ -45,7 +47,8 @@ package enum RTMPHeaders {
 
     /// The codec's number in `onMetaData`: Adobe's (FLV 10.1, E.4.2.1 and E.4.3.1), or the FourCC as a number.
     private static func codecID(_ codec: Codec) -> Double {
-        if let fourCC = FourCC(codec) { return Double(fourCC.code) }
+        let fourCC = FLVVideo.Codec(enhanced: codec)?.rawValue ?? FLVAudio.Codec(enhanced: codec)?.rawValue
+        if let fourCC { return fourCC.utf8.reduce(0) { $0 * 256 + Double($1) } }
         return switch codec {
         case .h264: 7
         case .aac: 10
@@ -96,5 +99,23 @@ package enum RTMPHeaders {
         delete.writeNull()
         delete.write(Double(streamID))
         return [unpublish, delete].map { RTMPMessage(kind: .command, payload: SharedBytes($0.bytes)) }
+    }
+
+    /// What tells a player that the stream is over: Stream EOF (7.1.7), and the two codes that players wait for.
+    package static func playEnd(streamID: UInt32) -> [RTMPMessage] {
+        let end = SharedBytes(count: 6) { bytes in
+            bytes.storeBigEndian(UInt32(RTMPAnswers.UserEvent.streamEnd), bytes: 2, at: 0)
+            bytes.storeBigEndian(streamID, bytes: 4, at: 2)
+        }
+        let codes = ["NetStream.Play.UnpublishNotify", "NetStream.Play.Stop"]
+        return [RTMPMessage(kind: .userControl, payload: end)]
+            + codes.map { code in
+                var writer = AMF0Writer()
+                writer.write("onStatus")
+                writer.write(0)
+                writer.writeNull()
+                writer.writeObject(RTMPAnswers.Status.success(code, "The stream has ended.").properties)
+                return RTMPMessage(kind: .command, payload: SharedBytes(writer.bytes))
+            }
     }
 }

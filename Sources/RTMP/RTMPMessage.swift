@@ -4,30 +4,33 @@ internal import Media
 
 /// One RTMP message (Adobe RTMP 1.0, 5.3.1): a few bytes of its own and a shared payload behind them.
 package struct RTMPMessage {
-    /// What stands in front of the payload within the message's body (Adobe FLV 10.1, E.4.2 and E.4.3; Enhanced RTMP v2,
-    /// "Enhanced Audio" and "Enhanced Video").
+    /// What stands in front of the payload within the message's body (Adobe FLV 10.1, E.4.2 and E.4.3).
     enum Prefix: Equatable {
         case none
         /// AAC: the tag byte and the packet type.
         case audio(packetType: UInt8)
-        /// MP3: the tag byte alone. It says 44.1 kHz, because FLV has no word for 48; decoders read the frame's own header.
-        case mp3(isStereo: Bool)
         /// AVC: frame type and codec, packet type, composition time.
         case video(isKeyframe: Bool, packetType: UInt8, compositionTime: Int32)
-        /// Any other audio: the packet type, and the codec as a FourCC.
-        case enhancedAudio(packetType: UInt8, fourCC: FourCC)
-        /// Any other video: frame type and packet type, and the codec as a FourCC; a composition time, where codec and packet
-        /// type have one.
-        case enhancedVideo(isKeyframe: Bool, packetType: UInt8, fourCC: FourCC, compositionTime: Int32?)
+        /// MP3, whose frames say the rest.
+        case mp3
+        /// Another audio codec, in the form of Enhanced RTMP v2: packet type and codec.
+        case enhancedAudio(FLVAudio.Codec, packetType: UInt8)
+        /// Another video codec: frame type with packet type, codec, and the composition time of a frame that has one.
+        case enhancedVideo(FLVVideo.Codec, isKeyframe: Bool, packetType: UInt8, compositionTime: Int32)
 
         var count: Int {
             switch self {
             case .none: 0
-            case .audio: 2
             case .mp3: 1
+            case .audio: 2
             case .video, .enhancedAudio: 5
-            case .enhancedVideo(_, _, _, let time): time == nil ? 5 : 8
+            case .enhancedVideo(let codec, _, let type, let time): Self.hasTime(codec, type, time) ? 8 : 5
             }
+        }
+
+        /// A frame of AV1 has none, and of the others a packet type says that it is 0.
+        private static func hasTime(_ codec: FLVVideo.Codec, _ type: UInt8, _ time: Int32) -> Bool {
+            type == FLVPacket.Kind.codedFrames && codec != .av1 && time != 0
         }
 
         /// Writes the prefix at `bytes[start...]`.
@@ -41,14 +44,16 @@ package struct RTMPMessage {
                 bytes[start] = isKeyframe ? 0x17 : 0x27
                 bytes[start + 1] = packetType
                 bytes.storeBigEndian(UInt32(bitPattern: time), bytes: 3, at: start + 2)
-            case .mp3(let isStereo): bytes[start] = isStereo ? 0x2F : 0x2E
-            case .enhancedAudio(let packetType, let fourCC):
+            case .mp3: bytes[start] = 0x2F
+            case .enhancedAudio(let codec, let packetType):
                 bytes[start] = 0x90 | packetType
-                bytes.storeBigEndian(fourCC.code, bytes: 4, at: start + 1)
-            case .enhancedVideo(let isKeyframe, let packetType, let fourCC, let time):
-                bytes[start] = 0x80 | (isKeyframe ? 0x10 : 0x20) | packetType
-                bytes.storeBigEndian(fourCC.code, bytes: 4, at: start + 1)
-                if let time { bytes.storeBigEndian(UInt32(bitPattern: time), bytes: 3, at: start + 5) }
+                bytes.storeFourCC(codec.rawValue, at: start + 1)
+            case .enhancedVideo(let codec, let isKeyframe, let packetType, let time):
+                let hasTime = Self.hasTime(codec, packetType, time)
+                let isTimeless = packetType == FLVPacket.Kind.codedFrames && codec != .av1 && !hasTime
+                bytes[start] = (isKeyframe ? 0x90 : 0xA0) | (isTimeless ? FLVVideo.codedFramesX : packetType)
+                bytes.storeFourCC(codec.rawValue, at: start + 1)
+                if hasTime { bytes.storeBigEndian(UInt32(bitPattern: time), bytes: 3, at: start + 5) }
             }
         }
     }
@@ -90,6 +95,11 @@ package struct RTMPMessage {
 }
 
 extension UnsafeMutableRawBufferPointer {
+    /// Stores the four characters of a codec's name.
+    fileprivate func storeFourCC(_ name: String, at start: Int) {
+        for (index, character) in name.utf8.prefix(4).enumerated() { self[start + index] = character }
+    }
+
     /// Stores the low `bytes` bytes of `value`, most significant first.
     func storeBigEndian(_ value: UInt32, bytes: Int, at start: Int) {
         for index in 0..<bytes {

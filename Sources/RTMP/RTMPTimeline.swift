@@ -51,19 +51,17 @@ package struct RTMPTimeline {
 
 extension RTMPTimeline {
     private static func audioPrefix(_ track: TrackDescription) -> RTMPMessage.Prefix {
-        if let fourCC = FourCC(track.codec) { return .enhancedAudio(packetType: 1, fourCC: fourCC) }
-        return track.codec == .mp3 ? .mp3(isStereo: track.audioFormat?.channels != 1) : .audio(packetType: 1)
+        if let codec = FLVAudio.Codec(enhanced: track.codec) { return .enhancedAudio(codec, packetType: 1) }
+        return track.codec == .mp3 ? .mp3 : .audio(packetType: 1)
     }
 
     private static func videoPrefix(_ packet: EncodedPacket) -> RTMPMessage.Prefix {
         // Both are floored before they are subtracted: flooring the difference would be 1 ms off in most frames.
         let offset = Int32(clamping: packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds)
-        guard let fourCC = FourCC(packet.description.codec) else {
+        guard let codec = FLVVideo.Codec(enhanced: packet.description.codec) else {
             return .video(isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: offset)
         }
-        // `CodedFrames`; of the codecs that we send, HEVC has a composition time there, AV1 has none.
-        let time = packet.description.codec == .hevc ? offset : nil
-        return .enhancedVideo(isKeyframe: packet.isKeyframe, packetType: 1, fourCC: fourCC, compositionTime: time)
+        return .enhancedVideo(codec, isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: offset)
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import DequeModule
 internal import Glibc
 internal import Media
 internal import NIOCore
@@ -12,7 +13,7 @@ final class RTMPListener: Sendable {
     private struct Connection {
         let channel: any Channel
         let address: String
-        /// It neither publishes nor plays yet.
+        /// It has not named a stream that there is.
         var isWaiting = true
     }
 
@@ -22,6 +23,11 @@ final class RTMPListener: Sendable {
         /// Those that wait, oldest first, each once.
         var waiting: [UInt64] = []
         var lastID: UInt64 = 0
+        /// Decisions that are being made, and those that wait for their turn.
+        var decisions = 0
+        var undecided = Deque<@Sendable () -> Void>()
+        /// Connections that were ended, by cause.
+        var closed: [RTMPServerStatus.Cause: UInt64] = [:]
     }
 
     /// What became of a new connection.
@@ -124,16 +130,20 @@ final class RTMPListener: Sendable {
                 // The newest may be somebody who has something to say; the oldest has shown that it has not.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel
                 state.waiting.removeAll { $0 == oldest }
+                state.closed[.crowded, default: 0] += 1
             }
-            guard state.connections.count < limits.connections else { return Admission(id: nil, evicted: evicted) }
             state.lastID += 1
+            guard state.connections.count < limits.connections else {
+                state.closed[.crowded, default: 0] += 1
+                return Admission(id: nil, evicted: evicted)
+            }
             state.connections[state.lastID] = Connection(channel: channel, address: address)
             state.waiting.append(state.lastID)
             return Admission(id: state.lastID, evicted: evicted)
         }
     }
 
-    /// The connection publishes or plays now, or waits again.
+    /// The connection has named a stream that there is, or waits again.
     func note(_ id: UInt64, isWaiting: Bool) {
         state.withLock { state in
             guard state.connections[id] != nil, state.connections[id]?.isWaiting != isWaiting else { return }
@@ -150,8 +160,42 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// How many connections there are, but for players that have their stream.
-    var connections: Int { state.withLock { $0.connections.count } }
+    /// Calls `ask` when a decision may be asked for, maybe at once. ``decided()`` is called for each.
+    func decide(_ ask: @escaping @Sendable () -> Void) {
+        let isTurn = state.withLock { state in
+            guard state.decisions < limits.decisions else {
+                state.undecided.append(ask)
+                return false
+            }
+            state.decisions += 1
+            return true
+        }
+        if isTurn { ask() }
+    }
+
+    /// A decision was made, or is not needed any more: the turn of another.
+    func decided() {
+        let next = state.withLock { state in
+            let next = state.undecided.popFirst()
+            if next == nil { state.decisions -= 1 }
+            return next
+        }
+        next?()
+    }
+
+    /// The listener ends a connection.
+    func count(_ cause: RTMPServerStatus.Cause) { state.withLock { $0.closed[cause, default: 0] += 1 } }
+
+    /// What the listener holds and what it turned away.
+    var status: RTMPServerStatus.Listener {
+        let (name, isSecure) = (name, isSecure)
+        return state.withLock { state in
+            RTMPServerStatus.Listener(
+                address: name, isSecure: isSecure, connections: state.connections.count, waiting: state.waiting.count,
+                players: state.endpoints.reduce(0) { $0 + $1.players }, accepted: state.lastID,
+                closed: Dictionary(uniqueKeysWithValues: state.closed.map { ($0.key.rawValue, $0.value) }))
+        }
+    }
 
     /// Serves a stream from now on; false if there is one of that role and name.
     func add(_ endpoint: RTMPEndpoint) -> Bool {

@@ -39,11 +39,10 @@ package protocol RTMPPlayerHost: AnyObject, Sendable {
 }
 
 extension RTMPServerSession {
-    /// Gives the conversation with a player away, after ``accept()`` and with what `unread` was not taken.
+    /// Gives the conversation with a player away, after ``accept()`` and with what was not taken, `unread`. A player may not
+    /// make us keep more than it could before.
     package func handOver(unread: [UInt8]) -> RTMPSession.Handover {
-        var parser = parser
-        parser.limits = .conversation
-        return RTMPSession.Handover(
+        RTMPSession.Handover(
             streamID: request?.stream ?? 1, parser: parser, unread: unread, receivedBytes: receivedBytes)
     }
 }

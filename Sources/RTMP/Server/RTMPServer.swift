@@ -48,8 +48,8 @@ package final class RTMPServer: Sendable {
         self.notice = notice
     }
 
-    /// Receives the stream at `url`, an input, for `receiver`. `identity` is the certificate if the address is secure.
-    /// Blocks until the port is open. Throws if it cannot be, or if the stream is received already.
+    /// Receives the stream at `url`, an input, for `receiver`. `identity` is the certificate if the address is secure;
+    /// the port shows that of whoever opened it. Blocks until the port is open. Throws if it cannot be, or if the stream is received already.
     package func receive(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         receiver: any RTMPStreamReceiver
@@ -64,6 +64,12 @@ package final class RTMPServer: Sendable {
         host: any RTMPPlayerHost
     ) throws(EndpointFailure) -> Registration {
         try register(RTMPEndpoint(url, .offer(host), authorization: authorization), identity)
+    }
+
+    /// What the listeners hold and what they turned away.
+    package var status: RTMPServerStatus {
+        let all = listeners.withLock { Array($0.values) }
+        return RTMPServerStatus(listeners: all.map(\.status).sorted { $0.address < $1.address })
     }
 
     private func register(
@@ -122,24 +128,26 @@ package final class RTMPServer: Sendable {
 
 /// Bounds of what clients may do to a server.
 package struct RTMPServerLimits: Sendable {
-    /// Connections that neither publish nor play yet. One more takes the place of the oldest.
+    /// Connections that have not named a stream that there is. One more takes the place of the oldest.
     package var waiting = 512
     /// Of those, how many from one IP address.
     package var waitingPerAddress = 128
     /// Connections in all. One more is closed.
-    package var connections = 2048
+    package var connections = 1024
+    /// How many decisions may be asked for at the same time: each may be a process. Others wait for their turn.
+    package var decisions = 32
     /// How long the handshake may take, with that of TLS.
     package var handshakeTime = Duration.seconds(5)
     /// How long it may take from the connection, or from the end of a stream, to the next wish to publish or play.
     package var requestTime = Duration.seconds(10)
-    /// How long the decision about a wish may take.
+    /// How long the decision about a wish may take, with the wait for its turn.
     package var authorizationTime = Duration.seconds(10)
     /// How long a publisher may send nothing.
     package var silence = Duration.seconds(15)
     /// After so long without a byte a publisher loses its stream to another one that has the key.
-    package var claimTime = Duration.seconds(3)
+    package var takeoverSilence = Duration.seconds(3)
     /// How long a client that was refused has to read why.
-    package var farewellTime = Duration.milliseconds(300)
+    package var refusalTime = Duration.milliseconds(300)
 
     /// The usual bounds.
     package init() {}

@@ -90,7 +90,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
                 handle(event)
             } catch {
                 send()
-                return leave(because: "\(error)")
+                return leave(because: "\(error)", .broken)
             }
         }
         held = bytes.getSlice(at: cursor, length: bytes.writerIndex - cursor) ?? ByteBuffer()
@@ -122,7 +122,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
 
 extension RTMPServerHandler {
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if !context.channel.isWritable { leave(because: "it does not read what it is told", at: .zero) }
+        if !context.channel.isWritable { leave(because: "it does not read what it is told", .deaf, at: .zero) }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -131,15 +131,17 @@ extension RTMPServerHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        let words = (error as? IOError).map { TCPSocket.message($0.errnoCode) } ?? "\(error)"
-        close(.failed("the connection failed: \(words)"))
+        let words = TLSServerIdentity.words(of: error)
+        close(words.map { .failed("the connection failed: \($0)") } ?? .disconnected)
         context.close(promise: nil)
     }
 
     /// The client has to do something in time.
     private func expect(_ what: String, within time: Duration) {
         deadline?.cancel()
-        deadline = schedule(after: time) { $0.leave(because: "\(what) did not come within \(time.inMilliseconds) ms") }
+        deadline = schedule(after: time) {
+            $0.leave(because: "\(what) did not come within \(time.inMilliseconds) ms", .late)
+        }
     }
 
     /// A publisher must not be silent for long.
@@ -152,7 +154,7 @@ extension RTMPServerHandler {
                 return handler.watch()
             }
             handler.end(.silent(seconds: silence.components.seconds))
-            handler.leave(because: "nothing came for \(silence.components.seconds) s", at: .zero)
+            handler.leave(because: "nothing came for \(silence.components.seconds) s", .late, at: .zero)
         }
     }
 
@@ -163,11 +165,12 @@ extension RTMPServerHandler {
     }
 
     /// Ends the connection, when the client had `time` to read what it was told.
-    private func leave(because reason: String, at time: Duration? = nil) {
+    private func leave(because reason: String, _ cause: RTMPServerStatus.Cause, at time: Duration? = nil) {
         switch phase {
         case .leaving, .closed: return
         default: break
         }
+        listener.count(cause)
         listener.notice("RTMP at \(listener.name): the connection of \(address) is closed: \(reason).")
         end(.failed(reason))
         if case .deciding(_, let task) = phase { task?.cancel() }
@@ -176,7 +179,7 @@ extension RTMPServerHandler {
         deadline?.cancel()
         // What comes is read and dropped: a close with something unread is a reset, which may overtake the words.
         read(true)
-        let time = time ?? listener.limits.farewellTime
+        let time = time ?? listener.limits.refusalTime
         guard time > .zero else { return finish() }
         deadline = schedule(after: time) { $0.finish() }
     }
@@ -208,9 +211,23 @@ extension RTMPServerHandler {
         phase = .deciding(request, nil)
         read(false)
         guard let endpoint = listener.endpoint(for: request) else { return refuse(.denied, "it is not known here") }
+        listener.note(id, isWaiting: false)
         guard let authorization = endpoint.authorization, let loop = context?.eventLoop else {
             return accept(request, endpoint)
         }
+        deadline?.cancel()
+        deadline = schedule(after: listener.limits.authorizationTime) { handler in
+            handler.refuse(.failed, "nobody decided in time")
+        }
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        listener.decide { loop.execute { bound.value.ask(authorization, request, endpoint) } }
+    }
+
+    /// It is this connection's turn to be decided about, if it still waits for that.
+    private func ask(
+        _ authorization: @escaping RTMPAuthorization, _ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint
+    ) {
+        guard case .deciding = phase, let loop = context?.eventLoop else { return listener.decided() }
         let bound = NIOLoopBound(self, eventLoop: loop)
         // Cancelled when the connection ends, and at the deadline.
         let task = Task { [address] in
@@ -218,13 +235,10 @@ extension RTMPServerHandler {
             loop.execute { bound.value.decided(request, endpoint, isAllowed) }
         }
         phase = .deciding(request, task)
-        deadline?.cancel()
-        deadline = schedule(after: listener.limits.authorizationTime) { handler in
-            handler.refuse(.failed, "nobody decided in time")
-        }
     }
 
     private func decided(_ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint, _ isAllowed: Bool) {
+        listener.decided()
         guard case .deciding = phase else { return }
         if isAllowed { accept(request, endpoint) } else { refuse(.denied, "it is not allowed") }
     }
@@ -233,7 +247,7 @@ extension RTMPServerHandler {
         guard case .deciding(let request, _) = phase else { return }
         session.refuse(refusal)
         send()
-        leave(because: "its wish to \(request.action.rawValue) was refused: \(reason)")
+        leave(because: "its wish to \(request.action.rawValue) was refused: \(reason)", .refused)
     }
 
     private func accept(_ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint) {
@@ -253,7 +267,7 @@ extension RTMPServerHandler {
             loop.execute { bound.value.obey(control, of: publication) }
         }
         if let other = endpoint.publication {
-            guard endpoint.url.takesOver || other.isSilent(for: listener.limits.claimTime) else {
+            guard endpoint.url.takesOver || other.isSilent(for: listener.limits.takeoverSilence) else {
                 return refuse(.busy, "another client publishes the stream")
             }
             other.yield()
@@ -261,7 +275,6 @@ extension RTMPServerHandler {
         guard endpoint.begin(publication) else { return refuse(.denied, "it is not known here") }
         session.accept()
         phase = .publishing(publication, endpoint)
-        listener.note(id, isWaiting: false)
         send()
         watch()
         read(true)
@@ -287,7 +300,7 @@ extension RTMPServerHandler {
             if isWanted { takeLater() }
         case .end(let reason):
             end(reason)
-            leave(because: "\(reason)", at: .zero)
+            leave(because: "\(reason)", .replaced, at: .zero)
         }
     }
 }
@@ -318,7 +331,7 @@ extension RTMPServerHandler {
     ) {
         guard case .joining = phase, let context, case .success(let socket) = result else {
             endpoint.leave()
-            return leave(because: "its connection failed as it joined", at: .zero)
+            return leave(because: "its connection failed as it joined", .late, at: .zero)
         }
         let player = RTMPPlayer(
             request: request, address: address, socket: socket,

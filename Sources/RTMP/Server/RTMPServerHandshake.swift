@@ -81,8 +81,12 @@ struct RTMPServerHandshake {
         return first + filler + proof
     }
 
+    /// Random bytes; `count` is a multiple of eight. Each call of the generator is one of the kernel's.
     private mutating func random(_ count: Int) -> [UInt8] {
-        (0..<count).map { _ in UInt8(truncatingIfNeeded: generator.next()) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count { withUnsafeBytes(of: generator.next()) { bytes.append(contentsOf: $0) } }
+        return bytes
     }
 }
 

@@ -101,6 +101,36 @@ struct FLVBodyTests {
         #expect(throws: FLVFailure.unsupported("audio codec Speex")) { try audio([0xB2, 0]) }
     }
 
+    /// The body that a message with the prefix has.
+    private func body(_ prefix: RTMPMessage.Prefix, _ payload: [UInt8]) -> [UInt8] {
+        SharedBytes(count: prefix.count) { prefix.write(to: $0, at: 0) }.array + payload
+    }
+
+    @Test("What we write is read as what it was, in every codec and form")
+    func written() throws {
+        for codec in FLVVideo.Codec.allCases {
+            let name = codec.rawValue
+            func video(_ isKeyframe: Bool, _ type: UInt8, _ time: Int32) throws -> String? {
+                let prefix = RTMPMessage.Prefix.enhancedVideo(
+                    codec, isKeyframe: isKeyframe, packetType: type, compositionTime: time)
+                return try self.video(body(prefix, [9]))
+            }
+            #expect(try video(true, 0, 0) == "\(name) configuration [9]")
+            #expect(try video(true, 1, 0) == "\(name) key 0 [9]")
+            #expect(try video(false, 1, 80) == "\(name) inter \(codec == .av1 ? 0 : 80) [9]")
+            #expect(try video(false, 1, -40) == "\(name) inter \(codec == .av1 ? 0 : -40) [9]")
+        }
+        for codec in FLVAudio.Codec.allCases {
+            #expect(try audio(body(.enhancedAudio(codec, packetType: 1), [9])) == "\(codec.rawValue) [9]")
+            #expect(
+                try audio(body(.enhancedAudio(codec, packetType: 0), [9])) == "\(codec.rawValue) configuration [9]")
+        }
+        #expect(try audio(body(.mp3, [9])) == ".mp3 [9]")
+        #expect(try audio(body(.audio(packetType: 1), [9])) == "mp4a [9]")
+        let old = RTMPMessage.Prefix.video(isKeyframe: false, packetType: 1, compositionTime: 3)
+        #expect(try video(body(old, [9])) == "avc1 inter 3 [9]")
+    }
+
     @Test("Cut anywhere, a body is refused or means something, and nothing traps")
     func cuts() {
         let bodies: [[UInt8]] = [

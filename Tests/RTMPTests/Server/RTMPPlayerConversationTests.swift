@@ -29,4 +29,12 @@ struct RTMPPlayerConversationTests {
             + ClientBytes.command("deleteStream", 0, [.null, .number(1)])
         #expect(channel.take(bytes).wishes == [.pause(true), .pause(false), .video(false), .audio(true), .stop])
     }
+
+    @Test("At the end a player is told in all the words that players wait for")
+    func end() {
+        let messages = RTMPHeaders.playEnd(streamID: 3)
+        #expect(messages.first?.payload.array == [0, 1, 0, 0, 0, 3])
+        let codes = messages.dropFirst().map { AMF0Reader.values($0.payload.array).last?.text("code") }
+        #expect(codes == ["NetStream.Play.UnpublishNotify", "NetStream.Play.Stop"])
+    }
 }

@@ -26,15 +26,18 @@ struct RTMPSServerTests {
 
     /// A client that trusts the certificate in `trusted`, on a thread of its own, because the handshake blocks.
     private func client(_ port: UInt16, trusting trusted: TLSSamples.Files) async throws -> ServerClient {
-        let certificate = trusted.certificate
         let address = try #require(HostAddress(literal: "127.0.0.1", port: port))
+        let socket = try TCPSocket.connect(to: [address], name: "server", within: .seconds(5), opened: { _ in true })
+        return try await client(over: socket, trusting: trusted)
+    }
+
+    private func client(over socket: TCPSocket, trusting trusted: TLSSamples.Files) async throws -> ServerClient {
+        let certificate = trusted.certificate
         return try await withCheckedThrowingContinuation { continuation in
             _ = BlockingWork.start("test.tls") {
                 continuation.resume(
                     with: Result {
-                        let socket = try TCPSocket.connect(
-                            to: [address], name: "server", within: .seconds(5), opened: { _ in true })
-                        return try TLSTunnel.open(
+                        try TLSTunnel.open(
                             over: socket, host: "127.0.0.1", trust: .authority(file: certificate), within: .seconds(5))
                     }.map { ServerClient($0) })
             }
@@ -58,6 +61,19 @@ struct RTMPSServerTests {
         let second = try await client(registration.port, trusting: new)
         second.say(ClientBytes.publishing("key"))
         #expect(await second.hears("NetStream.Publish.BadName"))
+    }
+
+    @Test("Server 3: a publisher that closes the connection without a word of TLS has closed it, and nothing failed")
+    func unclean() async throws {
+        let record = StreamRecord()
+        let registration = try server.receive(url("live/key", .input), identity: identity(), receiver: record)
+        let address = try #require(HostAddress(literal: "127.0.0.1", port: registration.port))
+        let network = try TCPSocket.connect(to: [address], name: "server", within: .seconds(5), opened: { _ in true })
+        let client = try await client(over: network, trusting: files)
+        client.say(ClientBytes.publishing("key"))
+        #expect(await client.hears("NetStream.Publish.Start"))
+        network.shutDown()
+        #expect(await soon { record.log.last == "ended 1: the client closed the connection" })
     }
 
     @Test("A player gets its stream through it, and the connection's end when it is let go")

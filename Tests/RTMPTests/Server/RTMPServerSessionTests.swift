@@ -212,6 +212,7 @@ struct RTMPServerSessionTests {
         let handover = talk.session.handOver(unread: [])
         #expect(handover.streamID == 1 && handover.parser.chunkBytes == 300)
         #expect(handover.receivedBytes == talk.session.receivedBytes)
+        #expect(handover.parser.limits == RTMPServerSession.greetingLimits)
     }
 
     @Test(

@@ -22,7 +22,7 @@ struct RTMPServerTests {
 
     private func server(_ change: (inout RTMPServerLimits) -> Void = { _ in }) -> RTMPServer {
         var limits = RTMPServerLimits()
-        limits.farewellTime = .milliseconds(50)
+        limits.refusalTime = .milliseconds(50)
         change(&limits)
         return RTMPServer(limits: limits) { [notices] text in notices.all.withLock { $0.append(text) } }
     }
@@ -83,6 +83,24 @@ struct RTMPServerTests {
         #expect(record.log.isEmpty && isDiscreet())
     }
 
+    @Test("Server 1: a publication that is over has no say in the next one of its connection")
+    func pastPublication() async throws {
+        let server = server()
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.publishing("secret"))
+        client.say(ClientBytes.command("closeStream", 0, [.null], stream: 1, chunk: 4096))
+        #expect(await client.hears("NetStream.Unpublish.Success"))
+        client.say(ClientBytes.command("publish", 6, [.null, .string("secret")], stream: 1, chunk: 4096))
+        #expect(await client.hears("NetStream.Publish.Start", times: 2))
+        let first = try #require(record.state.withLock { $0.publications.first })
+        first.cancel()
+        first.pause()
+        client.say(video(1))
+        #expect(await soon { record.times == [1] })
+        #expect(record.log == ["began 1", "ended 1: the client ended it", "began 2"])
+    }
+
     @Test("A second publisher is refused, and the first does not notice")
     func secondPublisher() async throws {
         let server = server()
@@ -104,7 +122,7 @@ struct RTMPServerTests {
         "With takeover it takes the first one's place, and so it does where the first is silent",
         arguments: [true, false])
     func takeover(isAllowed: Bool) async throws {
-        let server = server { $0.claimTime = isAllowed ? .seconds(60) : .zero }
+        let server = server { $0.takeoverSilence = isAllowed ? .seconds(60) : .zero }
         let registration = try server.receive(url("live/secret\(isAllowed ? "?takeover=yes" : "")"), receiver: record)
         let (first, second) = (ServerClient(port: registration.port), ServerClient(port: registration.port))
         first.say(ClientBytes.publishing("secret"))
@@ -136,6 +154,26 @@ struct RTMPServerTests {
         #expect(await soon { record.times == [2, 3] })
         #expect(asked.withLock { $0 } == ["publish bad 127.0.0.1", "publish good 127.0.0.1"])
         #expect(isDiscreet())
+    }
+
+    @Test("Server 4: decisions about many clients are asked for a few at a time, and all get theirs")
+    func turns() async throws {
+        let (server, host) = (server { $0.decisions = 2 }, PlayerRecord())
+        let asked = Mutex((now: 0, most: 0))
+        let registration = try server.offer(
+            url("live/program", .output),
+            authorization: { _, _ in
+                asked.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                try? await Task.sleep(for: .milliseconds(2))
+                asked.withLock { $0.now -= 1 }
+                return true
+            }, host: host)
+        let clients = (0..<20).map { _ in ServerClient(port: registration.port) }
+        for client in clients { client.say(ClientBytes.playing("program")) }
+        // One that does not wait for its turn takes nobody else's.
+        ServerClient(port: registration.port).say(ClientBytes.playing("program"))
+        for client in clients { #expect(await client.hears("NetStream.Play.Start")) }
+        #expect(asked.withLock { $0.most } <= 2)
     }
 
     @Test("When nobody decides in time the client is refused, and the one who was asked is told to stop")
@@ -208,7 +246,7 @@ struct RTMPServerTests {
         #expect(record.log.last?.hasPrefix("ended 1: nothing came for") == true)
     }
 
-    @Test("A thousand silent connections are bounded in number, and others are served beside them")
+    @Test("Silent connections are bounded in number, and others are served beside them")
     func silentCrowd() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -222,11 +260,35 @@ struct RTMPServerTests {
                 for client in crowd { client.listen() }
                 return crowd.count { $0.isClosed } == 300 - 128
             })
+        let status = try #require(server.status.listeners.first)
+        #expect([status.waiting, status.connections, Int(status.accepted)] == [128, 129, 301])
+        #expect(status.closed == ["crowded": 172])
         publisher.say(video(1))
         #expect(await soon { record.times == [1] })
         let late = ServerClient(port: registration.port)
         late.say(ClientBytes.publishing("secret"))
         #expect(await late.hears("NetStream.Publish.BadName"))
+        withExtendedLifetime(crowd) {}
+    }
+
+    @Test("Server 2: who waits for a decision is not pushed out by connections that say nothing")
+    func decisionInCrowd() async throws {
+        let server = server { $0.waiting = 2 }
+        let isAsked = Mutex(false)
+        let isDecided = Mutex(false)
+        let registration = try server.receive(
+            url("live/secret"),
+            authorization: { _, _ in
+                isAsked.withLock { $0 = true }
+                return await soon { isDecided.withLock { $0 } }
+            }, receiver: record)
+        let client = ServerClient(port: registration.port)
+        client.say(ClientBytes.publishing("secret"))
+        #expect(await soon { isAsked.withLock { $0 } })
+        let crowd = (0..<10).map { _ in ServerClient(port: registration.port) }
+        for silent in crowd.prefix(8) { #expect(await silent.isLeft()) }
+        isDecided.withLock { $0 = true }
+        #expect(await client.hears("NetStream.Publish.Start"))
     }
 
     @Test("A client that does not read what it is told is closed")
@@ -316,6 +378,8 @@ extension RTMPServerTests {
         #expect(await second.hears("NetStream.Play.Failed"))
         #expect(await second.isLeft())
         #expect(!client.isClosed)
+        #expect(server.status.listeners.map(\.players) == [1])
+        #expect(server.status.listeners.map(\.closed) == [["refused": 1]])
         host.players.withLock { $0 = [] }
         #expect(await client.isLeft())
         let third = ServerClient(port: registration.port)

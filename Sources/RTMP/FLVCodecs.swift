@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+extension FLVVideo.Codec {
+    /// The codec as Enhanced RTMP names it; nil for one that is sent in the form of Adobe's FLV, and for what is no video.
+    init?(enhanced codec: Media.Codec) {
+        switch codec {
+        case .hevc: self = .hevc
+        case .av1: self = .av1
+        case .h264, .aac, .opus, .mp3, .ac3, .scte35, .amf0: return nil
+        }
+    }
+}
+
+extension FLVAudio.Codec {
+    /// The codec as Enhanced RTMP names it; nil for one that is sent in the form of Adobe's FLV, and for what is no audio.
+    init?(enhanced codec: Media.Codec) {
+        switch codec {
+        case .opus: self = .opus
+        case .ac3: self = .ac3
+        case .h264, .hevc, .av1, .aac, .mp3, .scte35, .amf0: return nil
+        }
+    }
+}

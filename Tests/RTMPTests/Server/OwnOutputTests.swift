@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Media
+import PacketSamples
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Network
+@testable import RTMP
+
+/// librtmp, as our outputs use it, at our own server.
+@Suite("Our own outputs at our own server")
+struct OwnOutputTests {
+    private let server = RTMPServer()
+    private let record = StreamRecord()
+
+    private func registration() throws -> RTMPServer.Registration {
+        var url = try RTMPListenURL("rtmp-listen://127.0.0.1/live/secret?takeover=yes", for: .input)
+        url.port = 0
+        return try server.receive(url, receiver: record)
+    }
+
+    /// Publishes `key` and sends some frames, on a thread of its own, because librtmp blocks. Returns its failure.
+    private func publish(_ key: String, to port: UInt16, frames: Int64) async throws -> EndpointFailure? {
+        let url = try RTMPURL("rtmp://127.0.0.1:\(port)/live/\(key)")
+        let address = try #require(HostAddress(literal: "127.0.0.1", port: port))
+        return await withCheckedContinuation { continuation in
+            _ = BlockingWork.start("test.output") {
+                do throws(EndpointFailure) {
+                    let socket = try TCPSocket.connect(
+                        to: [address], name: "server", within: .seconds(5), opened: { _ in true })
+                    socket.setBlocking(timeout: .seconds(10))
+                    let session = try RTMPSession(url: url, login: "", socket: socket)
+                    try session.connect()
+                    try session.publish()
+                    Self.send(frames, over: socket, session.handOver())
+                    continuation.resume(returning: nil)
+                } catch {
+                    continuation.resume(returning: error)
+                }
+            }
+        }
+    }
+
+    private static func send(_ frames: Int64, over socket: TCPSocket, _ handover: RTMPSession.Handover) {
+        var (buffer, timeline) = (OutboundBuffer(), RTMPTimeline())
+        var chunks = RTMPChunkWriter(streamID: handover.streamID)
+        for message in RTMPHeaders.messages(for: Samples.description) { chunks.append(message, to: &buffer) }
+        for index in 0..<frames {
+            // Larger than a chunk, some of them.
+            let frame = Samples.video(pts: index + 2, dts: index, isKeyframe: index == 0, bytes: Int(index) * 9000 + 1)
+            chunks.append(timeline.message(for: frame), to: &buffer)
+        }
+        for message in RTMPHeaders.teardown(playPath: "secret", streamID: handover.streamID) {
+            chunks.append(message, to: &buffer)
+        }
+        while !buffer.isEmpty {
+            switch socket.send(buffer) {
+            case .bytes(let count): _ = buffer.consume(count)
+            case .wouldBlock: continue
+            default: return
+            }
+        }
+        socket.shutDown(CInt(SHUT_WR))
+    }
+
+    @Test("They publish: headers, metadata, all frames, and the end")
+    func publishes() async throws {
+        let registration = try registration()
+        #expect(try await publish("secret", to: registration.port, frames: 20) == nil)
+        #expect(await soon { record.log.count == 2 })
+        #expect(record.log == ["began 1", "ended 1: the client ended it"])
+        // Metadata and two configurations are in front.
+        #expect(record.times.count == 23)
+        let bytes = record.state.withLock { $0.bytes }
+        #expect(bytes == 190 * 9000 + 20)
+    }
+
+    @Test("They take a wrong key for a refusal that lasts")
+    func refused() async throws {
+        let registration = try registration()
+        let failure = try #require(try await publish("wrong", to: registration.port, frames: 0))
+        #expect(failure.kind == .refused && failure.step == "publish")
+        #expect(record.log.isEmpty)
+    }
+}
