@@ -25,7 +25,7 @@ public struct PacketHistory: Sendable {
         }
 
         /// The GOP under way, up to 20 s and 32 MiB.
-        public static let groupOfPictures = Limits()
+        public static let currentGOP = Limits()
     }
 
     private let limits: Limits
@@ -38,7 +38,7 @@ public struct PacketHistory: Sendable {
     public private(set) var bytes = 0
 
     /// An empty history.
-    public init(limits: Limits = .groupOfPictures) { self.limits = limits }
+    public init(limits: Limits = .currentGOP) { self.limits = limits }
 
     /// What is held, in the order in which it was published; empty, or from a keyframe on.
     public var packets: [EncodedPacket] { Array(kept) }

@@ -32,7 +32,7 @@ public final class PacketStream: PacketSink, KeyframeRequester {
     private let state: Mutex<State>
 
     /// A stream without tracks and consumers.
-    public init(delivery: Delivery = .withFrames, history: PacketHistory.Limits = .groupOfPictures) {
+    public init(delivery: Delivery = .withFrames, history: PacketHistory.Limits = .currentGOP) {
         self.delivery = delivery
         state = Mutex(State(history: PacketHistory(limits: history)))
     }

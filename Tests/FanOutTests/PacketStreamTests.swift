@@ -114,7 +114,7 @@ struct PacketHistoryTests {
 
     @Test("Without a wish for more it is the GOP under way, whatever came before")
     func currentGOP() {
-        let history = history(.groupOfPictures, frames: 30..<200)
+        let history = history(.currentGOP, frames: 30..<200)
         #expect(history.packets.map(\.pts) == Array(180..<200))
         #expect(history.currentGOP.map(\.pts) == Array(180..<200))
         #expect(history.bytes == 2000)

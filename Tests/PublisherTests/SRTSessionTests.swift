@@ -50,7 +50,7 @@ struct SRTSessionTests {
         func drain() { session.post { $0.drain() } }
 
         /// Waits until the session's queue has done what was posted to it, and what that posted.
-        func settle() { for _ in 0..<2 { session.executor.queue.sync {} } }
+        func collect() { for _ in 0..<2 { session.executor.queue.sync {} } }
     }
 
     /// A call, which goes on until it is answered or 60 s are over.
@@ -85,7 +85,7 @@ struct SRTSessionTests {
         let peer = try SRTPeer()
         let sender = try connect(to: peer)
         sender.push(0..<30)
-        sender.settle()
+        sender.collect()
         #expect(sender.session.progress.bytes == 0, "nothing is sent before the session may")
         sender.start()
         try eventually { sender.session.progress.frames == 30 }
@@ -183,7 +183,7 @@ struct SRTSessionTests {
         #expect(progress.frames > 0 && progress.frames < UInt64(next))
         for _ in 0..<30 { pushOne() }
         sender.drain()
-        sender.settle()
+        sender.collect()
         #expect(sender.session.progress == progress)
         #expect(sender.events.all.count == 1)
     }
@@ -199,7 +199,7 @@ struct SRTSessionTests {
         try eventually { peer.isClosed }
         sender.push(10..<20)
         sender.drain()
-        sender.settle()
+        sender.collect()
         #expect(frames(peer.received) == 10 && sender.session.progress.frames == 10)
         #expect(sender.events.all.isEmpty)
     }

@@ -92,7 +92,7 @@ struct SenderTimeline: Sendable {
     /// Places a packet, or returns nil if its stamps cannot be meant, or its track was not declared. `floor` is the
     /// least delay to be expected, nil if none is known. Without an `arrival` the source waits to be read.
     mutating func place(
-        _ stamp: SourceClock.Stamp, arrival: Int64?, floor: Int64?, isSettling: Bool
+        _ stamp: SourceClock.Stamp, arrival: Int64?, floor: Int64?, isCollecting: Bool
     ) -> Place? {
         let kind = stamp.track
         guard var track = tracks[kind] else { return nil }
@@ -111,7 +111,7 @@ struct SenderTimeline: Sendable {
             let expected = last &+ track.duration
             if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor) {
                 (track.shift, pending, track.leap) = (shift, nil, nil)
-            } else if isJump(place.decode, track, expected, arrival, floor, isSettling) {
+            } else if isJump(place.decode, track, expected, arrival, floor, isCollecting) {
                 place.jump = Jump(track: kind, distance: place.decode &- expected)
                 close(place.decode, &track, kind, expected, arrival)
             } else if place.decode &- expected > Self.jump {
@@ -144,12 +144,12 @@ struct SenderTimeline: Sendable {
     }
 
     private func isJump(
-        _ time: Int64, _ track: Track, _ expected: Int64, _ arrival: Int64?, _ floor: Int64?, _ isSettling: Bool
+        _ time: Int64, _ track: Track, _ expected: Int64, _ arrival: Int64?, _ floor: Int64?, _ isCollecting: Bool
     ) -> Bool {
         let leap = time &- expected
         guard let arrival else { return leap < -Self.jumpBackOfFile || leap > Self.jumpOfFile }
         if leap < -Self.jump { return true }
-        guard leap > (isSettling ? Self.jumpInBurst : Self.jump), let floor else { return false }
+        guard leap > (isCollecting ? Self.jumpInBurst : Self.jump), let floor else { return false }
         return arrival &- time < floor &- Self.early
     }
 

@@ -21,7 +21,7 @@ extension SourceClock {
         let bias = delays[stamp.track]?.bias ?? 0
         guard
             let place = timeline.place(
-                stamp, arrival: live ? arrived : nil, floor: floor.map { $0 &+ bias }, isSettling: !isPlaced)
+                stamp, arrival: live ? arrived : nil, floor: floor.map { $0 &+ bias }, isCollecting: !isPlaced)
         else { return nil }
         var events: [SourceClockEvent] = []
         if let jump = place.jump {
@@ -97,7 +97,7 @@ extension SourceClock {
             events.append(.pathChanged)
         }
         status.ratePPM = -maps[0].floor.rate * 1e6
-        guard isPlaced else { return settle(arrived, started, &events) }
+        guard isPlaced else { return collect(arrived, started, &events) }
         slew(to: arrived)
         if delays[track]?.isJoining == true { return join(track, arrived, &events) }
         judge(track, delay &+ decoding, arrived, &events)
@@ -121,7 +121,7 @@ extension SourceClock {
         lateArrivals.removeAll { arrived &- $0 > 10_000_000_000 }
         lateArrivals.append(arrived)
         guard late > 100_000_000 || lateArrivals.count >= 5 else { return }
-        // One hole now instead of many, unless the picture had better stand.
+        // One hole now instead of many, unless the last frame had better stand.
         let need = delay &+ Self.margin
         if need &- floor(of: map, at: arrived) > mostBuffer {
             guard arrived &- since > Self.patienceWithLate else { return }

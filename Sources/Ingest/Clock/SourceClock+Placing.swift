@@ -7,13 +7,13 @@ extension SourceClock {
     private static let unrelated: Int64 = 10_000_000_000
 
     /// Places the source once enough was collected.
-    mutating func settle(_ arrived: Int64, _ started: Int64, _ events: inout [SourceClockEvent]) {
-        let settling = settings.settling.inNanoseconds
+    mutating func collect(_ arrived: Int64, _ started: Int64, _ events: inout [SourceClockEvent]) {
+        let collecting = settings.collecting.inNanoseconds
         let newest = delays.values.map(\.since).max() ?? started
         let areAllThere = expected.allSatisfy { delays[$0] != nil }
-        let isLongEnough = arrived &- started >= settling && arrived &- newest >= settling / 2
-        guard areAllThere ? isLongEnough : arrived &- started > 3 * settling &+ 1_000_000_000 else { return }
-        let since = arrived &- settling / 2
+        let isLongEnough = arrived &- started >= collecting && arrived &- newest >= collecting / 2
+        guard areAllThere ? isLongEnough : arrived &- started > 3 * collecting &+ 1_000_000_000 else { return }
+        let since = arrived &- collecting / 2
         relate(since: since, &events)
         let found = delays.values.map { $0.extremes(since: since) }
         let need = found.map(need(of:)).max() ?? 0
@@ -86,7 +86,7 @@ extension SourceClock {
     /// Lets a track that came later count, once enough of its delays were collected: if it takes more buffer, the map
     /// moves once.
     mutating func join(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) {
-        let collecting = max(settings.settling.inNanoseconds, 500_000_000)
+        let collecting = max(settings.collecting.inNanoseconds, 500_000_000)
         guard let state = delays[track], arrived &- state.since >= collecting else { return }
         delays[track]?.isJoining = false
         let since = arrived &- collecting / 2

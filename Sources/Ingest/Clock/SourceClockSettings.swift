@@ -25,11 +25,11 @@ package struct SourceClockSettings: Sendable, Hashable {
     /// over the first ones of packets that come together.
     package var latency: Duration
     /// The most buffer over the earliest packets that is granted by itself, or half a second over the latency. What is
-    /// later is late, and the picture stands, until nothing but late packets came for 3 s.
+    /// later is late, and the last frame stands, until nothing but late packets came for 3 s.
     package var limit: Duration
     /// How long packets are collected before the first is placed. The second half of it counts, so that the burst with
     /// which libavformat's probe begins falls away.
-    package var settling: Duration
+    package var collecting: Duration
     /// Whether both tracks are stamped by one clock, so that one map serves both. False for capture devices, and for
     /// RTP without sender reports (RFC 3550, 6.4.1): then each track has a map, and they start with the relation that
     /// the stamps have.
@@ -53,13 +53,13 @@ package struct SourceClockSettings: Sendable, Hashable {
 
     /// Settings without defaults of a transport.
     package init(
-        arrivals: Arrivals, latency: Duration, limit: Duration = .seconds(2), settling: Duration = .milliseconds(500),
+        arrivals: Arrivals, latency: Duration, limit: Duration = .seconds(2), collecting: Duration = .milliseconds(500),
         sharesMap: Bool = true, patience: Duration = .seconds(1), decodingLead: Duration? = .milliseconds(500)
     ) {
         self.arrivals = arrivals
         self.latency = latency
         self.limit = limit
-        self.settling = settling
+        self.collecting = collecting
         self.sharesMap = sharesMap
         self.patience = patience
         self.decodingLead = decodingLead
@@ -70,24 +70,24 @@ extension SourceClockSettings {
     /// MPEG-TS over UDP or SRT. Measured: 199 to 239 ms of buffer for what ffmpeg's muxer does to audio, which it sends
     /// nine frames to a PES. Others fill a PES with 350 ms of it, so packets are collected for long enough to see one.
     package static let transportStream = SourceClockSettings(
-        arrivals: .jitter, latency: .milliseconds(300), settling: .milliseconds(800))
+        arrivals: .jitter, latency: .milliseconds(300), collecting: .milliseconds(800))
 
     /// A broadcast multiplex, whose audio may follow its video by a second (ISO/IEC 13818-1, 2.4.2.3: the buffers of
     /// the system target decoder).
     package static let broadcast = SourceClockSettings(
-        arrivals: .jitter, latency: .milliseconds(1200), limit: .seconds(3), settling: .milliseconds(1500))
+        arrivals: .jitter, latency: .milliseconds(1200), limit: .seconds(3), collecting: .milliseconds(1500))
 
     /// RTMP and HTTP-FLV, pulled or published to us. Measured: 58 ms.
     package static let rtmp = SourceClockSettings(arrivals: .jitter, latency: .milliseconds(200))
 
     /// RTSP and RTP. Measured: 152 ms.
     package static let rtp = SourceClockSettings(
-        arrivals: .jitter, latency: .milliseconds(300), settling: .seconds(1))
+        arrivals: .jitter, latency: .milliseconds(300), collecting: .seconds(1))
 
     /// A live playlist whose segments last about `target` (RFC 8216, 4.3.3.1), opened three segments before its end.
     package static func playlist(target: Duration) -> SourceClockSettings {
         var settings = SourceClockSettings(
-            arrivals: .bursts, latency: .zero, limit: target * 4, settling: .zero, patience: target * 2 + .seconds(1))
+            arrivals: .bursts, latency: .zero, limit: target * 4, collecting: .zero, patience: target * 2 + .seconds(1))
         settings.bucket = target * 2
         settings.pathStep = target / 4
         settings.shrinks = false
@@ -98,7 +98,7 @@ extension SourceClockSettings {
     /// A low-latency playlist of partial segments (RFC 8216bis, 4.4.3.8: PART-HOLD-BACK), by parts.
     package static func lowLatencyPlaylist(partHoldBack: Duration, target: Duration) -> SourceClockSettings {
         var settings = SourceClockSettings(
-            arrivals: .bursts, latency: partHoldBack, limit: target * 2, settling: .zero,
+            arrivals: .bursts, latency: partHoldBack, limit: target * 2, collecting: .zero,
             patience: target * 2 + .seconds(1))
         settings.bucket = max(.seconds(1), partHoldBack)
         settings.pathStep = partHoldBack / 4
@@ -120,5 +120,5 @@ extension SourceClockSettings {
     }
 
     /// A file, or anything else that waits to be read.
-    package static let file = SourceClockSettings(arrivals: .none, latency: .zero, settling: .zero, decodingLead: nil)
+    package static let file = SourceClockSettings(arrivals: .none, latency: .zero, collecting: .zero, decodingLead: nil)
 }

@@ -18,7 +18,7 @@ package struct SourceSelector: Sendable {
     package enum Standby: String, Sendable, Hashable, CaseIterable {
         /// Read and decoded all the time: a switch takes the timeout and one frame, and each source costs a decoder.
         case hot
-        /// Read all the time, and only keyframes decoded: the picture may stand until the next keyframe.
+        /// Read all the time, and only keyframes decoded: the last one may stand until the next keyframe.
         case keyframes
         /// Opened when it is needed: a switch takes as long as opening does, and until then there is the slate.
         case cold
@@ -32,7 +32,7 @@ package struct SourceSelector: Sendable {
         package var returnAfter: Duration?
         /// What is kept ready.
         package var standby: Standby
-        /// Whether there is a slate. Without one the last picture stands.
+        /// Whether there is a slate. Without one the last frame stands.
         package var hasSlate: Bool
 
         /// Options, with the defaults of the command line.
@@ -119,7 +119,7 @@ package struct SourceSelector: Sendable {
     }
 
     /// How long a source must be healthy before others are closed if it would never come back by itself.
-    private static let settling = Duration.seconds(10)
+    private static let healthyTime = Duration.seconds(10)
 
     /// How sources are chosen.
     package let options: Options
@@ -136,7 +136,7 @@ package struct SourceSelector: Sendable {
     package init(count: Int, options: Options = Options()) {
         self.options = options
         timeout = max(1, options.timeout.inNanoseconds)
-        healthy = max(0, (options.returnAfter ?? Self.settling).inNanoseconds)
+        healthy = max(0, (options.returnAfter ?? Self.healthyTime).inNanoseconds)
         sources = Array(repeating: Source(), count: max(1, count))
     }
 
@@ -162,24 +162,24 @@ package struct SourceSelector: Sendable {
             startedAt = now
             return openAtStart()
         case .connected(let source, let moment):
-            guard pass(to: moment), isOpen(source) else { return [] }
+            guard move(to: moment), isOpen(source) else { return [] }
             sources[source].isConnected = true
             return decide()
         case .lost(let source, let moment):
-            guard pass(to: moment), isOpen(source) else { return [] }
+            guard move(to: moment), isOpen(source) else { return [] }
             (sources[source].isConnected, sources[source].hasFailed) = (false, true)
             sources[source].liveSince = nil
             return decide()
         case .video(let source, let moment):
-            guard pass(to: moment), isOpen(source) else { return [] }
+            guard move(to: moment), isOpen(source) else { return [] }
             (sources[source].isConnected, sources[source].hasFailed) = (true, false)
             sources[source].lastVideo = now
             sources[source].liveSince = sources[source].liveSince ?? now
             return decide()
         case .tick(let moment):
-            return pass(to: moment) ? decide() : []
+            return move(to: moment) ? decide() : []
         case .goBack(let moment):
-            return pass(to: moment) ? decide() + goBack() : []
+            return move(to: moment) ? decide() + goBack() : []
         }
     }
 
@@ -197,7 +197,7 @@ package struct SourceSelector: Sendable {
 
 extension SourceSelector {
     /// Moves time on and finds sources whose video stopped. False before the start.
-    private mutating func pass(to moment: Timestamp) -> Bool {
+    private mutating func move(to moment: Timestamp) -> Bool {
         guard startedAt != nil else { return false }
         now = max(now, moment.nanoseconds)
         for index in sources.indices {

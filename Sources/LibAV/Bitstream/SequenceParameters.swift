@@ -32,7 +32,7 @@ struct SequenceParameters: Equatable {
     }
 
     /// The size is one that a description can have.
-    private var isSound: Bool { (1...16_384).contains(width) && (1...16_384).contains(height) }
+    private var isValid: Bool { (1...16_384).contains(width) && (1...16_384).contains(height) }
 }
 
 extension SequenceParameters {
@@ -75,7 +75,7 @@ extension SequenceParameters {
         if !hasFramesOnly { reader.skip(1) }
         reader.skip(1)
         if reader.flag() { crop(&reader, rows: hasFramesOnly ? 1 : 2) }
-        guard !reader.isExhausted, isSound, chroma < 4, lumaDepth < 17, chromaDepth < 17 else { return nil }
+        guard !reader.isExhausted, isValid, chroma < 4, lumaDepth < 17, chromaDepth < 17 else { return nil }
     }
 
     private static func skipScalingLists(_ reader: inout BitReader, count: Int) {
@@ -105,7 +105,7 @@ extension SequenceParameters {
         if reader.flag() { crop(&reader) }
         lumaDepth = 8 + reader.golomb()
         chromaDepth = 8 + reader.golomb()
-        guard !reader.isExhausted, isSound, chroma < 4, lumaDepth < 17, chromaDepth < 17 else { return nil }
+        guard !reader.isExhausted, isValid, chroma < 4, lumaDepth < 17, chromaDepth < 17 else { return nil }
     }
 
     private static func skipSubLayers(_ reader: inout BitReader, _ count: Int) {
