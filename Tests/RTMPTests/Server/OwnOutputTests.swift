@@ -70,7 +70,7 @@ struct OwnOutputTests {
     func publishes() async throws {
         let registration = try registration()
         #expect(try await publish("secret", to: registration.port, frames: 20) == nil)
-        #expect(await soon { record.log.count == 2 })
+        try await eventually { record.log.count == 2 }
         #expect(record.log == ["began 1", "ended 1: the client ended it"])
         // Metadata and two configurations are in front.
         #expect(record.times.count == 23)

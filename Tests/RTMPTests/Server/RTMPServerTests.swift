@@ -6,6 +6,7 @@ import Media
 import Network
 import PacketSamples
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import RTMP
@@ -21,8 +22,7 @@ struct RTMPServerTests {
     private let frame: [UInt8] = [0x17, 1, 0, 0, 0] + [UInt8](repeating: 7, count: 900)
 
     private func server(_ change: (inout RTMPServerLimits) -> Void = { _ in }) -> RTMPServer {
-        var limits = RTMPServerLimits()
-        limits.refusalTime = .milliseconds(50)
+        var limits = RTMPServerLimits.patient
         change(&limits)
         return RTMPServer(limits: limits) { [notices] text in notices.all.withLock { $0.append(text) } }
     }
@@ -50,15 +50,15 @@ struct RTMPServerTests {
         do {
             let client = ServerClient(port: registration.port)
             client.say(ClientBytes.publishing("secret"))
-            #expect(await client.hears("NetStream.Publish.Start"))
+            try await client.hear("NetStream.Publish.Start")
             for time in 0..<100 { client.say(video(UInt32(time) * 40)) }
             client.say(ClientBytes.command("deleteStream", 0, [.null, .number(1)], chunk: 4096))
-            #expect(await client.hears("NetStream.Unpublish.Success"))
+            try await client.hear("NetStream.Unpublish.Success")
             #expect(record.times == (0..<100).map { $0 * 40 })
             client.say(ClientBytes.command("publish", 6, [.null, .string("secret")], stream: 1, chunk: 4096))
-            #expect(await client.hears("NetStream.Publish.Start", times: 2))
+            try await client.hear("NetStream.Publish.Start", times: 2)
         }
-        #expect(await soon { record.log.count == 4 })
+        try await eventually { record.log.count == 4 }
         #expect(
             record.log == [
                 "began 1", "ended 1: the client ended it", "began 2", "ended 2: the client closed the connection",
@@ -78,8 +78,8 @@ struct RTMPServerTests {
         #expect(registration.port == offer.port)
         let client = ServerClient(port: registration.port)
         client.say(ClientBytes.publishing(key, app: app))
-        #expect(await client.hears("NetStream.Publish.Denied"))
-        #expect(await client.isLeft())
+        try await client.hear("NetStream.Publish.Denied")
+        try await client.beClosed()
         #expect(record.log.isEmpty && isDiscreet())
     }
 
@@ -90,14 +90,14 @@ struct RTMPServerTests {
         let client = ServerClient(port: registration.port)
         client.say(ClientBytes.publishing("secret"))
         client.say(ClientBytes.command("closeStream", 0, [.null], stream: 1, chunk: 4096))
-        #expect(await client.hears("NetStream.Unpublish.Success"))
+        try await client.hear("NetStream.Unpublish.Success")
         client.say(ClientBytes.command("publish", 6, [.null, .string("secret")], stream: 1, chunk: 4096))
-        #expect(await client.hears("NetStream.Publish.Start", times: 2))
+        try await client.hear("NetStream.Publish.Start", times: 2)
         let first = try #require(record.state.withLock { $0.publications.first })
         first.cancel()
         first.pause()
         client.say(video(1))
-        #expect(await soon { record.times == [1] })
+        try await eventually { record.times == [1] }
         #expect(record.log == ["began 1", "ended 1: the client ended it", "began 2"])
     }
 
@@ -107,14 +107,14 @@ struct RTMPServerTests {
         let registration = try server.receive(url("live/secret"), receiver: record)
         let (first, second) = (ServerClient(port: registration.port), ServerClient(port: registration.port))
         first.say(ClientBytes.publishing("secret"))
-        #expect(await first.hears("NetStream.Publish.Start"))
+        try await first.hear("NetStream.Publish.Start")
         first.say(video(0))
-        #expect(await soon { record.times == [0] })
+        try await eventually { record.times == [0] }
         second.say(ClientBytes.publishing("secret"))
-        #expect(await second.hears("NetStream.Publish.BadName"))
-        #expect(await second.isLeft())
+        try await second.hear("NetStream.Publish.BadName")
+        try await second.beClosed()
         first.say(video(40))
-        #expect(await soon { record.times == [0, 40] })
+        try await eventually { record.times == [0, 40] }
         #expect(record.log == ["began 1"])
     }
 
@@ -126,12 +126,12 @@ struct RTMPServerTests {
         let registration = try server.receive(url("live/secret\(isAllowed ? "?takeover=yes" : "")"), receiver: record)
         let (first, second) = (ServerClient(port: registration.port), ServerClient(port: registration.port))
         first.say(ClientBytes.publishing("secret"))
-        #expect(await first.hears("NetStream.Publish.Start"))
+        try await first.hear("NetStream.Publish.Start")
         second.say(ClientBytes.publishing("secret"))
-        #expect(await second.hears("NetStream.Publish.Start"))
-        #expect(await first.isLeft())
+        try await second.hear("NetStream.Publish.Start")
+        try await first.beClosed()
         second.say(video(7))
-        #expect(await soon { record.times == [7] })
+        try await eventually { record.times == [7] }
         #expect(record.log == ["began 1", "ended 1: another client took it over", "began 2"])
     }
 
@@ -148,10 +148,10 @@ struct RTMPServerTests {
             }, receiver: record)
         let (bad, good) = (ServerClient(port: registration.port), ServerClient(port: registration.port))
         bad.say(ClientBytes.publishing("secret?token=bad") + video(1))
-        #expect(await bad.hears("NetStream.Publish.Denied"))
-        #expect(await bad.isLeft())
+        try await bad.hear("NetStream.Publish.Denied")
+        try await bad.beClosed()
         good.say(ClientBytes.publishing("secret?token=good") + video(2) + video(3))
-        #expect(await soon { record.times == [2, 3] })
+        try await eventually { record.times == [2, 3] }
         #expect(asked.withLock { $0 } == ["publish bad 127.0.0.1", "publish good 127.0.0.1"])
         #expect(isDiscreet())
     }
@@ -172,7 +172,7 @@ struct RTMPServerTests {
         for client in clients { client.say(ClientBytes.playing("program")) }
         // One that does not wait for its turn takes nobody else's.
         ServerClient(port: registration.port).say(ClientBytes.playing("program"))
-        for client in clients { #expect(await client.hears("NetStream.Play.Start")) }
+        for client in clients { try await client.hear("NetStream.Play.Start") }
         #expect(asked.withLock { $0.most } <= 2)
     }
 
@@ -189,9 +189,9 @@ struct RTMPServerTests {
             }, receiver: record)
         let client = ServerClient(port: registration.port)
         client.say(ClientBytes.publishing("secret"))
-        #expect(await client.hears("NetStream.Publish.Failed"))
-        #expect(await client.isLeft())
-        #expect(await soon { isCancelled.withLock { $0 } })
+        try await client.hear("NetStream.Publish.Failed")
+        try await client.beClosed()
+        try await eventually { isCancelled.withLock { $0 } }
         #expect(record.log.isEmpty)
     }
 
@@ -202,26 +202,25 @@ struct RTMPServerTests {
         let registration = try server.receive(url("live/secret"), receiver: record)
         let client = ServerClient(port: registration.port)
         client.say(ClientBytes.publishing("secret"))
-        #expect(await client.hears("NetStream.Publish.Start"))
+        try await client.hear("NetStream.Publish.Start")
         // 200 MB, which no socket holds.
         let body = [0x17, 1, 0, 0, 0] + [UInt8](repeating: 1, count: 99_995)
-        let bytes =
-            ClientBytes.chunkSize(1 << 20)
-            + (0..<2000).flatMap { time in
-                ClientBytes.message(9, body, time: UInt32(time), stream: 1, csid: 6, chunk: 1 << 20)
-            }
         let isSent = Atomic(false)
         nonisolated(unsafe) let sender = client
         let thread = Thread {
-            #expect(sender.say(bytes) == bytes.count)
+            sender.say(ClientBytes.chunkSize(1 << 20))
+            for time in 0..<2000 {
+                let message = ClientBytes.message(9, body, time: UInt32(time), stream: 1, csid: 6, chunk: 1 << 20)
+                #expect(sender.say(message) == message.count)
+            }
             isSent.store(true, ordering: .releasing)
         }
-        #expect(await soon { record.times.count == 10 })
+        try await eventually { record.times.count == 10 }
         let publication = try #require(record.state.withLock { $0.publications.first })
         #expect(record.times.count == 10 && !isSent.load(ordering: .acquiring))
         #expect(publication.receivedBytes < 10 * 100_012 + 3 * 65_536)
         publication.resume()
-        #expect(await soon { record.times.count == 2000 && isSent.load(ordering: .acquiring) })
+        try await eventually { record.times.count == 2000 && isSent.load(ordering: .acquiring) }
         thread.join()
         #expect(record.state.withLock { $0.bytes } == 2000 * 99_995)
     }
@@ -241,8 +240,8 @@ struct RTMPServerTests {
         connected.say(ClientBytes.handshake + ClientBytes.connect())
         let publisher = ServerClient(port: registration.port)
         publisher.say(ClientBytes.publishing("secret"))
-        for client in [silent, greeted, connected, publisher] { #expect(await client.isLeft()) }
-        #expect(await soon { record.log.count == 2 })
+        for client in [silent, greeted, connected, publisher] { try await client.beClosed() }
+        try await eventually { record.log.count == 2 }
         #expect(record.log.last?.hasPrefix("ended 1: nothing came for") == true)
     }
 
@@ -252,22 +251,21 @@ struct RTMPServerTests {
         let registration = try server.receive(url("live/secret"), receiver: record)
         let publisher = ServerClient(port: registration.port)
         publisher.say(ClientBytes.publishing("secret"))
-        #expect(await publisher.hears("NetStream.Publish.Start"))
+        try await publisher.hear("NetStream.Publish.Start")
         // Of one address a quarter of those that may wait.
         let crowd = (0..<300).map { _ in ServerClient(port: registration.port) }
-        #expect(
-            await soon {
-                for client in crowd { client.listen() }
-                return crowd.count { $0.isClosed } == 300 - 128
-            })
+        try await eventually {
+            for client in crowd { client.listen() }
+            return crowd.count { $0.isClosed } == 300 - 128
+        }
         let status = try #require(server.status.listeners.first)
         #expect([status.waiting, status.connections, Int(status.accepted)] == [128, 129, 301])
         #expect(status.closed == ["crowded": 172])
         publisher.say(video(1))
-        #expect(await soon { record.times == [1] })
+        try await eventually { record.times == [1] }
         let late = ServerClient(port: registration.port)
         late.say(ClientBytes.publishing("secret"))
-        #expect(await late.hears("NetStream.Publish.BadName"))
+        try await late.hear("NetStream.Publish.BadName")
         withExtendedLifetime(crowd) {}
     }
 
@@ -280,15 +278,15 @@ struct RTMPServerTests {
             url("live/secret"),
             authorization: { _, _ in
                 isAsked.withLock { $0 = true }
-                return await soon { isDecided.withLock { $0 } }
+                return (try? await eventually { isDecided.withLock { $0 } }) != nil
             }, receiver: record)
         let client = ServerClient(port: registration.port)
         client.say(ClientBytes.publishing("secret"))
-        #expect(await soon { isAsked.withLock { $0 } })
+        try await eventually { isAsked.withLock { $0 } }
         let crowd = (0..<10).map { _ in ServerClient(port: registration.port) }
-        for silent in crowd.prefix(8) { #expect(await silent.isLeft()) }
+        for silent in crowd.prefix(8) { try await silent.beClosed() }
         isDecided.withLock { $0 = true }
-        #expect(await client.hears("NetStream.Publish.Start"))
+        try await client.hear("NetStream.Publish.Start")
     }
 
     @Test("A client that does not read what it is told is closed")
@@ -300,13 +298,12 @@ struct RTMPServerTests {
         // Each ping of 18 bytes is answered by one as long; what nobody reads fills the socket, then the bound.
         let pings = (0..<100_000).flatMap { _ in ClientBytes.message(4, [0, 6, 1, 2, 3, 4], csid: 2) }
         var sent = 0
-        #expect(
-            await soon {
-                let count = client.say(pings)
-                sent += count
-                return count < pings.count
-            })
-        #expect(await soon { notices.all.withLock { $0.contains { $0.contains("does not read") } } })
+        try await eventually {
+            let count = client.say(pings)
+            sent += count
+            return count < pings.count
+        }
+        try await eventually { notices.all.withLock { $0.contains { $0.contains("does not read") } } }
     }
 
     @Test("A port that is taken, and a stream that is named twice, are named before anything starts")
@@ -330,15 +327,15 @@ struct RTMPServerTests {
         #expect(one.port == other.port)
         let client = ServerClient(port: one.port)
         client.say(ClientBytes.publishing("one"))
-        #expect(await client.hears("NetStream.Publish.Start"))
+        try await client.hear("NetStream.Publish.Start")
         one.cancel()
-        #expect(await client.isLeft())
+        try await client.beClosed()
         #expect(record.log.last == "ended 1: it is not wanted any more")
         let late = ServerClient(port: one.port)
         late.say(ClientBytes.publishing("one"))
-        #expect(await late.hears("NetStream.Publish.Denied"))
+        try await late.hear("NetStream.Publish.Denied")
         other.cancel()
-        #expect(await soon { ServerClient(port: one.port).say(ClientBytes.handshake) == 0 || isRefused(one.port) })
+        try await eventually { ServerClient(port: one.port).say(ClientBytes.handshake) == 0 || isRefused(one.port) }
     }
 
     /// Whether nobody listens at `port`.
@@ -356,8 +353,8 @@ extension RTMPServerTests {
         let registration = try server.offer(url("live/program?players=1", .output), host: host)
         let client = ServerClient(port: registration.port)
         client.say(ClientBytes.playing("program"))
-        #expect(await client.hears("NetStream.Play.Start"))
-        #expect(await soon { host.players.withLock { $0.count } == 1 })
+        try await client.hear("NetStream.Play.Start")
+        try await eventually { host.players.withLock { $0.count } == 1 }
         try { () throws in
             let player = try #require(host.players.withLock { $0.first })
             var (buffer, timeline) = (OutboundBuffer(), RTMPTimeline())
@@ -368,23 +365,22 @@ extension RTMPServerTests {
             let count = buffer.pendingBytes
             #expect(player.socket.send(buffer) == .bytes(count))
         }()
-        #expect(
-            await soon {
-                client.listen()
-                return client.messages.count { $0.type == 9 } == 3
-            })
+        try await eventually {
+            client.listen()
+            return client.messages.count { $0.type == 9 } == 3
+        }
         let second = ServerClient(port: registration.port)
         second.say(ClientBytes.playing("program"))
-        #expect(await second.hears("NetStream.Play.Failed"))
-        #expect(await second.isLeft())
+        try await second.hear("NetStream.Play.Failed")
+        try await second.beClosed()
         #expect(!client.isClosed)
         #expect(server.status.listeners.map(\.players) == [1])
         #expect(server.status.listeners.map(\.closed) == [["refused": 1]])
         host.players.withLock { $0 = [] }
-        #expect(await client.isLeft())
+        try await client.beClosed()
         let third = ServerClient(port: registration.port)
         third.say(ClientBytes.playing("program"))
-        #expect(await third.hears("NetStream.Play.Start"))
+        try await third.hear("NetStream.Play.Start")
     }
 
     @Test(
@@ -397,7 +393,7 @@ extension RTMPServerTests {
         let registration = try server.offer(url("live/program?key=secret", .output), host: host)
         let client = ServerClient(port: registration.port)
         client.say(ClientBytes.playing(name))
-        #expect(await client.hears(isRight ? "NetStream.Play.Start" : "NetStream.Play.StreamNotFound"))
+        try await client.hear(isRight ? "NetStream.Play.Start" : "NetStream.Play.StreamNotFound")
         #expect(isDiscreet())
     }
 
@@ -407,20 +403,19 @@ extension RTMPServerTests {
         let registration = try server.offer(url("live/program", .output), host: host)
         let client = ServerClient(port: registration.port)
         client.say(ClientBytes.playing("program") + ClientBytes.message(4, [0, 6, 9, 9, 9, 9], csid: 2))
-        #expect(await soon { host.players.withLock { $0.count } == 1 })
+        try await eventually { host.players.withLock { $0.count } == 1 }
         let player = try #require(host.players.withLock { $0.first })
         var channel = RTMPBackChannel(handover: player.handover)
         var bytes = channel.unread()
-        #expect(
-            await soon {
-                _ = channel.take(bytes)
-                bytes = []
-                if channel.owesReplies { return true }
-                withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { memory in
-                    if case .bytes(let count) = player.socket.receive(into: memory) { bytes = Array(memory[..<count]) }
-                }
-                return false
-            })
+        try await eventually {
+            _ = channel.take(bytes)
+            bytes = []
+            if channel.owesReplies { return true }
+            withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { memory in
+                if case .bytes(let count) = player.socket.receive(into: memory) { bytes = Array(memory[..<count]) }
+            }
+            return false
+        }
     }
 }
 

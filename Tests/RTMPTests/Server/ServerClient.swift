@@ -70,30 +70,42 @@ final class ServerClient {
         }
     }
 
-    /// Whether the server says `word` so many times, in time.
-    func hears(_ word: String, times: Int = 1) async -> Bool {
-        await soon {
-            self.listen()
-            return self.words.count { $0 == word } >= times
+    /// Waits until the server has said `word` so many times. Throws when it does not, or closes the connection before.
+    func hear(_ word: String, times: Int = 1) async throws {
+        try await eventually(word) {
+            listen()
+            if words.count(where: { $0 == word }) >= times { return true }
+            guard !isClosed else { throw Closed(waitedFor: word, heard: words) }
+            return false
         }
     }
 
-    /// Whether the server closes the connection in time.
-    func isLeft() async -> Bool {
-        await soon {
-            self.listen()
-            return self.isClosed
+    /// Waits until the server closes the connection.
+    func beClosed() async throws {
+        try await eventually("the connection's end") {
+            listen()
+            return isClosed
         }
+    }
+
+    /// The server closed the connection, and had not said what was waited for.
+    struct Closed: Error {
+        let waitedFor: String
+        let heard: [String]
     }
 }
 
-/// Whether `condition` holds in time.
-func soon(_ condition: () -> Bool) async -> Bool {
-    do {
-        try await eventually(within: .seconds(10), condition)
-        return true
-    } catch {
-        return false
+extension RTMPServerLimits {
+    /// No deadline is met by a machine that is slow: a test that is about one sets it.
+    static var patient: RTMPServerLimits {
+        var limits = RTMPServerLimits()
+        limits.handshakeTime = .seconds(600)
+        limits.requestTime = .seconds(600)
+        limits.authorizationTime = .seconds(600)
+        limits.silence = .seconds(600)
+        limits.takeoverSilence = .seconds(600)
+        limits.refusalTime = .milliseconds(50)
+        return limits
     }
 }
 
