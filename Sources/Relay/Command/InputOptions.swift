@@ -20,6 +20,16 @@ struct InputOptions: ParsableArguments {
             valueName: "source"))
     var input = "test:"
 
+    @Option(
+        help: ArgumentHelp(
+            "What is shown when no input has anything: bars or off.",
+            discussion:
+                "bars are color bars with “no signal” and the channel's name, without audio; the channel goes on "
+                + "air with them if its input is absent. off leaves the last frame standing. bars is usual with backup=, "
+                + "off without.",
+            valueName: "slate"))
+    var slate: String?
+
     @Option(help: ArgumentHelp("Take the audio from here instead, such as alsa:default.", valueName: "source"))
     var audioInput: String?
 
@@ -48,7 +58,7 @@ struct InputOptions: ParsableArguments {
     var unpaced = false
 
     func apply(to configuration: inout ChannelConfiguration) throws {
-        configuration.input = try Self.location(input, flag: "--input")
+        try applyChoice(to: &configuration)
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
         configuration.copies = copy
@@ -61,6 +71,41 @@ struct InputOptions: ParsableArguments {
         }
         if loop, configuration.input.isLiveByNature == true {
             throw ValidationError("--loop is for files: \(configuration.input) has no end. Leave it out.")
+        }
+    }
+
+    /// The input, what takes its place, and how that is chosen.
+    private func applyChoice(to configuration: inout ChannelConfiguration) throws {
+        guard !input.isEmpty else { throw ValidationError("--input is empty: name a file, a URL or test:.") }
+        let specification: InputSpecification
+        do throws(InputSpecificationError) {
+            specification = try InputSpecification(input)
+        } catch {
+            throw ValidationError("--input is not usable: \(error)")
+        }
+        configuration.input = specification.location
+        configuration.inputName = specification.name
+        configuration.backups = specification.backups
+        configuration.selection = specification.selection
+        configuration.slate = try slateChoice(hasBackups: !specification.backups.isEmpty)
+        guard configuration.hasChoice else {
+            guard let option = specification.selectionOption else { return }
+            throw ValidationError("\(option)= needs backup= beside it, or --slate.")
+        }
+        let flag = configuration.backups.isEmpty ? "--slate" : "backup="
+        if configuration.input.isLiveByNature == false {
+            throw ValidationError("\(flag) is for live inputs: \(configuration.input) is none. Leave it out.")
+        }
+        if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
+        if copy { throw ValidationError("\(flag) does not go together with --copy yet. Leave one of them out.") }
+    }
+
+    private func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
+        switch slate {
+        case nil: return hasBackups ? .bars : nil
+        case "bars": return .bars
+        case "off": return nil
+        default: throw ValidationError("--slate is bars or off.")
         }
     }
 

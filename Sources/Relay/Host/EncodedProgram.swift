@@ -8,7 +8,7 @@ internal import Program
 
 /// A program that is decoded, put together and encoded here, with the inputs that it is made of.
 final class EncodedProgram: ChannelProgram {
-    private let inputs: ChannelInputs
+    private let inputs: any ProgramInputs
     /// What the encoder's packets go through on their way to the hub.
     private let interleaver: InterleavingSink
     private let encoder: EncoderSession
@@ -25,7 +25,10 @@ final class EncodedProgram: ChannelProgram {
     ) throws(RelayFailure) {
         self.logger = logger
         gop = configuration.encoder.gop
-        let inputs = try ChannelInputs(configuration, clock: clock, logger: logger)
+        let inputs: any ProgramInputs =
+            configuration.hasChoice
+            ? try SwitchedInputs(configuration, clock: clock, logger: logger)
+            : try ChannelInputs(configuration, clock: clock, logger: logger)
         self.inputs = inputs
         isAhead = configuration.isPaced && inputs.canReadAhead
         interleaver = InterleavingSink(hub)
@@ -39,7 +42,7 @@ final class EncodedProgram: ChannelProgram {
             pacing: configuration.isPaced
                 ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
             frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
-            videoFeed: inputs.videoFeed, audioFeed: inputs.audioFeed,
+            stage: inputs.stage,
             sink: configuration.isPaced ? encoder : RecorderPacedSink(encoder: encoder, recordings: recordings),
             clock: clock, logger: logger)
     }
@@ -78,8 +81,9 @@ final class EncodedProgram: ChannelProgram {
     }
 
     var status: ChannelStatus {
-        ChannelStatus(
-            sources: inputs.statuses, feed: inputs.videoFeed.status, audioFeed: inputs.audioFeed?.status,
+        let feeds = inputs.feedStatuses
+        return ChannelStatus(
+            sources: inputs.statuses, selection: inputs.selection, feed: feeds.video, audioFeed: feeds.audio,
             program: program.status, encoder: encoder.status, frameRate: inputs.format.frameRate, outputs: [])
     }
 
