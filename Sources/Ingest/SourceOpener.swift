@@ -28,6 +28,9 @@ package final class SourceOpening: Sendable {
     /// An attempt, for an input whose log `logger` is.
     package init(logger: Logger) { monitor = SourceMonitor(logger: logger) }
 
+    /// Says whether of the source's video only keyframes are decoded. Without it all is.
+    package func decode(onlyKeyframes: Bool) { monitor.decodesKeyframesOnly = onlyKeyframes }
+
     /// Ends the attempt, or the source that came of it. Returns at once; any number of times.
     package func cancel() { monitor.stop() }
 }

@@ -39,6 +39,7 @@ package final class StandbySource: Sendable {
         /// Counts openings and closings; odd while the source is wanted.
         var turn = 0
         var opening: SourceOpening?
+        var onlyKeyframes = false
         var source: (any MediaSource)?
         var report = Report()
     }
@@ -67,6 +68,14 @@ package final class StandbySource: Sendable {
         }
         guard let turn else { return }
         queue.async { [self] in run(turn) }
+    }
+
+    /// Says whether of the source's video only keyframes are decoded, now and when it is opened.
+    package func decode(onlyKeyframes: Bool) {
+        state.withLock { state in
+            state.onlyKeyframes = onlyKeyframes
+            return state.opening
+        }?.decode(onlyKeyframes: onlyKeyframes)
     }
 
     /// Closes the source. Returns at once; a delivery that has begun may still arrive.
@@ -126,6 +135,7 @@ package final class StandbySource: Sendable {
             state.withLock({ state in
                 guard state.turn == turn else { return false }
                 state.opening = opening
+                opening.decode(onlyKeyframes: state.onlyKeyframes)
                 return true
             })
         else { return "" }

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Encoder
+internal import Glibc
 internal import Ingest
 internal import Media
 internal import RTMP
@@ -16,17 +17,20 @@ struct InputOptions: ParsableArguments {
                 + "are taken as they come. rtmp-listen://[address][:port]/app/KEY, with --copy, waits for whoever publishes "
                 + "there by RTMP, on the loopback interface unless an address is given, such as 0.0.0.0; "
                 + "?takeover=yes lets a second publisher take the place of the first. "
-                + "${NAME} and ${file:/path} in it are replaced as in --output.",
+                + "${NAME} and ${file:/path} in it are replaced as in --output. "
+                + "Behind a live input, options may follow: #name=cam1,latency=400ms,backup=srt://…,backup=loop.mp4 with "
+                + "timeout=2s (how long it may show nothing), standby=cold|keyframes|hot (what is kept ready of "
+                + "backups) and return=10s|never (how long it must be healthy to come back). A comma in a value is "
+                + "written %2C.",
             valueName: "source"))
     var input = "test:"
 
     @Option(
         help: ArgumentHelp(
-            "What is shown when no input has anything: bars or off.",
-            discussion:
-                "bars are color bars with “no signal” and the channel's name, without audio; the channel goes on "
-                + "air with them if its input is absent. off leaves the last frame standing. bars is usual with backup=, "
-                + "off without.",
+            "What is shown when no input has anything: bars, off, or a file.",
+            discussion: "bars are color bars with “no signal” and the channel's name; a file is an image or a video, "
+                + "which is played again and again without its audio. The channel goes on air with it if its input is "
+                + "absent. off leaves the last frame standing. bars is usual with backup=, off without.",
             valueName: "slate"))
     var slate: String?
 
@@ -105,7 +109,12 @@ struct InputOptions: ParsableArguments {
         case nil: return hasBackups ? .bars : nil
         case "bars": return .bars
         case "off": return nil
-        default: throw ValidationError("--slate is bars or off.")
+        case "": throw ValidationError("--slate is bars, off, or the name of an image or a video file.")
+        case let path?:
+            guard access(path, R_OK) == 0 else {
+                throw ValidationError("--slate: there is no file \(path) that can be read. It may also be bars or off.")
+            }
+            return .file(path: path)
         }
     }
 

@@ -60,6 +60,8 @@ extension ChannelConfiguration {
     enum Slate: Sendable, Hashable {
         /// Color bars with “no signal” and the channel's name.
         case bars
+        /// An image, or a video file that is played again and again.
+        case file(path: String)
     }
 
     /// Whether there is more than one thing to show.

@@ -27,7 +27,7 @@ final class EncodedProgram: ChannelProgram {
         gop = configuration.encoder.gop
         let inputs: any ProgramInputs =
             configuration.hasChoice
-            ? try SwitchedInputs(configuration, clock: clock, logger: logger)
+            ? try SwitchedInputs(configuration, recordings: recordings, clock: clock, logger: logger)
             : try ChannelInputs(configuration, clock: clock, logger: logger)
         self.inputs = inputs
         isAhead = configuration.isPaced && inputs.canReadAhead

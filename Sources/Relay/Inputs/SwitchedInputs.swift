@@ -20,6 +20,8 @@ final class SwitchedInputs: ProgramInputs {
         var isConnected = false
         var failures = 0
         var newest: Timestamp?
+        /// Frames that were not decoded, but came.
+        var skipped: Int64 = 0
     }
 
     private struct State {
@@ -27,7 +29,7 @@ final class SwitchedInputs: ProgramInputs {
         var sources: [StandbySource] = []
         var inputs: [Input]
         var format: VideoFormat?
-        var slate: VideoFrame?
+        var slate: Slate?
         var selection: SelectionStatus
         /// What feeds that are gone delivered.
         var delivered = FeedStatus()
@@ -45,14 +47,18 @@ final class SwitchedInputs: ProgramInputs {
     private let audio: (source: any MediaSource, feed: SourceFeed)?
     private let clock: any MonotonicClock
     private let logger: Logger
+    private let recordings: RecordingSlot
     private let queue: DispatchQueue
     private let state: Mutex<State>
 
     /// Opens the inputs that `configuration` names, and waits until one of them says what the program looks like, 10 s at
     /// most; not at all where there is a slate, `--size` and `--fps`. Throws ``RelayFailure`` if no input answers and there
-    /// is no slate.
-    init(_ configuration: ChannelConfiguration, clock: any MonotonicClock, logger: Logger) throws(RelayFailure) {
+    /// is no slate. Changes are noted in the catalogue of what is recorded.
+    init(
+        _ configuration: ChannelConfiguration, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
+        self.recordings = recordings
         let locations = [configuration.input] + configuration.backups
         names = [configuration.inputName ?? configuration.input.description] + configuration.backups.map(\.description)
         queue = DispatchQueue(label: "relay.inputs.\(configuration.name)")
@@ -88,11 +94,12 @@ final class SwitchedInputs: ProgramInputs {
     }
 
     func stop() {
-        let sources = state.withLock { state in
+        let (sources, slate) = state.withLock { state in
             state.isStopped = true
-            return state.sources
+            return (state.sources, state.slate)
         }
         for source in sources { source.stop() }
+        slate?.stop()
         audio?.source.stop()
     }
 
@@ -137,12 +144,12 @@ extension SwitchedInputs {
             let isOverdue = clock.now >= deadline
             let isWaiting = reports[0].failures == 0 && reports[0].description == nil
             if !isWaiting || isOverdue, let native = reports.lazy.compactMap(\.description?.video).first {
-                return decide(on: ChannelInputs.shape(native, configuration))
+                return try decide(on: ChannelInputs.shape(native, configuration))
             }
             let open = state.withLock { state in names.indices.map { state.selector.isOpen($0) } }
             let isHopeless = zip(open, reports).allSatisfy { $0 && $1.failures > 0 }
             if isOverdue || isHopeless {
-                if configuration.slate != nil { return decide(on: Self.defaultFormat(configuration)) }
+                if configuration.slate != nil { return try decide(on: Self.defaultFormat(configuration)) }
                 let reason = reports.lazy.compactMap(\.status.lastError).first
                 throw RelayFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
             }
@@ -158,9 +165,10 @@ extension SwitchedInputs {
         return ChannelInputs.shape(native, configuration)
     }
 
-    private func decide(on format: VideoFormat) {
-        let slate = configuration.slate.map { _ in
-            SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name])
+    private func decide(on format: VideoFormat) throws(RelayFailure) {
+        let slate = try configuration.slate.map { (slate) throws(RelayFailure) in
+            try Slate(
+                slate, channel: configuration.name, format: format, stage: stage, clock: clock, logger: logger)
         }
         state.withLock { state in (state.format, state.slate) = (format, slate) }
     }
@@ -227,10 +235,9 @@ extension SwitchedInputs {
         let sources = state.withLock { $0.sources }
         for (index, source) in sources.enumerated() { look(at: source.report, index) }
         handle(.tick(at: now))
-        // The feed of an input on air is another one after it was opened again.
-        if case .source(let index)? = state.withLock({ $0.selector.onAir }), let scene = scene(of: .source(index)),
-            scene != stage.scene
-        {
+        // The feed of an input on air is another one after it was opened again, and a slate may have begun to play. What
+        // was decided before it was known what the program looks like is shown now.
+        if let onAir = state.withLock({ $0.selector.onAir }), let scene = scene(of: onAir), scene != stage.scene {
             stage.show(scene)
         }
     }
@@ -250,21 +257,27 @@ extension SwitchedInputs {
             state.withLock { $0.inputs[index].isConnected = true }
             handle(.connected(index, at: now))
         }
-        guard let newest = input.feed?.newestVideo(at: now), newest != input.newest else { return }
-        state.withLock { $0.inputs[index].newest = newest }
-        handle(.video(index, at: newest))
+        let (newest, skipped) = (input.feed?.newestVideo(at: now), report.status.framesSkipped)
+        guard newest != input.newest || skipped != input.skipped else { return }
+        state.withLock { ($0.inputs[index].newest, $0.inputs[index].skipped) = (newest, skipped) }
+        // Frames that are not decoded show that the source lives once there is one to be seen.
+        guard let newest else { return }
+        handle(.video(index, at: skipped == input.skipped ? newest : now))
     }
 
     private func handle(_ event: SourceSelector.Event) {
         for action in state.withLock({ $0.selector.handle(event) }) {
             switch action {
-            case .open(let index, _):
-                state.withLock { state in
+            case .open(let index, let decoding):
+                let source = state.withLock { state in
                     state.inputs[index] = Input()
                     return state.sources[index]
-                }.start()
+                }
+                source.decode(onlyKeyframes: decoding == .keyframes)
+                source.start()
             case .close(let index): close(index)
-            case .decode: break
+            case .decode(let index, let decoding):
+                state.withLock { $0.sources[index] }.decode(onlyKeyframes: decoding == .keyframes)
             case .air(let next, let reason): air(next, reason)
             }
         }
@@ -283,21 +296,25 @@ extension SwitchedInputs {
     }
 
     private func air(_ next: SourceSelector.OnAir, _ reason: SourceSelector.Reason) {
+        let slate = state.withLock { $0.slate }
+        if next == .slate { slate?.start() }
         if let scene = scene(of: next) { stage.show(scene) }
+        if next != .slate { slate?.stop() }
         let name = name(of: next)
         let before = state.withLock { state in
             defer {
                 if state.selection.onAir != nil { state.selection.switches += 1 }
                 state.selection.onAir = name
                 state.selection.number = if case .source(let index) = next { index } else { nil }
-                state.selection.reason = reason.rawValue
+                state.selection.reason = reason.word
             }
             return state.selection.onAir
         }
+        recordings.current?.noteEvent("input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")
         let isLoss = reason == .disconnected || reason == .noVideo
         logger.log(
             level: isLoss || next == .slate ? .warning : .notice, "another input is on air",
-            metadata: ["input": "\(name)", "reason": "\(reason.rawValue)", "before": "\(before ?? "nothing")"])
+            metadata: ["input": "\(name)", "reason": "\(reason.word)", "before": "\(before ?? "nothing")"])
     }
 
     private func name(of onAir: SourceSelector.OnAir) -> String {
@@ -311,10 +328,15 @@ extension SwitchedInputs {
             case .source(let index):
                 state.inputs[index].feed.map { Scene(video: .feed($0), audio: audio?.feed ?? $0) }
             case .slate:
-                state.slate.map { Scene(video: .still($0), audio: audio?.feed) }
+                state.slate.map { Scene(video: $0.video(at: now), audio: audio?.feed) }
             }
         }
     }
+}
+
+extension SourceSelector.Reason {
+    /// The reason in one word, for the log and the status.
+    var word: String { self == .noVideo ? "no_video" : rawValue }
 }
 
 extension FeedStatus {
