@@ -129,7 +129,7 @@ extension SerialPeers {
             let clip = try await signal()
             let port = try Ports.free()
             let loop = directory.file("loop.mp4")
-            try await Clip.make(loop, ["-ss", "\(Self.backup.lowerBound / 30)", "-t", "4", "-i", clip, "-c", "copy"])
+            try await Clip.make(loop, ["-ss", "\(Self.backup.lowerBound / 30)", "-t", "20", "-i", clip, "-c", "copy"])
             let (_, frames, log) = try await record("\(udp(port))#backup=\(loop),timeout=1s,return=1s") { relay in
                 try await isListening(port)
                 let sender = try send(clip, to: udp(port))
@@ -152,21 +152,23 @@ extension SerialPeers {
         func absent() async throws {
             let clip = try await signal()
             let port = try Ports.free()
-            let address = "srt://127.0.0.1:\(port)?mode=listener"
             let arguments = ["--slate", "bars", "--channel", "news"]
-            let (path, frames, log) = try await record("\(address)#timeout=1s", arguments) { relay in
+            let input = "tcp://127.0.0.1:\(port)?listen=1#timeout=1s,name=cam"
+            let (path, frames, log) = try await record(input, arguments) { relay in
                 try await relay.says("input=slate reason=start", within: .seconds(10))
-                for turn in 0..<2 {
-                    try await isListening(port)
-                    let sender = try send(
-                        clip, from: [Self.first, Self.later][turn].lowerBound,
-                        to: "srt://127.0.0.1:\(port)?mode=caller")
+                for (turn, range) in [Self.first, Self.later].enumerated() {
+                    // Nobody listens until the address is opened again.
+                    var sender = try send(clip, from: range.lowerBound, to: "tcp://127.0.0.1:\(port)")
                     try await eventually("the source is on air", within: .seconds(20)) {
-                        relay.process.errors.ranges(of: "reason=video").count == turn + 1
+                        if !sender.isRunning {
+                            sender = try send(clip, from: range.lowerBound, to: "tcp://127.0.0.1:\(port)")
+                        }
+                        return relay.process.errors.ranges(of: "input=cam reason=video").count == turn + 1
                     }
+                    try await plays(1)
                     sender.signal(SIGKILL)
                     try await eventually("the slate is on air", within: .seconds(20)) {
-                        relay.process.errors.ranges(of: "input=slate").count == turn + 2
+                        relay.process.errors.ranges(of: "input=slate reason=disconnected").count == turn + 1
                     }
                 }
             }

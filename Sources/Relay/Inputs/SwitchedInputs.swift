@@ -311,9 +311,9 @@ extension SwitchedInputs {
             return state.selection.onAir
         }
         recordings.current?.noteEvent("input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")
-        let isLoss = reason == .disconnected || reason == .noVideo
+        let isLoss = reason == .disconnected || reason == .noVideo || next == .slate
         logger.log(
-            level: isLoss || next == .slate ? .warning : .notice, "another input is on air",
+            level: isLoss ? .warning : reason == .start ? .info : .notice, "another input is on air",
             metadata: ["input": "\(name)", "reason": "\(reason.word)", "before": "\(before ?? "nothing")"])
     }
 
