@@ -32,13 +32,26 @@ final class SourceMonitor: Sendable {
 
     func update(_ change: (inout SourceStatus) -> Void) { state.withLock { change(&$0) } }
 
-    /// Counts a frame or a run of audio that could not be converted. Only the source's first is logged: what follows
-    /// mostly fails in the same way.
-    func noteConversionFailure(_ failure: AVFailure) {
+    /// Counts a packet that was read.
+    func note(_ packet: PacketBox) {
+        update {
+            $0.packetsRead += 1
+            if packet.isCorrupt { $0.decodeErrors += 1 }
+        }
+    }
+
+    /// Counts what was lost by `failure`.
+    func noteDamage(_ failure: AVFailure) {
         update {
             $0.decodeErrors += 1
             $0.lastError = failure.description
         }
+    }
+
+    /// Counts a frame or a run of audio that could not be converted. Only the source's first is logged: what follows
+    /// mostly fails in the same way.
+    func noteConversionFailure(_ failure: AVFailure) {
+        noteDamage(failure)
         if hasFailedToConvert.exchange(true, ordering: .relaxed) { return }
         logger.warning("what was decoded cannot be converted", metadata: ["reason": "\(failure)"])
     }
