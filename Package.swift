@@ -142,7 +142,9 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "IngestTests",
-            dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "Program", "TestSupport", logging],
+            dependencies: [
+                "Ingest", "LibAV", "CFFmpeg", "Media", "Program", "RTMP", "PacketSamples", "TestSupport", logging,
+            ],
             exclude: ["Clock/Traces"], swiftSettings: settings
         ),
         .testTarget(
