@@ -52,9 +52,12 @@ import Testing
             #expect(Set(found.map { ObjectIdentifier($0.description) }).count == 1)
         }
         let tracks = readers.compactMap(\.track)
+        try #require(tracks.count == 2)
+        #expect(tracks[0].decoderConfiguration.array == clip.description.video?.decoderConfiguration.array)
+        // ffmpeg adds to the MP4's that nothing is replicated, which ADTS cannot say.
         #expect(
-            tracks.map(\.decoderConfiguration.array)
-                == [clip.description.video, clip.description.audio].map { $0?.decoderConfiguration.array })
+            clip.description.audio?.decoderConfiguration.array.starts(with: tracks[1].decoderConfiguration.array)
+                == true)
         #expect(tracks.first?.frameFormat?.width == 320 && tracks.last?.audioFormat?.sampleRate == 48_000)
     }
 
