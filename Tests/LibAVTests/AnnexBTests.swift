@@ -155,6 +155,20 @@ import Testing
         #expect(AnnexBReader.units([0, 0, 1, 5, 0, 0, 0, 1, 6, 0, 0]).map(Array.init) == [[5], [6]])
     }
 
+    @Test("Parameter sets with a bit depth near 2^32 ended the process: they are none", arguments: [Codec.h264, .hevc])
+    func depths(codec: Codec) {
+        // The largest Exp-Golomb code: 31 zeros, a one, and 31 ones. Threes keep start codes out.
+        let avc: [UInt8] = [0x67, 0x64, 0, 0x1F, 0xA0, 0, 0, 3, 0, 0x1F] + [UInt8](repeating: 0xFF, count: 20)
+        // 320 x 180 in 4:2:0 without cropping, behind 96 bits of profile and level, and then the same.
+        let hevc: [UInt8] =
+            [0x42, 1, 0x01] + [UInt8](repeating: 0x55, count: 12) + [0xA0, 0x0A, 0x08, 0x0B, 0x50, 0, 0, 3]
+            + [0, 0x0F] + [UInt8](repeating: 0xFF, count: 20)
+        let unit = codec == .h264 ? avc : hevc
+        var reader = AnnexBReader(codec)
+        _ = reader.read([0, 0, 1] + unit + [0, 0, 1, codec == .h264 ? 0x68 : 0x44, 1, 1])
+        #expect(reader.sets.configuration == nil && reader.sets.size == nil)
+    }
+
     @Test("AAC comes out of ADTS as ffmpeg's MP4 has it, with its configuration")
     func adts() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
