@@ -8,6 +8,7 @@ package import Media
 /// The relation of audio to video and each interval are the sender's; wraps are undone, jumps are closed, and after
 /// ``restart()`` time goes on from where it was. No packet is held but audio in front of the first keyframe. Video begins
 /// with a keyframe, and again after a restart. A track that is coded as before refers to the description from before.
+/// Times in milliseconds go on in 90 kHz, which changes none of them, and those of audio in samples, see ``SampleTimes``.
 /// A value without a clock or I/O of its own.
 package struct PacketTimeline: Sendable {
     /// What was left out, and what happened.
@@ -35,6 +36,7 @@ package struct PacketTimeline: Sendable {
     private let leading: TrackKind
     private var timeBases: [TrackKind: TimeBase] = [:]
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
+    private var samples = SampleTimes()
     /// Where the program's time is 0.
     private var zero: Int64?
     private var preRoll: [Placed] = []
@@ -47,6 +49,12 @@ package struct PacketTimeline: Sendable {
         clock = SourceClock(source.clock, tracks: [:])
         bits = source.stampBits
         leading = source.stream.leadingKind
+        for track in source.stream.tracks { tracks[track.kind] = (track, Self.finelyTimed(track)) }
+    }
+
+    /// The tracks that are known, as the packets refer to them that go on air.
+    package var stream: StreamDescription {
+        StreamDescription(video: tracks[.video]?.known, audio: tracks[.audio]?.known)
     }
 
     /// Numbers of the source's clock.
@@ -109,21 +117,38 @@ package struct PacketTimeline: Sendable {
 
     private mutating func renamed(_ placed: Placed, from zero: Int64) -> EncodedPacket {
         let packet = placed.packet
-        let base = packet.timeBase
-        let dts = TimeBase.nanoseconds.rescale(placed.decode - zero, to: base)
+        let track = known(packet.description)
+        let base = track.timeBase
+        var duration = packet.timeBase.rescale(packet.duration, to: base)
+        let dts: Int64
+        if packet.track == .audio {
+            // What the sender rounded is as long as the coding says.
+            let off = abs(duration - Int64(track.frameLength))
+            if off <= packet.timeBase.rescale(1, to: base, rounding: .up) { duration = Int64(track.frameLength) }
+            dts = samples.place(placed.decode - zero, roundedTo: packet.timeBase, rate: base, lasting: duration)
+        } else {
+            dts = TimeBase.nanoseconds.rescale(placed.decode - zero, to: base)
+        }
+        let delay = TimeBase.nanoseconds.rescale(placed.time - placed.decode, to: base)
         return EncodedPacket(
-            of: known(packet.description), pts: max(dts, TimeBase.nanoseconds.rescale(placed.time - zero, to: base)),
-            dts: dts, duration: packet.duration, isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable,
-            payload: packet.payload)
+            of: track, pts: dts + max(0, delay), dts: dts, duration: duration, isKeyframe: packet.isKeyframe,
+            isDisposable: packet.isDisposable, payload: packet.payload)
     }
 
     /// The description that says the same as `given`, if the track has one.
     private mutating func known(_ given: TrackDescription) -> TrackDescription {
         let kind = given.kind
         if let track = tracks[kind], track.given === given { return track.known }
-        let known = tracks[kind].flatMap { given.isCodedAs($0.known) ? $0.known : nil } ?? given
+        let timed = Self.finelyTimed(given)
+        let known = tracks[kind].flatMap { timed.isCodedAs($0.known) ? $0.known : nil } ?? timed
         tracks[kind] = (given, known)
         return known
+    }
+
+    /// The track on the clock that its packets go on air with.
+    private static func finelyTimed(_ track: TrackDescription) -> TrackDescription {
+        if let format = track.audioFormat { return track.timed(in: format.timeBase) }
+        return track.timeBase == .milliseconds ? track.timed(in: .mpegTS) : track
     }
 }
 
