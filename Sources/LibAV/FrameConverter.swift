@@ -90,7 +90,10 @@ public final class FrameConverter {
     }
 
     private func frame(_ decoded: DecodedFrame, pts: Int64) -> VideoFrame {
-        VideoFrame(pts: pts, timeBase: timeBase, width: target.width, height: target.height, storage: decoded)
+        var frame = VideoFrame(
+            pts: pts, timeBase: timeBase, width: target.width, height: target.height, storage: decoded)
+        frame.captions = decoded.captions
+        return frame
     }
 }
 

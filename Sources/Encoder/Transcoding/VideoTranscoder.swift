@@ -35,6 +35,7 @@ package final class VideoTranscoder: TrackTranscoder {
     private var firstTime: Int64 = 0
     private var next: Int64 = 0
     private var start: Int64?
+    private var captions: [UInt8] = []
     package private(set) var errors = 0
 
     /// A transcoder by `settings` of video like `track`, which says how large its frames are unless `size` does. `subject`
@@ -113,8 +114,14 @@ package final class VideoTranscoder: TrackTranscoder {
         var coded: [EncodedPacket] = []
         for frame in frames {
             let time = base.rescale(frame.pts, to: description.timeBase)
-            // A frame that is not later than the one before has no place.
-            if let last = times.last, time <= last { continue }
+            // A frame that is not later than the one before has no place; its captions go with the next one.
+            if let last = times.last, time <= last {
+                captions += frame.captions
+                continue
+            }
+            var frame = frame
+            frame.captions = captions + frame.captions
+            captions = []
             let position = format.frameRate.frame(at: Timestamp(time, in: description.timeBase))
             let isForced = requests.schedule.withLock { $0.isKeyframeDue(at: position) }
             times.append(time)

@@ -26,7 +26,8 @@ enum ParameterSetChange {
         return result
     }
 
-    private static func units(_ bytes: [UInt8]) -> [[UInt8]] {
+    /// The NAL units of `bytes`, between start codes.
+    static func units(_ bytes: [UInt8]) -> [[UInt8]] {
         var (units, start, index): ([[UInt8]], Int?, Int) = ([], nil, 0)
         func close(_ end: Int) {
             guard let start else { return }
@@ -74,7 +75,8 @@ enum ParameterSetChange {
         return [unit[0]] + escaped(bytes)
     }
 
-    private static func escaped(_ bytes: [UInt8]) -> [UInt8] {
+    /// `bytes` with what keeps start codes out of them (ITU-T H.264, 7.4.1).
+    static func escaped(_ bytes: [UInt8]) -> [UInt8] {
         var (result, zeros): ([UInt8], Int) = ([], 0)
         for byte in bytes {
             if zeros >= 2, byte <= 3 {
