@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LibAV
 package import Media
 
 /// Gives the packets of one input the program's times: 0 is where the first keyframe is shown, or the first audio of an
@@ -37,6 +38,10 @@ package struct PacketTimeline: Sendable {
     private var timeBases: [TrackKind: TimeBase] = [:]
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
     private var samples = SampleTimes()
+    private let data: [TrackDescription]
+    /// The newest packet of the leading track: its time in the program, and by how much that is later than the sender's, in
+    /// 90 kHz.
+    private var newest: (dts: Int64, later: Int64)?
     /// Where the program's time is 0.
     private var zero: Int64?
     private var preRoll: [Placed] = []
@@ -49,12 +54,13 @@ package struct PacketTimeline: Sendable {
         clock = SourceClock(source.clock, tracks: [:])
         bits = source.stampBits
         leading = source.stream.leadingKind
+        data = source.stream.data
         for track in source.stream.tracks { tracks[track.kind] = (track, Self.finelyTimed(track)) }
     }
 
     /// The tracks that are known, as the packets refer to them that go on air.
     package var stream: StreamDescription {
-        StreamDescription(video: tracks[.video]?.known, audio: tracks[.audio]?.known)
+        StreamDescription(video: tracks[.video]?.known, audio: tracks[.audio]?.known, data: data)
     }
 
     /// Numbers of the source's clock.
@@ -68,8 +74,7 @@ package struct PacketTimeline: Sendable {
 
     /// Takes the next packet that was read, and returns what goes on air because of it, in order.
     package mutating func take(_ packet: EncodedPacket, at arrival: Timestamp) -> [EncodedPacket] {
-        // Timed data has no place in the source's clock yet.
-        guard packet.track != .data else { return [] }
+        if packet.track == .data { return splice(packet).map { [$0] } ?? [] }
         if timeBases[packet.track] != packet.timeBase {
             timeBases[packet.track] = packet.timeBase
             clock.declare(packet.track, packet.timeBase, bits: bits)
@@ -130,9 +135,30 @@ package struct PacketTimeline: Sendable {
             dts = TimeBase.nanoseconds.rescale(placed.decode - zero, to: base)
         }
         let delay = TimeBase.nanoseconds.rescale(placed.time - placed.decode, to: base)
+        if packet.track == leading {
+            let (time, stamp) = (
+                TimeBase.nanoseconds.rescale(placed.time - zero, to: .mpegTS),
+                packet.timeBase.rescale(packet.pts, to: .mpegTS)
+            )
+            newest = (base.rescale(dts, to: .mpegTS), time &- stamp)
+        }
         return EncodedPacket(
             of: track, pts: dts + max(0, delay), dts: dts, duration: duration, isKeyframe: packet.isKeyframe,
             isDisposable: packet.isDisposable, payload: packet.payload)
+    }
+
+    /// Splice information behind the frame that it came behind. Its times are the sender's: `pts_adjustment` makes them the
+    /// program's. Nil before the first frame, and for what is damaged.
+    private mutating func splice(_ packet: EncodedPacket) -> EncodedPacket? {
+        guard let newest, packet.description.codec == .scte35 else { return nil }
+        guard let section = SpliceSection.shifted(packet.payload.array, by: newest.later) else {
+            counts.unplaced += 1
+            return nil
+        }
+        let time = TimeBase.mpegTS.rescale(newest.dts, to: packet.timeBase)
+        return EncodedPacket(
+            of: packet.description, pts: time, dts: time, duration: 0, isKeyframe: true,
+            payload: SharedBytes(section))
     }
 
     /// The description that says the same as `given`, if the track has one.
