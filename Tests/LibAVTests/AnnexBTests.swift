@@ -159,11 +159,13 @@ import Testing
         let added: [[UInt8]] = [[0x68, 0x5A, 0x80], [0x68, 0x5B, 0x80]]
         func marked(_ unit: [UInt8], _ set: [UInt8]) -> [UInt8] { [0, 0, 0, 1] + set + unit.dropFirst(6) }
         var reader = AnnexBReader(.h264)
-        let first = try #require(reader.read(units[0]))
+        let read = reader.read(units[0])
+        let first = try #require(read)
         let length = { (set: [UInt8]) -> [UInt8] in [0, 0, 0, UInt8(set.count)] + set }
         #expect(!first.payload.array.starts(with: length(sets[0])))
         for (number, set) in [(1, added[0]), (2, added[0]), (3, added[1])] {
-            let unit = try #require(reader.read(marked(units[number], set)))
+            let read = reader.read(marked(units[number], set))
+            let unit = try #require(read)
             #expect(unit.payload.array.starts(with: length(set)) == (number != 2))
             #expect(unit.changesConfiguration == (number != 2) && !unit.isKeyframe)
         }

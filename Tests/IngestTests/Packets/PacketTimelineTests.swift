@@ -29,20 +29,21 @@ import Testing
     }
 
     @Test(
-        "Audio whose stamps are rounded to milliseconds, down or to the nearest, is exact to the sample by and by, for an hour",
+        "Audio whose stamps are rounded to milliseconds, down or to the nearest, is exact to the sample by and by, for 20 minutes",
         arguments: [false, true])
     func samples(isNearest: Bool) throws {
         var timeline = timeline()
         _ = timeline.take(packet(video, 0), at: .zero)
         var last: Int64?
-        for number in 0..<155_000 {
+        for number in 0..<50_000 {
             let exact = Double(number) * 1024 / 44.1
             let stamp = Int64(isNearest ? exact.rounded() : exact.rounded(.down))
-            let placed = try #require(
-                timeline.take(packet(audio, stamp), at: Timestamp(nanoseconds: stamp * 1_000_000)).first)
+            let taken = timeline.take(packet(audio, stamp), at: Timestamp(nanoseconds: stamp * 1_000_000))
+            let placed = try #require(taken.first)
             #expect(placed.timeBase == TimeBase(1, 44_100) && placed.duration == 1024)
             // Never off its stamp by more than rounding can have done, and a sample.
-            #expect(abs(Double(placed.pts) / 44.1 - Double(stamp)) <= 0.5 + 1 / 44.1)
+            let off: Double = Double(placed.pts) / 44.1 - Double(stamp)
+            #expect(abs(off) < 0.523)
             if let last, number > 100 { #expect(placed.pts - last == 1024) }
             last = placed.pts
         }
