@@ -152,7 +152,8 @@ let package = Package(
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
-        .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(
             name: "PacketSamples", dependencies: ["Media", "LibAV"], path: "Tests/PacketSamples",
