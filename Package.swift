@@ -133,13 +133,18 @@ let package = Package(
             name: "RecorderBench", dependencies: ["Media", "FanOut", "Archive", "Segmenter", logging],
             swiftSettings: settings),
 
-        // What tests of several targets need: a clock, waits with a deadline, random numbers to have again.
-        .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
+        // What tests of several targets need: a clock, waits with a deadline, random numbers to have again, a log to read.
+        .target(
+            name: "TestSupport", dependencies: ["Media", logging], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
-        .testTarget(name: "LibAVTests", dependencies: ["LibAV", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "LibAVTests", dependencies: ["LibAV", "Media", "PacketSamples", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "IngestTests",
-            dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "Program", "TestSupport", logging],
+            dependencies: [
+                "Ingest", "LibAV", "CFFmpeg", "Media", "Program", "RTMP", "PacketSamples", "TestSupport", logging,
+            ],
             exclude: ["Clock/Traces"], swiftSettings: settings
         ),
         .testTarget(
@@ -147,7 +152,8 @@ let package = Package(
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
-        .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(
             name: "PacketSamples", dependencies: ["Media", "LibAV"], path: "Tests/PacketSamples",
@@ -201,7 +207,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "StitcherTests", dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples"],
+            name: "StitcherTests",
+            dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "UploadTests",

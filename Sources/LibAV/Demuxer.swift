@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-internal import Media
+package import Media
 
 /// Reads packets from a file, a URL or a device; the owner of an `AVFormatContext`. Used by one thread at a time, but
 /// for its ``Interrupter``.
@@ -82,6 +82,18 @@ public final class Demuxer {
     public var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
 
     private var formatFlags: Int32 { context.pointee.iformat?.pointee.flags ?? 0 }
+
+    /// The number of the stream that has splice information (SCTE 35), and its clock; nil if there is none.
+    package var spliceStream: (index: Int, timeBase: TimeBase)? {
+        for index in 0..<Int(context.pointee.nb_streams) {
+            guard let stream = context.pointee.streams?[index],
+                stream.pointee.codecpar?.pointee.codec_id == AV_CODEC_ID_SCTE_35,
+                let base = stream.pointee.time_base.asTimeBase
+            else { continue }
+            return (index, base)
+        }
+        return nil
+    }
 
     /// Delivers only packets of the streams in `indices` from now on.
     public func select(_ indices: Set<Int>) {

@@ -43,6 +43,18 @@ struct InputOptions: ParsableArguments {
             discussion: "Frames, audio and their times are the input's own, and files begin at its keyframes."))
     var copy = false
 
+    @Flag(
+        help: ArgumentHelp(
+            "Pass the input's video on as it is, and encode its audio.",
+            discussion: "Both keep the input's times."))
+    var copyVideo = false
+
+    @Flag(
+        help: ArgumentHelp(
+            "Pass the input's audio on as it is, and encode its video.",
+            discussion: "Both keep the input's times; frames are neither repeated nor left out."))
+    var copyAudio = false
+
     @Option(
         name: .customLong("tls-cert"),
         help: ArgumentHelp(
@@ -65,7 +77,7 @@ struct InputOptions: ParsableArguments {
         try applyChoice(to: &configuration)
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
-        configuration.copies = copy
+        configuration.copying = try copying
         try checkCopy(configuration)
         try applyListener(to: &configuration)
         configuration.isPaced = !unpaced
@@ -101,7 +113,9 @@ struct InputOptions: ParsableArguments {
             throw ValidationError("\(flag) is for live inputs: \(configuration.input) is none. Leave it out.")
         }
         if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
-        if copy { throw ValidationError("\(flag) does not go together with --copy yet. Leave one of them out.") }
+        if let copyFlag {
+            throw ValidationError("\(flag) does not go together with \(copyFlag) yet. Leave one of them out.")
+        }
     }
 
     private func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
@@ -119,12 +133,24 @@ struct InputOptions: ParsableArguments {
     }
 
     private func checkCopy(_ configuration: ChannelConfiguration) throws {
-        guard copy else { return }
+        guard let flag = copyFlag else { return }
         if configuration.input.isTest {
-            throw ValidationError("--copy needs an input that is encoded already: test: is not. Give --input.")
+            throw ValidationError("\(flag) needs an input that is encoded already: test: is not. Give --input.")
         }
         if audioInput != nil {
-            throw ValidationError("--copy takes video and audio from one input: leave --audio-input out.")
+            throw ValidationError("\(flag) takes video and audio from one input: leave --audio-input out.")
+        }
+    }
+
+    /// The flag that passes something through, if there is one.
+    var copyFlag: String? { copy ? "--copy" : copyVideo ? "--copy-video" : copyAudio ? "--copy-audio" : nil }
+
+    private var copying: ChannelConfiguration.Copying {
+        get throws {
+            if [copy, copyVideo, copyAudio].filter(\.self).count > 1 {
+                throw ValidationError("--copy, --copy-video and --copy-audio exclude each other; --copy is both.")
+            }
+            return copy ? .all : copyVideo ? .video : copyAudio ? .audio : .nothing
         }
     }
 
@@ -141,7 +167,10 @@ struct InputOptions: ParsableArguments {
         } catch {
             throw ValidationError("--input is not usable: \(error)")
         }
-        if !copy { throw ValidationError("An --input of \(configuration.input) needs --copy.") }
+        if copyFlag == nil {
+            throw ValidationError(
+                "An --input of \(configuration.input) needs --copy, --copy-video or --copy-audio.")
+        }
         switch (certificate, key) {
         case (nil, nil) where !url.isSecure: return
         case (let certificate?, let key?) where url.isSecure: configuration.certificate = (certificate, key)

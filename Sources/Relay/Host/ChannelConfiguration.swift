@@ -30,6 +30,11 @@ struct ChannelConfiguration {
         var upload: UploadTarget?
     }
 
+    /// The tracks of the input that are passed through.
+    enum Copying {
+        case nothing, video, audio, all
+    }
+
     var name = "relay"
     var input = InputLocation("test:")
     /// What logs and the status call the input; nil for its address.
@@ -41,8 +46,8 @@ struct ChannelConfiguration {
     /// What is shown when no input has anything; nil for the last frame.
     var slate: Slate?
     var audioInput: InputLocation?
-    /// Whether the input goes on air as it is, without an encoder.
-    var copies = false
+    /// What of the input goes on air as it is, without an encoder.
+    var copying = Copying.nothing
     /// What a listener with TLS shows: files in PEM.
     var certificate: (certificate: String, key: String)?
     var loops = false
@@ -66,6 +71,9 @@ extension ChannelConfiguration {
 
     /// Whether there is more than one thing to show.
     var hasChoice: Bool { !backups.isEmpty || slate != nil }
+
+    /// Whether any track of the input is passed through.
+    var copies: Bool { copying != .nothing }
 
     /// Descriptors that the outputs hold at most.
     var descriptors: Int { outputs.reduce(0) { $0 + $1.address.descriptors + ($1.backup?.descriptors ?? 0) } }
