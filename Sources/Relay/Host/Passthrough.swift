@@ -51,7 +51,8 @@ final class Passthrough: ChannelProgram {
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
         resources: HostResources, logger: Logger
     ) throws(RelayFailure) {
-        source = try Self.makeSource(configuration, resources, logger)
+        source = try Self.makeSource(
+            configuration.input, loops: configuration.loops, configuration, resources, logger)
         do throws(IngestError) {
             input = try source.open()
         } catch {
@@ -73,12 +74,13 @@ final class Passthrough: ChannelProgram {
         state = Mutex(State(timeline: timeline))
     }
 
-    private static func makeSource(
-        _ configuration: ChannelConfiguration, _ resources: HostResources, _ logger: Logger
+    /// The source of packets at `location`, which is not open yet.
+    static func makeSource(
+        _ location: InputLocation, loops: Bool, _ configuration: ChannelConfiguration, _ resources: HostResources,
+        _ logger: Logger
     ) throws(RelayFailure) -> any PacketSource {
-        let location = configuration.input
         guard let address = location.rtmpListenAddress else {
-            return LibAVPacketSource(location, loops: configuration.loops, logger: logger)
+            return LibAVPacketSource(location, loops: loops, logger: logger)
         }
         do {
             let url = try RTMPListenURL(address, for: .input)
@@ -218,6 +220,6 @@ extension Passthrough: PacketSourceSink {
 }
 
 /// Keyframes come when the sender makes them.
-private struct NoKeyframes: KeyframeRequester {
+struct NoKeyframes: KeyframeRequester {
     func requestKeyframe(at programTime: Int64?) {}
 }
