@@ -24,13 +24,7 @@ final class OpenedInput {
         }
     ) throws(IngestError) {
         name = location.description
-        let (url, settings) = Self.settings(location, options)
-        do throws(AVFailure) {
-            demuxer = try Demuxer(
-                url: url, options: settings, interrupter: monitor.interrupter, subject: location.description)
-        } catch {
-            throw IngestError.cannotBeOpened(input: location.description, reason: error.message)
-        }
+        demuxer = try Demuxer.open(location, options, monitor: monitor)
         isLive = location.isLiveByNature ?? (demuxer.duration == nil)
         let threading: Decoder.Threading = isLive ? .slices : .frames
         do throws(AVFailure) {

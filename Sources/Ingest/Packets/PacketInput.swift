@@ -32,12 +32,7 @@ final class PacketInput {
         (self.location, self.monitor) = (location, monitor)
         let name = location.description
         self.name = name
-        let (url, settings) = OpenedInput.settings(location, IngestOptions())
-        do throws(AVFailure) {
-            demuxer = try Demuxer(url: url, options: settings, interrupter: monitor.interrupter, subject: name)
-        } catch {
-            throw IngestError.cannotBeOpened(input: name, reason: error.message)
-        }
+        demuxer = try Demuxer.open(location, IngestOptions(), monitor: monitor)
         isLive = location.isLiveByNature ?? (demuxer.duration == nil)
         let streams = [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self)
         if streams.isEmpty { throw IngestError.noMedia(input: name) }
