@@ -62,6 +62,8 @@ extension Demuxer {
             logger.warning(
                 "a caller was sent away",
                 metadata: ["input": "\(name)", "address": "\(address)", "reason": "\(reason)"])
+        case .ended(let reason):
+            logger.notice("the SRT connection was closed", metadata: ["input": "\(name)", "reason": "\(reason)"])
         case .dropped(let packets):
             logger.warning(
                 "\(packets) SRT packets did not come in time and are missing; more latency would wait for them",

@@ -45,8 +45,8 @@ package final class SRTConnection: Sendable {
     /// What the library counts, as of a second ago at most while somebody reads.
     package var statistics: SRTInputStatistics { state.withLock { $0.statistics } }
 
-    /// Why the connection was closed, if it was by us: one sentence.
-    package var endReason: String? { state.withLock { $0.reason } }
+    /// Why the connection was closed in favour of another, once.
+    func takeReason() -> String? { state.withLock { $0.reason.take() } }
 
     /// Whether nothing will come any more.
     var isOver: Bool { isEnded.load(ordering: .acquiring) || socket.condition != .connected }
@@ -82,8 +82,11 @@ package final class SRTConnection: Sendable {
         return nil
     }
 
-    /// Ends the connection; a read that waits returns within a tenth of a second. `reason` is why.
-    package func close(because reason: String? = nil) {
+    /// Ends the connection; a read that waits returns within a tenth of a second.
+    package func close() { close(because: nil) }
+
+    /// The same, for a reason that ``takeReason()`` says.
+    func close(because reason: String?) {
         guard !isEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
         inspect()
         state.withLock { state in

@@ -16,6 +16,8 @@ package final class SRTInput: Sendable {
         case connected(address: String, isEncrypted: Bool)
         /// A caller from this IP address was let in and then sent away, for this reason.
         case refused(address: String, reason: String)
+        /// The connection is over, for this reason.
+        case ended(reason: String)
         /// So many packets did not come in time; they are missing.
         case dropped(packets: Int64)
         /// What a port that listens has to say: one sentence.
@@ -96,6 +98,7 @@ package final class SRTInput: Sendable {
     /// second, and nil if nothing will come any more.
     package func receive(from connection: SRTConnection, into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         let count = connection.receive(into: buffer)
+        if count == nil, let reason = connection.takeReason() { tell(.ended(reason: reason)) }
         let dropped = connection.statistics.totals.packetsDropped
         if let packets = state.withLock({ $0.drops.note(dropped, at: clock.now) }) {
             notice(.dropped(packets: packets))

@@ -28,6 +28,10 @@ package final class SRTSocket: Sendable {
         srt_setloglevel(LOG_CRIT)  // its warnings would go to our standard error, unmasked
     }()
 
+    /// As many packets as the flow window (`SRTO_FC`) allows, in bytes: what 20 Mbit/s need for a latency of 12 s. The library
+    /// takes memory for what it holds; its own bound, 8192 packets, is too small from 4 s on.
+    private static let receiveBuffer: CInt = 25_600 * 1472
+
     /// The sockets of this process that are closing.
     private static let closings = Mutex(SRTClosings())
 
@@ -66,6 +70,7 @@ package final class SRTSocket: Sendable {
         receiving url: SRTURL, omitting omitted: Set<SRTOption> = [], hook: SRTListenHook? = nil
     ) throws(EndpointFailure) {
         try self.init(url, hook: hook)
+        set(SRTO_RCVBUF, Self.receiveBuffer)
         try apply(url, omitting: omitted)
     }
 
