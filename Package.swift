@@ -61,8 +61,8 @@ let package = Package(
         .target(
             name: "Ingest",
             dependencies: [
-                "Media", "LibAV", "Network", "RTMP", .product(name: "DequeModule", package: "swift-collections"),
-                logging,
+                "Media", "LibAV", "Network", "RTMP", "SRT",
+                .product(name: "DequeModule", package: "swift-collections"), logging,
             ],
             swiftSettings: settings),
         .target(
@@ -176,7 +176,9 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),
+            name: "SRTTests",
+            dependencies: ["SRT", "CSRT", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "HLSTests", dependencies: ["HLS", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: settings),

@@ -16,6 +16,9 @@ struct InputOptions: ParsableArguments {
                 + "are taken as they come. rtmp-listen://[address][:port]/app/KEY, with --copy, waits for whoever publishes "
                 + "there by RTMP, on the loopback interface unless an address is given, such as 0.0.0.0; "
                 + "?takeover=yes lets a second publisher take the place of the first. "
+                + "srt://host:port?mode=caller&latency=200&passphrase=…&streamid=… receives MPEG-TS by SRT, times in "
+                + "milliseconds; with mode=listener it waits for a sender, on the loopback interface unless an address "
+                + "is given, and inputs with different stream ids may share a port. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = "test:"
