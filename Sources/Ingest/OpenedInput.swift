@@ -11,6 +11,8 @@ final class OpenedInput {
     let video: TrackDecoder?
     let audio: TrackDecoder?
     let isLive: Bool
+    /// How the audio is taken.
+    let options: TrackOptions
     private var discontinuity = DiscontinuityFilter()
 
     /// Makes the decoder of a stream, for an input that errors name so.
@@ -32,6 +34,8 @@ final class OpenedInput {
             throw IngestError.cannotBeOpened(input: location.description, reason: error.message)
         }
         isLive = location.isLiveByNature ?? (demuxer.duration == nil)
+        self.options = location.tracks
+        let choice = try TrackChoice(location.tracks, from: demuxer, input: location.description)
         let threading: Decoder.Threading = isLive ? .slices : .frames
         do throws(AVFailure) {
             let track = { (stream: StreamInfo?) throws(AVFailure) -> TrackDecoder? in
@@ -39,8 +43,8 @@ final class OpenedInput {
                 let decoder = try makeDecoder(stream, threading, location.description)
                 return TrackDecoder(stream, decoder: decoder, monitor: monitor)
             }
-            video = try track(demuxer.bestVideo)
-            audio = try track(demuxer.bestAudio)
+            video = try track(choice.video)
+            audio = try track(choice.audio)
         } catch {
             throw IngestError.cannotBeDecoded(input: location.description, reason: error.message)
         }

@@ -13,6 +13,8 @@ final class PacketPump: Sendable {
         let kind: TrackKind
         let index: Int
         let timeBase: TimeBase
+        /// What is added to its stamps, in ticks.
+        var shift: Int64 = 0
     }
 
     /// How the reading ended.
@@ -124,7 +126,8 @@ final class PacketPump: Sendable {
             let dts = packet.dts
                 ?? Self.decodeTime(pts: packet.pts, end: ends[track.index], in: track.timeBase)
         else { return }
-        let stamp = SourceClock.Stamp(track.kind, dts: dts, pts: packet.pts ?? dts, duration: packet.duration)
+        let stamp = SourceClock.Stamp(
+            track.kind, dts: dts &+ track.shift, pts: (packet.pts ?? dts) &+ track.shift, duration: packet.duration)
         guard let noted = timing.note(stamp, arrival: arrival) else {
             monitor.update { $0.decodeErrors += 1 }
             return

@@ -29,13 +29,15 @@ public final class Demuxer {
         }
     }
 
-    private let context: UnsafeMutablePointer<AVFormatContext>
+    let context: UnsafeMutablePointer<AVFormatContext>
     private let interrupter: Interrupter
     private let subject: String
     private let readTimeout: Duration?
 
     /// All video and audio streams, but for attached pictures.
     public let streams: [StreamInfo]
+    /// The programs of a multiplex, or the variants of a playlist; of most inputs there are none.
+    package let programs: [Program]
     /// The stream that libav considers best of each kind.
     public let bestVideo: StreamInfo?
     /// The audio that belongs to ``bestVideo``, or the best one.
@@ -53,6 +55,7 @@ public final class Demuxer {
         do {
             try Self.check(avformat_find_stream_info(context, nil), "probe", subject, interrupter)
             streams = try Self.describe(context, subject)
+            programs = Self.programs(of: context)
         } catch {
             var owned: UnsafeMutablePointer<AVFormatContext>? = context
             avformat_close_input(&owned)

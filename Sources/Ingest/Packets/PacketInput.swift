@@ -39,7 +39,8 @@ final class PacketInput {
             throw IngestError.cannotBeOpened(input: name, reason: error.message)
         }
         isLive = location.isLiveByNature ?? (demuxer.duration == nil)
-        let streams = [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self)
+        let choice = try TrackChoice(location.tracks, from: demuxer, input: name)
+        let streams = [choice.video, choice.audio].compactMap(\.self)
         if streams.isEmpty { throw IngestError.noMedia(input: name) }
         var readers: [TrackReader] = []
         for stream in streams {

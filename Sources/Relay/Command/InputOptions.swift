@@ -16,6 +16,9 @@ struct InputOptions: ParsableArguments {
                 + "are taken as they come. rtmp-listen://[address][:port]/app/KEY, with --copy, waits for whoever publishes "
                 + "there by RTMP, on the loopback interface unless an address is given, such as 0.0.0.0; "
                 + "?takeover=yes lets a second publisher take the place of the first. "
+                + "Behind a #, with commas between them: program=N, video-track= and audio-track= (a number from 1, or a "
+                + "language such as eng), channels=L+R (the numbers of the channels that become left and right, or one for "
+                + "both), audio-offset=TIME (later; -TIME for earlier), and of live input latency=TIME. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = "test:"
@@ -68,6 +71,10 @@ struct InputOptions: ParsableArguments {
         guard copy else { return }
         if configuration.input.isTest {
             throw ValidationError("--copy needs an input that is encoded already: test: is not. Give --input.")
+        }
+        if configuration.input.tracks.channels != nil {
+            throw ValidationError(
+                "#channels= is for audio that is decoded, and --copy leaves it as it is. Leave one out.")
         }
         if audioInput != nil {
             throw ValidationError("--copy takes video and audio from one input: leave --audio-input out.")

@@ -63,7 +63,8 @@ final class Passthrough: ChannelProgram {
         isPaced = configuration.isPaced
         limit = configuration.duration?.inNanoseconds
         clock = resources.clock
-        state = Mutex(State(timeline: PacketTimeline(input)))
+        let offset = configuration.input.tracks.audioOffset
+        state = Mutex(State(timeline: PacketTimeline(input, audioOffset: offset)))
     }
 
     private static func makeSource(
