@@ -57,6 +57,10 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "Program", dependencies: ["Media", logging], swiftSettings: settings),
         .target(
+            name: "Monitor",
+            dependencies: ["Media", "LibAV", .product(name: "DequeModule", package: "swift-collections"), logging],
+            swiftSettings: settings),
+        .target(
             name: "Encoder", dependencies: ["Media", "LibAV", "CLinux", "CX264", logging], swiftSettings: settings),
         .target(
             name: "Ingest",
@@ -116,7 +120,7 @@ let package = Package(
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
+                "Media", "LibAV", "Ingest", "Program", "Monitor", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
                 "Publisher", "Archive", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
@@ -147,6 +151,7 @@ let package = Package(
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
+        .testTarget(name: "MonitorTests", dependencies: ["Monitor", "Media", logging], swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(

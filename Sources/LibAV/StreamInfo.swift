@@ -42,10 +42,10 @@ public struct StreamInfo: Sendable {
     /// Samples a second, for audio; 0 for video.
     public let sampleRate: Int
     /// Channels, for audio, if probing found them; 0 otherwise.
-    package let channels: Int
+    package private(set) var channels = 0
     /// The languages that the container states, in lower case: mostly one, of MPEG-TS one for each side of dual mono (EN
     /// 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18). Letters and hyphens, nothing else.
-    package let languages: [String]
+    package private(set) var languages: [String] = []
 
     let parameters: CodecParameters
 }

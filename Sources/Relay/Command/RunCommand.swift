@@ -30,6 +30,7 @@ struct RunCommand: BlockingCommand {
     @OptionGroup(title: "Recording") var record: RecordOptions
     @OptionGroup(title: "Retention") var retention: RetentionOptions
     @OptionGroup(title: "Encoder") var encoder: EncoderOptions
+    @OptionGroup(title: "Monitors") var monitor: MonitorOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
     func validate() throws { _ = try channelConfiguration() }
@@ -60,7 +61,11 @@ struct RunCommand: BlockingCommand {
         if configuration.copies, let flag = encoder.given {
             throw ValidationError("\(flag) is for the encoder, and --copy has none. Leave one of them out.")
         }
+        if configuration.copies, let flag = monitor.given {
+            throw ValidationError("\(flag) is for what is decoded, and --copy decodes nothing. Leave one of them out.")
+        }
         encoder.apply(to: &configuration)
+        configuration.monitor = monitor.settings
         configuration.name = operation.channel
         configuration.duration = operation.duration
         guard !configuration.outputs.isEmpty || configuration.recording != nil else {
