@@ -65,8 +65,8 @@ let package = Package(
         .target(
             name: "Ingest",
             dependencies: [
-                "Media", "LibAV", "Network", "RTMP", .product(name: "DequeModule", package: "swift-collections"),
-                logging,
+                "Media", "LibAV", "Network", "RTMP", "CLinux",
+                .product(name: "DequeModule", package: "swift-collections"), logging,
             ],
             swiftSettings: settings),
         .target(
@@ -143,7 +143,7 @@ let package = Package(
         .testTarget(name: "LibAVTests", dependencies: ["LibAV", "Media"], swiftSettings: settings),
         .testTarget(
             name: "IngestTests",
-            dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "Program", "TestSupport", logging],
+            dependencies: ["Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "TestSupport", logging],
             exclude: ["Clock/Traces"], swiftSettings: settings
         ),
         .testTarget(

@@ -69,6 +69,12 @@ final class OpenedInput {
         }
     }
 
+    /// Which clock the stamps of a capture device are readings of.
+    var captureClock: CaptureClock? {
+        let isDevice = SourceClockSettings.isDevice(formatName: demuxer.formatName)
+        return isDevice ? demuxer.firstStamp.flatMap { CaptureClock(stamp: $0) } : nil
+    }
+
     /// Removes the jumps of a file's clock that may jump.
     func smooth(_ packet: PacketBox) {
         guard demuxer.mayJump, let dts = packet.dts ?? packet.pts else { return }
@@ -108,8 +114,12 @@ final class OpenedInput {
                 if let size = options.size { values["video_size"] = "\(size.width)x\(size.height)" }
                 if let rate = options.frameRate { values["framerate"] = rate.description }
             }
-            let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
-            return (name, Demuxer.Options(format: format, values: values, readTimeout: limit))
+            let isDevice = format != "lavfi"
+            let limit: Duration? = isDevice ? .seconds(10) : nil
+            var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
+            // Their drivers ask nobody whether to go on waiting.
+            options.isPolled = format == "v4l2" || format == "alsa"
+            return (name, options)
         case .url(let scheme, let text):
             let values =
                 switch scheme {
