@@ -151,7 +151,9 @@ let package = Package(
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
-        .testTarget(name: "MonitorTests", dependencies: ["Monitor", "Media", logging], swiftSettings: settings),
+        .testTarget(
+            name: "MonitorTests", dependencies: ["Monitor", "LibAV", "Media", "TestSupport", logging],
+            swiftSettings: settings),
         .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(

@@ -11,19 +11,6 @@ internal import Synchronization
 /// it stays with its video to the sample: it is only encoded some milliseconds later. The status may be read on any thread
 /// without waiting; everything else is called by the program's thread.
 package final class MonitoredSink: ProgramSink {
-    /// Some alarm, with what the log says of it.
-    private enum Kind: CaseIterable {
-        case silence, black, frozen
-
-        var texts: (began: String, ended: String) {
-            switch self {
-            case .silence: ("the program's audio is silent", "the program's audio is not silent any more")
-            case .black: ("the program's video is black", "the program's video is not black any more")
-            case .frozen: ("the program's video stands still", "the program's video moves again")
-            }
-        }
-    }
-
     private struct State {
         var silence: Alarm?
         var black: Alarm?
@@ -82,7 +69,7 @@ package final class MonitoredSink: ProgramSink {
                 state.audio.read(audio), from: Timestamp(audio.position, in: base), to: Timestamp(audio.end, in: base))
             return (event, process(audio, &state))
         }
-        tell(event, of: .silence)
+        AlarmKind.silence.tell(event, to: logger)
         publish()
         if ready.count > 0 { try next.encode(ready) }
     }
@@ -97,7 +84,7 @@ package final class MonitoredSink: ProgramSink {
     }
 
     private func look(at frame: VideoFrame, _ index: Int64) {
-        let events = state.withLock { state -> [(Alarm.Event?, Kind)] in
+        let events = state.withLock { state -> [(Alarm.Event?, AlarmKind)] in
             guard state.black != nil || state.frozen != nil else { return [] }
             let last = state.lookedAt ?? index - 1
             guard state.lookedAt == nil || index - last >= stride else { return [] }
@@ -110,7 +97,7 @@ package final class MonitoredSink: ProgramSink {
                 (state.frozen?.note(reading.frozen, from: from, to: to), .frozen),
             ]
         }
-        for (event, kind) in events { tell(event, of: kind) }
+        for (event, kind) in events { kind.tell(event, to: logger) }
     }
 
     /// What goes on air of `audio`: itself, once the chain failed.
@@ -123,21 +110,6 @@ package final class MonitoredSink: ProgramSink {
             logger.error("loudness is not measured any more", metadata: ["reason": "\(error)"])
             return audio
         }
-    }
-
-    private func tell(_ event: Alarm.Event?, of kind: Kind) {
-        switch event {
-        case nil: break
-        case .began(let since):
-            logger.warning("\(kind.texts.began)", metadata: ["since_s": "\(Self.seconds(since - .zero))"])
-        case .ended(let length):
-            logger.notice("\(kind.texts.ended)", metadata: ["lasted_s": "\(Self.seconds(length))"])
-        }
-    }
-
-    private static func seconds(_ duration: Duration) -> String {
-        let tenths = duration.inMilliseconds / 100
-        return "\(tenths / 10).\(tenths % 10)"
     }
 
     private func publish() {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import LibAV
 import Logging
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Monitor
@@ -90,6 +93,31 @@ struct MonitoredSinkTests {
                 "notice the program's video moves again lasted_s=4.8",
             ])
         #expect(encoder.taken.withLock { $0.frames.count } == 15 * 25)
+    }
+
+    @Test("Audio that is passed through is decoded beside it: its silence is told, and its loudness measured")
+    func packets() throws {
+        var settings = MonitorSettings()
+        (settings.silence, settings.measuresLoudness) = (.seconds(2), true)
+        let logger = Logger(label: "test", factory: { _ in Spy(lines: lines) })
+        let monitor = try PacketMonitor(settings, channel: "test", logger: logger)
+        let encoder = try AACEncoder(format: .program, bitrate: 160_000)
+        for second in 0..<7 {
+            let level: Float = (3..<6).contains(second) ? 0 : 0.0708
+            let tone = (0..<48_000).map { level * Float(sin(2 * .pi * 1000 * Double($0) / 48_000)) }
+            let audio = AudioBuffer(position: 0, format: .program, channels: [tone, tone])
+            for packet in try encoder.encode(audio) { monitor.take(packet) }
+            // A packet more than may wait would not be looked at.
+            try eventually("what was taken is measured") { monitor.isIdle }
+        }
+        let told = lines.all.withLock { $0 }
+        #expect(
+            told.map { $0.prefix { $0 != "=" } } == [
+                "warning the program's audio is silent since_s",
+                "notice the program's audio is not silent any more lasted_s",
+            ])
+        let loudness = try #require(monitor.status.loudness)
+        #expect(abs(loudness.integrated + 23) < 0.5 && monitor.status.silence?.count == 1, "\(loudness)")
     }
 
     @Test("A program without audio, or without alarms, has none")

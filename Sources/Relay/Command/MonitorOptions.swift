@@ -58,20 +58,22 @@ struct MonitorOptions: ParsableArguments {
         }
     }
 
-    /// The first of these flags that was given, by its name; nil if none was.
-    var given: String? {
+    /// The first of these flags that was given and needs video that is decoded, or an encoder, by its name; nil if none
+    /// was.
+    var givenForEncoded: String? {
         let flags: [(String, Bool)] = [
-            ("--loudness", loudness != nil), ("--meter", meter), ("--silence-alarm", silenceAlarm != nil),
-            ("--silence-level", silenceLevel != nil), ("--black-alarm", blackAlarm != nil),
+            ("--loudness", loudness != nil), ("--black-alarm", blackAlarm != nil),
             ("--black-level", blackLevel != nil), ("--frozen-alarm", frozenAlarm != nil),
             ("--frozen-level", frozenLevel != nil),
         ]
         return flags.first(where: \.1)?.0
     }
 
-    /// What these flags ask for.
-    var settings: MonitorSettings {
+    /// What these flags ask for. Of a program that is passed through, for which audio is decoded only if asked to,
+    /// nothing is usual.
+    func settings(isCopied: Bool) -> MonitorSettings {
         var settings = MonitorSettings()
+        if isCopied { (settings.silence, settings.black, settings.frozen) = (nil, nil, nil) }
         let length = { (given: Duration?, usual: Duration?) in given.map { $0 > .zero ? $0 : nil } ?? usual }
         settings.silence = length(silenceAlarm, settings.silence)
         settings.black = length(blackAlarm, settings.black)
@@ -79,6 +81,7 @@ struct MonitorOptions: ParsableArguments {
         settings.silenceLevel = silenceLevel ?? settings.silenceLevel
         settings.blackLevel = blackLevel ?? settings.blackLevel
         settings.frozenLevel = frozenLevel ?? settings.frozenLevel
+        if isCopied, silenceLevel != nil, silenceAlarm == nil { settings.silence = .seconds(10) }
         settings.measuresLoudness = meter
         settings.loudness = loudness
         return settings

@@ -61,11 +61,11 @@ struct RunCommand: BlockingCommand {
         if configuration.copies, let flag = encoder.given {
             throw ValidationError("\(flag) is for the encoder, and --copy has none. Leave one of them out.")
         }
-        if configuration.copies, let flag = monitor.given {
-            throw ValidationError("\(flag) is for what is decoded, and --copy decodes nothing. Leave one of them out.")
+        if configuration.copies, let flag = monitor.givenForEncoded {
+            throw ValidationError("\(flag) is for what is encoded, and --copy has no encoder. Leave one of them out.")
         }
         encoder.apply(to: &configuration)
-        configuration.monitor = monitor.settings
+        configuration.monitor = monitor.settings(isCopied: configuration.copies)
         configuration.name = operation.channel
         configuration.duration = operation.duration
         guard !configuration.outputs.isEmpty || configuration.recording != nil else {

@@ -25,6 +25,6 @@ struct ChannelStatus: Sendable, Codable {
     var upload: UploadStatus?
     /// Of a program that is passed through: then nothing is known of an encoder.
     var passthrough: PassthroughStatus?
-    /// What is watched of a program that is encoded here.
+    /// What is watched of the program; of one that is passed through only its audio, if that was asked for.
     var monitor: MonitorStatus?
 }

@@ -6,6 +6,7 @@ internal import FanOut
 internal import Ingest
 internal import Logging
 internal import Media
+internal import Monitor
 internal import Network
 internal import Program
 internal import RTMP
@@ -35,6 +36,8 @@ final class Passthrough: ChannelProgram {
     private let hub: PacketStream
     private let sink: PassthroughSink
     private let recordings: RecordingSlot
+    /// Decodes the audio, if that was asked for.
+    private let monitor: PacketMonitor?
     private let isPaced: Bool
     private let limit: Int64?
     private let clock: any MonotonicClock
@@ -59,12 +62,25 @@ final class Passthrough: ChannelProgram {
                 .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }
         (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
+        monitor = try Self.makeMonitor(configuration, logger)
         sink = PassthroughSink(hub)
         isPaced = configuration.isPaced
         limit = configuration.duration?.inNanoseconds
         clock = resources.clock
         let offset = configuration.input.tracks.audioOffset
         state = Mutex(State(timeline: PacketTimeline(input, audioOffset: offset)))
+    }
+
+    private static func makeMonitor(
+        _ configuration: ChannelConfiguration, _ logger: Logger
+    ) throws(RelayFailure) -> PacketMonitor? {
+        let settings = configuration.monitor
+        guard settings.measuresLoudness || settings.silence != nil else { return nil }
+        do {
+            return try PacketMonitor(settings, channel: configuration.name, logger: logger)
+        } catch {
+            throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
+        }
     }
 
     private static func makeSource(
@@ -124,6 +140,7 @@ final class Passthrough: ChannelProgram {
             sources: [source.status], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
             frameRate: input.stream.video?.nominalRate ?? FrameRate(25), outputs: [])
         status.passthrough = passed
+        status.monitor = monitor?.status
         status.passthrough?.undecodableFrames = counts.undecodableFrames
         status.passthrough?.movedPackets = sink.counts.moved
         return status
@@ -140,6 +157,7 @@ extension Passthrough: PacketSourceSink {
             if input.canWait { wait(for: packet) }
             guard count(packet) else { return }
             sink.publish(packet)
+            monitor?.take(packet)
         }
     }
 

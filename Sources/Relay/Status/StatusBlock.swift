@@ -72,7 +72,7 @@ struct StatusBlock {
         ]
         if passed.undecodableFrames > 0 { parts.append("without keyframe \(passed.undecodableFrames)") }
         if let source = now.sources.first, source.state != .running { parts.append("input \(source.state.rawValue)") }
-        return parts.joined(separator: "  ")
+        return (parts + monitors).joined(separator: "  ")
     }
 
     private var program: String {
