@@ -121,7 +121,7 @@ struct DeviceTests {
     @Test("Reads of capture devices ignored their deadlines: they ask again until it passes, and opening has one, too")
     func deadlines() {
         for (text, isPolled) in [("v4l2:/dev/video0", true), ("alsa:hw:1", true), ("lavfi:testsrc2", false)] {
-            let (_, options) = OpenedInput.settings(InputLocation(text), IngestOptions())
+            let (_, options) = InputLocation(text).demuxerSettings(IngestOptions())
             #expect(options.isPolled == isPolled, "\(text)")
             #expect((options.openTimeout != nil) == isPolled && (options.readTimeout != nil) == isPolled)
         }

@@ -102,7 +102,7 @@ struct MonitoredSinkTests {
         let logger = Logger(label: "test", factory: { _ in Spy(lines: lines) })
         let monitor = try PacketMonitor(settings, channel: "test", logger: logger)
         let encoder = try AACEncoder(format: .program, bitrate: 160_000)
-        for second in 0..<7 {
+        for second in 0..<9 {
             let level: Float = (3..<6).contains(second) ? 0 : 0.0708
             let tone = (0..<48_000).map { level * Float(sin(2 * .pi * 1000 * Double($0) / 48_000)) }
             let audio = AudioBuffer(position: 0, format: .program, channels: [tone, tone])

@@ -5,9 +5,6 @@ internal import Media
 
 /// An input that libav opened, whose packets are handed on. Used by one thread at a time.
 final class PacketInput {
-    /// Damaged reads in a row after which an input is taken to be unreadable.
-    private static let damageLimit = 100
-
     private let name: String
     private let demuxer: Demuxer
     private let monitor: SourceMonitor
@@ -32,13 +29,8 @@ final class PacketInput {
         (self.location, self.monitor) = (location, monitor)
         let name = location.description
         self.name = name
-        let (url, settings) = OpenedInput.settings(location, IngestOptions())
-        do throws(AVFailure) {
-            demuxer = try Demuxer(url: url, options: settings, interrupter: monitor.interrupter, subject: name)
-        } catch {
-            throw IngestError.cannotBeOpened(input: name, reason: error.message)
-        }
-        isLive = location.isLiveByNature ?? (demuxer.duration == nil)
+        demuxer = try location.openDemuxer(IngestOptions(), monitor: monitor)
+        isLive = location.isLive(demuxer)
         let choice = try TrackChoice(location.tracks, from: demuxer, input: name)
         let streams = [choice.video, choice.audio].compactMap(\.self)
         if streams.isEmpty { throw IngestError.noMedia(input: name) }
@@ -95,10 +87,7 @@ final class PacketInput {
         do throws(AVFailure) {
             return try readers.first { $0.stream.index == box.streamIndex }?.read(box)
         } catch {
-            monitor.update {
-                $0.decodeErrors += 1
-                $0.lastError = error.description
-            }
+            monitor.noteDamage(error)
             return nil
         }
     }
@@ -109,26 +98,13 @@ final class PacketInput {
 
     /// The next packet, past what is damaged; nil at the end.
     private func next() throws(IngestError) -> PacketBox? {
-        var damage = 0
+        var errors = ReadErrors()
         while !monitor.isStopped {
-            do throws(AVFailure) {
-                let box = try demuxer.readPacket()
-                monitor.update {
-                    $0.packetsRead += box == nil ? 0 : 1
-                    if box?.isCorrupt == true { $0.decodeErrors += 1 }
-                }
-                return box
-            } catch {
-                if error.isInterrupted { return nil }
-                if error.isWouldBlock {
-                    monitor.pause(.milliseconds(5))
-                    continue
-                }
-                damage += 1
-                guard error.isInvalidData, damage < Self.damageLimit else {
-                    throw IngestError.unreadable(input: name, reason: error.message)
-                }
-                monitor.update { $0.decodeErrors += 1 }
+            switch monitor.read(demuxer, &errors) {
+            case .packet(let box): return box
+            case .nothing: continue
+            case .over: return nil
+            case .failed(let failure): throw IngestError.unreadable(input: name, reason: failure.message)
             }
         }
         return nil
