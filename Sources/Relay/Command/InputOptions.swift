@@ -19,6 +19,9 @@ struct InputOptions: ParsableArguments {
                 + "srt://host:port?mode=caller&latency=200&passphrase=…&streamid=… receives MPEG-TS by SRT, times in "
                 + "milliseconds; with mode=listener it waits for a sender, on the loopback interface unless an address "
                 + "is given, and inputs with different stream ids may share a port. "
+                + "Behind a #, with commas between them: program=N, video-track= and audio-track= (a number from 1, or a "
+                + "language such as eng), channels=L+R (the numbers of the channels that become left and right, or one for "
+                + "both), audio-offset=TIME (later; -TIME for earlier), and of live input latency=TIME. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = "test:"
@@ -83,6 +86,10 @@ struct InputOptions: ParsableArguments {
         guard let flag = copyFlag else { return }
         if configuration.input.isTest {
             throw ValidationError("\(flag) needs an input that is encoded already: test: is not. Give --input.")
+        }
+        if configuration.input.tracks.channels != nil {
+            throw ValidationError(
+                "#channels= is for audio that is decoded, and --copy leaves it as it is. Leave one out.")
         }
         if audioInput != nil {
             throw ValidationError("\(flag) takes video and audio from one input: leave --audio-input out.")

@@ -5,6 +5,7 @@ internal import Encoder
 internal import FanOut
 internal import Ingest
 internal import Media
+internal import Monitor
 internal import Publisher
 internal import Segmenter
 internal import Upload
@@ -48,6 +49,7 @@ struct ChannelConfiguration {
     var frameRate: FrameRate?
     var duration: Duration?
     var encoder = EncoderSettings()
+    var monitor = MonitorSettings()
     var outputs: [OutputSpecification] = []
     var recording: Recording?
 }

@@ -63,8 +63,12 @@ struct ChannelInputs: Sendable {
     private static func openVideo(
         _ configuration: ChannelConfiguration, _ logger: Logger
     ) throws(RelayFailure) -> (source: any MediaSource, format: VideoFormat) {
-        let options = IngestOptions(
+        var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
+        // What is live cannot be played before it comes: where audio is to be earlier, video is later.
+        if let audio = configuration.audioInput, audio.isLiveByNature != false {
+            options.delay = max(.zero, .zero - audio.tracks.audioOffset)
+        }
         let source = try open(configuration.input, options, logger)
         guard let format = source.description.video else {
             throw RelayFailure(

@@ -6,6 +6,7 @@ internal import FanOut
 internal import Ingest
 internal import Logging
 internal import Media
+internal import Monitor
 internal import Network
 internal import Program
 internal import RTMP
@@ -37,6 +38,8 @@ final class Passthrough: ChannelProgram {
     private let (passed, sink): (PassthroughSink, any PacketSink)
     private let mix: TrackMix?
     private let recordings: RecordingSlot
+    /// Decodes the audio, if that was asked for.
+    private let monitor: PacketMonitor?
     private let isPaced: Bool
     private let encodedGOP: Duration
     private let limit: Int64?
@@ -62,7 +65,8 @@ final class Passthrough: ChannelProgram {
                 .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }
         (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
-        let timeline = PacketTimeline(input)
+        monitor = try Self.makeMonitor(configuration, logger)
+        let timeline = PacketTimeline(input, audioOffset: configuration.input.tracks.audioOffset)
         mix = try TrackMix(configuration, of: timeline.stream, canWait: input.canWait, into: hub)
         passed = mix?.passed ?? PassthroughSink(hub)
         sink = mix?.sink ?? passed
@@ -71,6 +75,18 @@ final class Passthrough: ChannelProgram {
         limit = configuration.duration?.inNanoseconds
         clock = resources.clock
         state = Mutex(State(timeline: timeline))
+    }
+
+    private static func makeMonitor(
+        _ configuration: ChannelConfiguration, _ logger: Logger
+    ) throws(RelayFailure) -> PacketMonitor? {
+        let settings = configuration.monitor
+        guard settings.measuresLoudness || settings.silence != nil else { return nil }
+        do {
+            return try PacketMonitor(settings, channel: configuration.name, logger: logger)
+        } catch {
+            throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
+        }
     }
 
     private static func makeSource(
@@ -137,6 +153,7 @@ final class Passthrough: ChannelProgram {
             sources: [source.status], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
             frameRate: input.stream.video?.nominalRate ?? FrameRate(25), outputs: [])
         status.passthrough = passed
+        status.monitor = monitor?.status
         status.passthrough?.undecodableFrames = counts.undecodableFrames
         status.passthrough?.movedPackets = self.passed.counts.moved
         status.passthrough?.transcodingErrors = mix?.sink.status.errors ?? 0
@@ -155,6 +172,7 @@ extension Passthrough: PacketSourceSink {
             if input.canWait { wait(for: packet) }
             guard count(packet) else { return }
             sink.publish(packet)
+            monitor?.take(packet)
         }
     }
 
