@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Encoder
+internal import Glibc
 internal import Ingest
 internal import Media
 internal import RTMP
@@ -21,10 +22,22 @@ struct InputOptions: ParsableArguments {
                 + "is given, and inputs with different stream ids may share a port. "
                 + "Behind a #, with commas between them: program=N, video-track= and audio-track= (a number from 1, or a "
                 + "language such as eng), channels=L+R (the numbers of the channels that become left and right, or one for "
-                + "both), audio-offset=TIME (later; -TIME for earlier), and of live input latency=TIME. "
+                + "both), audio-offset=TIME (later; -TIME for earlier); of live input latency=TIME, name=cam1 and "
+                + "backup=srt://…,backup=loop.mp4 with timeout=2s (how long it may show nothing), "
+                + "standby=cold|keyframes|hot (what is kept ready of backups) and return=10s|never (how long it must be "
+                + "healthy to come back). A comma in a value is written %2C. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = "test:"
+
+    @Option(
+        help: ArgumentHelp(
+            "What is shown when no input has anything: bars, off, or a file.",
+            discussion: "bars are color bars with “no signal” and the channel's name; a file is an image or a video, "
+                + "which is played again and again without its audio. The channel goes on air with it if its input is "
+                + "absent. off leaves the last frame standing. bars is usual with backup=, off without.",
+            valueName: "slate"))
+    var slate: String?
 
     @Option(help: ArgumentHelp("Take the audio from here instead, such as alsa:default.", valueName: "source"))
     var audioInput: String?
@@ -66,7 +79,7 @@ struct InputOptions: ParsableArguments {
     var unpaced = false
 
     func apply(to configuration: inout ChannelConfiguration) throws {
-        configuration.input = try Self.location(input, flag: "--input")
+        try applyChoice(to: &configuration)
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
         configuration.copying = try copying
@@ -79,6 +92,46 @@ struct InputOptions: ParsableArguments {
         }
         if loop, configuration.input.isLiveByNature == true {
             throw ValidationError("--loop is for files: \(configuration.input) has no end. Leave it out.")
+        }
+    }
+
+    /// The input, what takes its place, and how that is chosen.
+    private func applyChoice(to configuration: inout ChannelConfiguration) throws {
+        guard !input.isEmpty else { throw ValidationError("--input is empty: name a file, a URL or test:.") }
+        let specification: InputSpecification
+        do throws(InputSpecificationError) {
+            specification = try InputSpecification(input)
+        } catch {
+            throw ValidationError("--input is not usable: \(error)")
+        }
+        configuration.input = specification.location
+        configuration.inputName = specification.name
+        configuration.backups = specification.backups
+        configuration.selection = specification.selection
+        configuration.slate = try slateChoice(hasBackups: !specification.backups.isEmpty)
+        guard configuration.hasChoice else {
+            guard let option = specification.selectionOption else { return }
+            throw ValidationError("\(option)= needs backup= beside it, or --slate.")
+        }
+        let flag = configuration.backups.isEmpty ? "--slate" : "backup="
+        if configuration.input.isLiveByNature == false {
+            throw ValidationError("\(flag) is for live inputs: \(configuration.input) is none. Leave it out.")
+        }
+        if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
+        if copy { throw ValidationError("\(flag) does not go together with --copy yet. Leave one of them out.") }
+    }
+
+    private func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
+        switch slate {
+        case nil: return hasBackups ? .bars : nil
+        case "bars": return .bars
+        case "off": return nil
+        case "": throw ValidationError("--slate is bars, off, or the name of an image or a video file.")
+        case let path?:
+            guard access(path, R_OK) == 0 else {
+                throw ValidationError("--slate: there is no file \(path) that can be read. It may also be bars or off.")
+            }
+            return .file(path: path)
         }
     }
 

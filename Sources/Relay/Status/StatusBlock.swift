@@ -96,8 +96,9 @@ struct StatusBlock {
         let holes = silence > 0 ? ["audio missing \(silence) ms"] : []
         let errors = now.sources.reduce(0) { $0 + $1.decodeErrors }
         let damage = errors > 0 ? ["decode errors \(errors)"] : []
+        let onAir = (now.selection?.onAir).map { ["on air \($0)"] } ?? []
         let lag = now.program.lagSeconds > 1 ? ["\(Self.decimal(now.program.lagSeconds)) s BEHIND"] : []
-        return (parts + holes + damage + connections + lag + monitors).joined(separator: "  ")
+        return (parts + holes + damage + onAir + connections + lag + monitors).joined(separator: "  ")
     }
 
     /// What the monitors show, alarms in capitals.
