@@ -2,6 +2,7 @@
 
 internal import Media
 package import Network
+internal import SRT
 
 /// Where media comes from, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
 /// `v4l2:/dev/video0`, `alsa:default` or `lavfi:testsrc2`.
@@ -25,6 +26,8 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The least time that a live source's media wait before they are shown, so that jitter does not show: what
     /// `#latency=` behind the address says; nil for the transport's own.
     let latency: Duration?
+    /// Which tracks are taken, and how the audio is: what else stands behind the address.
+    package let tracks: TrackOptions
     private let optionFault: String?
     /// The form that may be shown and logged.
     public let description: String
@@ -57,7 +60,9 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
             try self.init(address: address, taking: &options, shownAs: shown)
             try options.finish()
         } catch {
-            self.init(address, shown, latency: nil, fault: "\(error) Options are written as in #latency=400ms.")
+            self.init(
+                address, shown, latency: nil, tracks: TrackOptions(),
+                fault: "\(error) Options are written as in #latency=400ms.")
         }
     }
 
@@ -66,13 +71,17 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     package init(
         address: String, taking options: inout OptionList, shownAs original: String? = nil
     ) throws(AddressError) {
-        self.init(address, original, latency: try Self.latency(taking: &options), fault: nil)
+        let tracks = try TrackOptions(taking: &options)
+        self.init(address, original, latency: try Self.latency(taking: &options), tracks: tracks, fault: nil)
     }
 
-    private init(_ address: String, _ original: String?, latency: Duration?, fault: String?) {
+    private init(
+        _ address: String, _ original: String?, latency: Duration?, tracks: TrackOptions, fault: String?
+    ) {
         let (place, shown) = Self.read(address)
         self.place = place
         self.latency = latency
+        self.tracks = tracks
         optionFault = fault
         description = original.map { Self.read($0).shown } ?? shown
     }
@@ -87,13 +96,18 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The address in `text` and the options behind it: behind the first `#` that a name and `=` follow, so that the `#!`
-    /// of SRT stream ids is none. A file's name may have any character, so it has no options; what begins with a reference
-    /// to a secret may be an address.
+    /// of SRT stream ids is none. A file's name may have any character, so behind it only ``TrackOptions`` are options;
+    /// what begins with a reference to a secret may be an address.
     package static func split(_ text: String) -> (address: String, options: Substring) {
         guard let mark = text.firstRange(of: /#[a-z][a-z-]*=/), case let address = String(text[..<mark.lowerBound])
         else { return (text, "") }
-        if case .file = read(address).place, !address.hasPrefix("${") { return (text, "") }
-        return (address, text[text.index(after: mark.lowerBound)...])
+        let options = text[text.index(after: mark.lowerBound)...]
+        if case .file = read(address).place, !address.hasPrefix("${"),
+            !TrackOptions.names.contains(String(options.prefix { $0 != "=" }))
+        {
+            return (text, "")
+        }
+        return (address, options)
     }
 
     private static func read(_ text: String) -> (place: Place, shown: String) {
@@ -138,13 +152,26 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// What is wrong with the address, in one sentence without any of it; nil if nothing is.
     public var fault: String? {
         if let optionFault { return optionFault }
+        if tracks != TrackOptions(), isTest || rtmpListenAddress != nil {
+            return "\(description) has one track of each kind, which are taken as they are: leave its options out."
+        }
         guard case .url(var scheme, var rest) = place else { return nil }
+        if let srtAddress { return srtFault(of: srtAddress) }
         while let colon = rest.firstIndex(of: ":"), Self.wrappingSchemes.contains(scheme) {
             rest = String(rest[rest.index(after: colon)...])
             scheme = rest.prefix { $0 != ":" }.lowercased()
         }
         guard Self.networkSchemes.contains(scheme), !rest.dropFirst(scheme.count).hasPrefix("://") else { return nil }
         return "An address of this kind begins with \(scheme)://."
+    }
+
+    private func srtFault(of address: String) -> String? {
+        do throws(AddressError) {
+            _ = try SRTURL(address, for: .input)
+            return nil
+        } catch {
+            return error.description
+        }
     }
 
     /// Whether it is a path in the file system.
@@ -180,6 +207,12 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The address, with its key, at which our own RTMP server receives the media; nil for any other place.
     package var rtmpListenAddress: String? {
         guard case .url(let scheme, let text) = place, Self.listeningSchemes.contains(scheme) else { return nil }
+        return text
+    }
+
+    /// The address, with its passphrase, from which libsrt receives the media; nil for any other place.
+    var srtAddress: String? {
+        guard case .url("srt", let text) = place, text.dropFirst(3).hasPrefix("://") else { return nil }
         return text
     }
 

@@ -122,10 +122,12 @@ final class LibAVSource: MediaSource {
             timing.restart(tracks)
             return timing
         }
+        // Audio alone is not held against video of the same input, so its offset is a delay.
+        let delay = options.delay + (video == nil ? max(.zero, location.tracks.audioOffset) : .zero)
         let made = SourceTiming(
             SourceClock(settings, tracks: tracks),
-            frameLength: (video?.frameRate ?? FrameRate(25)).timeBase.duration(1), name: location.description,
-            monitor: monitor)
+            frameLength: (video?.frameRate ?? FrameRate(25)).timeBase.duration(1), delay: delay,
+            name: location.description, monitor: monitor)
         sink.attach(made)
         timing = made
         return made

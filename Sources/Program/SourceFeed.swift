@@ -69,6 +69,7 @@ public final class SourceFeed: SourceSink {
     /// How long a program waits for a live source's frame that is not late: what was collected while the input was
     /// opened is decoded first.
     private static let patience = Duration.seconds(2)
+    private static let lateness = Duration.milliseconds(100)
     private let liveFrameLimit: Int
     /// How much audio a source that can wait delivers ahead, in samples: a second.
     private let audioRoom: Int64
@@ -129,7 +130,7 @@ public final class SourceFeed: SourceSink {
             if state.isClosed { return }
             state.status.framesIn += 1
             state.starved.remove(.video)
-            state.newest = now
+            if !isLive || !isLate(time, by: state.times) { state.newest = now }
             if isLive {
                 state.live.add(frame, limit: liveFrameLimit)
             } else {
@@ -137,6 +138,13 @@ public final class SourceFeed: SourceSink {
             }
             wakeConsumer(&state)
         }
+    }
+
+    /// Whether a live source's frame comes so late that it is none to be shown, as the first ones do that were collected
+    /// while the source was opened.
+    private func isLate(_ time: Timestamp, by times: (any SourceTimes)?) -> Bool {
+        guard let due = times?.due(time, of: .video) else { return false }
+        return now - due > Self.lateness
     }
 
     public func deliver(_ audio: AudioBuffer) {

@@ -46,10 +46,11 @@ package struct PacketSplicer: Sendable {
     /// How the tracks of an input are described by its packets, as far as they are known.
     package func stream(of index: Int) -> StreamDescription? { inputs[index]?.timeline.stream }
 
-    /// Makes the opened source of this description the input `index`.
-    package mutating func open(_ index: Int, _ source: PacketSourceDescription) {
+    /// Makes the opened source of this description the input `index`, whose audio is `audioOffset` later than it says.
+    package mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
         forget(index)
-        inputs[index] = Input(timeline: PacketTimeline(source), leading: source.stream.leadingKind)
+        inputs[index] = Input(
+            timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind)
     }
 
     /// The sender of an input begins anew.

@@ -114,9 +114,10 @@ final class SourceSwitch: Sendable {
     }
 
     private func look(at sources: any SwitchedSources) {
-        for input in names.indices where isOpen(input) {
-            look(at: sources.report(of: input, at: now), of: input, sources)
-        }
+        let reports = names.indices.filter(isOpen).map { ($0, sources.report(of: $0, at: now)) }
+        // What is stopped by its owner is no loss.
+        if state.withLock({ $0.isStopped }) { return }
+        for (input, report) in reports { look(at: report, of: input, sources) }
         handle(.tick(at: now), sources)
         if let onAir { sources.refresh(onAir) }
     }

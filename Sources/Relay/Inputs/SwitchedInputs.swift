@@ -42,7 +42,8 @@ final class SwitchedInputs: ProgramInputs {
     /// most; not at all where there is a slate, `--size` and `--fps`. Throws ``RelayFailure`` if no input answers and there
     /// is no slate. Switches are noted in the catalogue of what is recorded.
     init(
-        _ configuration: ChannelConfiguration, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
+        _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
+        clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
         names = configuration.inputNames
@@ -50,13 +51,15 @@ final class SwitchedInputs: ProgramInputs {
             names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
             logger: logger)
         state = Mutex(State(inputs: names.map { _ in Input() }))
-        let audio = try ChannelInputs.openAudio(configuration, logger)
+        let audio = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
+            try listening.open(location, options, clock: clock, logger: logger)
+        }
         self.audio = audio.map { source in
             let rate = configuration.frameRate ?? FrameRate(25)
             let pacing: SourceFeed.Pacing = source.description.isLive ? .live(frameRate: nil) : .waits
             return (source, SourceFeed(pacing: pacing, frameRate: rate, audio: .program, clock: clock))
         }
-        let sources = configuration.inputs.enumerated().map { makeSource($0, $1) }
+        let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
         state.withLock { $0.sources = sources }
         choice.begin(self)
         do throws(RelayFailure) {
@@ -148,14 +151,16 @@ extension SwitchedInputs {
 // MARK: The inputs
 
 extension SwitchedInputs {
-    private func makeSource(_ index: Int, _ location: InputLocation) -> StandbySource {
+    private func makeSource(
+        _ index: Int, _ location: InputLocation, _ listening: ChannelListening
+    ) -> StandbySource {
         // A backup has no end. What is played once is the first input.
         let options = IngestOptions(
             loop: index > 0 && location.isLiveByNature != true, size: configuration.size,
             frameRate: configuration.frameRate)
-        let logger = logger
+        let (logger, clock) = (logger, clock)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
-            let source = try SourceOpener.open(location, options: options, logger: logger, opening: opening)
+            let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
             guard let self, let video = source.description.video else {
                 source.stop()
                 throw IngestError.invalidOption(input: location.description, reason: "it has no video")

@@ -56,16 +56,16 @@ final class SwitchedPassthrough: ChannelProgram {
     /// ``RelayFailure`` if none does. Packets go to `hub`, and switches are noted in the catalogue of what is recorded.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
-        resources: HostResources, logger: Logger
+        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
-        (self.configuration, clock, self.logger) = (configuration, resources.clock, logger)
+        (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
         names = configuration.inputNames
         choice = SourceSwitch(
             names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
             logger: logger)
         sink = PassthroughSink(hub)
         state = Mutex(State(inputs: names.map { _ in Input() }))
-        let sources = configuration.inputs.enumerated().map { makeSource($0, $1, resources) }
+        let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
         state.withLock { $0.sources = sources }
         choice.begin(self)
         do throws(RelayFailure) {
@@ -76,21 +76,23 @@ final class SwitchedPassthrough: ChannelProgram {
         }
     }
 
-    private func makeSource(_ index: Int, _ location: InputLocation, _ resources: HostResources) -> StandbySource {
-        let (configuration, logger) = (configuration, logger)
+    private func makeSource(_ index: Int, _ location: InputLocation, _ listening: ChannelListening) -> StandbySource {
+        let (logger, clock) = (logger, clock)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, _ in
             // A backup has no end.
-            let source = try Passthrough.makeSource(location, loops: index > 0, configuration, resources, logger)
+            let source: any PacketSource =
+                try listening.source(at: location, clock: clock, logger: logger)
+                ?? LibAVPacketSource(location, loops: index > 0, logger: logger)
             opening.whenCancelled { source.stop() }
             let description = try source.open()
-            self?.take(index, description)
+            self?.take(index, description, audioOffset: location.tracks.audioOffset)
             if let self { source.start(into: Tap(self, index, description)) }
             return StandbySource.Running(source)
         }
     }
 
-    private func take(_ index: Int, _ description: PacketSourceDescription) {
-        airState.withLock { $0.splicer.open(index, description) }
+    private func take(_ index: Int, _ description: PacketSourceDescription, audioOffset: Duration) {
+        airState.withLock { $0.splicer.open(index, description, audioOffset: audioOffset) }
         state.withLock { $0.inputs[index].description = description }
     }
 
