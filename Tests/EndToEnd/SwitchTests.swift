@@ -225,6 +225,46 @@ extension SerialPeers {
             #expect(holes(frames, in: Self.backup).isEmpty)
         }
 
+        @Test("Copied, a backup goes on air at its keyframe, as it is: times go on, and each coding has its own file")
+        func copied() async throws {
+            let clip = try await signal()
+            let server = try await RTMPServer.running()
+            let (a, b) = (try Ports.free(), try Ports.free())
+            let other = directory.file("other.mp4")
+            try await Clip.make(
+                other,
+                [
+                    "-ss", "\(Self.backup.lowerBound / 30)", "-i", clip, "-c:a", "copy", "-c:v", "libx264", "-preset",
+                    "ultrafast", "-profile:v", "baseline", "-g", "15", "-qp", "20",
+                ])
+            let input = "\(udp(a))#backup=\(udp(b)),standby=hot,timeout=500ms,return=never"
+            let relay = try RelayProcess(
+                ["--input", input, "--copy", "--record", set.directory, "--rtmp", server.url()])
+            try await isListening(b)
+            let spare = try send(other, to: udp(b))
+            let sender = try send(clip, to: udp(a))
+            try await relay.says("reason=start", within: .seconds(15))
+            try await server.hasReceived(bytes: 200_000, within: .seconds(10))
+            sender.signal(SIGKILL)
+            try await relay.says("reason=no_video", within: .seconds(10))
+            try await eventually("the backup is recorded", within: .seconds(15)) { set.finished.count == 1 }
+            try await plays(2)
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            spare.signal(SIGKILL)
+            #expect(result.ending == .exited(0), "\(result.log)")
+
+            let files = try await set.frames()
+            #expect(files.count == 2 && files.allSatisfy { $0.breaks.isEmpty }, "\(files.map(\.breaks))")
+            #expect(order(files[0], [Self.first, Self.backup]) == [0])
+            #expect(order(files[1], [Self.first, Self.backup]) == [1])
+            for path in set.finished { #expect(try await Probe.complaints(path).isEmpty) }
+            #expect(server.recordings.count == 1 && !result.log.contains("reconnects"), "\(result.log)")
+            let received = try await DecodedFrames(try await server.recording())
+            #expect(order(received, [Self.first, Self.backup]) == [0, 1])
+            let times = try await Probe.times(try await server.recording(), "v:0")
+            #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+        }
+
         @Test("Without a slate, and with no input that answers, it ends before it begins")
         func nothing() async throws {
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/secretkey"
