@@ -44,7 +44,7 @@ public final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveFrames
         var audio: AudioStore
-        /// When the newest frame was delivered.
+        /// When the newest frame was delivered; once the program runs, when a live source's came to be shown.
         var newest: Timestamp?
         /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
         var origin: FrameIndex?
@@ -130,7 +130,7 @@ public final class SourceFeed: SourceSink {
             if state.isClosed { return }
             state.status.framesIn += 1
             state.starved.remove(.video)
-            if !isLive || !isLate(time, by: state.times) { state.newest = now }
+            if !isLive || programTime.line == nil { state.newest = now }
             if isLive {
                 state.live.add(frame, limit: liveFrameLimit)
             } else {
@@ -138,13 +138,6 @@ public final class SourceFeed: SourceSink {
             }
             wakeConsumer(&state)
         }
-    }
-
-    /// Whether a live source's frame comes so late that it is none to be shown, as the first ones do that were collected
-    /// while the source was opened.
-    private func isLate(_ time: Timestamp, by times: (any SourceTimes)?) -> Bool {
-        guard let due = times?.due(time, of: .video) else { return false }
-        return now - due > Self.lateness
     }
 
     public func deliver(_ audio: AudioBuffer) {
@@ -243,9 +236,17 @@ public final class SourceFeed: SourceSink {
         return state.withLock { state in
             let times = state.times
             let choice = state.live.choose(for: index, on: line) { Self.due($0, by: times) }
+            note(choice, &state)
             let isOver = state.isClosed || (state.ended.contains(.video) && !state.live.isWaiting)
             return isOver && choice?.newlyDue == nil ? nil : choice
         }
+    }
+
+    /// Notes that a live source has video, if it has a new frame. One that comes late is none: while a source is opened
+    /// frames are collected that nobody wants to see.
+    private func note(_ choice: LiveFrames.Choice?, _ state: inout State) {
+        guard let due = choice?.newlyDue, case let now = now, now - due <= Self.lateness else { return }
+        state.newest = now
     }
 
     private func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
@@ -273,7 +274,7 @@ public final class SourceFeed: SourceSink {
         guard let line = programTime.line else { return }
         state.withLock { state in
             let times = state.times
-            _ = state.live.choose(for: index, on: line, isSeen: false) { Self.due($0, by: times) }
+            note(state.live.choose(for: index, on: line, isSeen: false) { Self.due($0, by: times) }, &state)
             state.audio.skip(to: end.number)
         }
     }
