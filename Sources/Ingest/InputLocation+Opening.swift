@@ -4,8 +4,10 @@ internal import LibAV
 internal import Media
 
 extension InputLocation {
-    /// Opens what libav reads of the place. Blocks; `monitor`'s interrupter ends it, then and later.
+    /// Opens what libav reads of the place. Blocks, without limit where it waits to be called; `monitor`'s interrupter ends
+    /// it, then and later.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
+        if let address = srtAddress { return try openSRT(at: address, monitor) }
         let (url, settings) = demuxerSettings(options)
         do throws(AVFailure) {
             return try Demuxer(
@@ -30,7 +32,10 @@ extension InputLocation {
                 if let rate = options.frameRate { values["framerate"] = rate.description }
             }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
-            return (name, Demuxer.Options(format: format, values: values, readTimeout: limit))
+            var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
+            // Their drivers ask nobody whether to go on waiting.
+            options.isPolled = format == "v4l2" || format == "alsa"
+            return (name, options)
         case .url(let scheme, let text):
             let values =
                 switch scheme {
