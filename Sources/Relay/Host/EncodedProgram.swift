@@ -23,14 +23,15 @@ final class EncodedProgram: ChannelProgram {
     /// clock `recordings` holds the program back. Throws ``RelayFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
-        clock: any MonotonicClock, logger: Logger
+        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         self.logger = logger
         gop = configuration.encoder.gop
         let inputs: any ProgramInputs =
             configuration.hasChoice
-            ? try SwitchedInputs(configuration, recordings: recordings, clock: clock, logger: logger)
-            : try ChannelInputs(configuration, clock: clock, logger: logger)
+            ? try SwitchedInputs(
+                configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
+            : try ChannelInputs(configuration, listening: listening, clock: clock, logger: logger)
         self.inputs = inputs
         isAhead = configuration.isPaced && inputs.canReadAhead
         interleaver = InterleavingSink(hub)
@@ -94,12 +95,12 @@ final class EncodedProgram: ChannelProgram {
     }
 
     private static func openMonitor(
-        _ configuration: ChannelConfiguration, _ inputs: ChannelInputs, sink: any ProgramSink, _ logger: Logger
+        _ configuration: ChannelConfiguration, _ inputs: any ProgramInputs, sink: any ProgramSink, _ logger: Logger
     ) throws(RelayFailure) -> MonitoredSink {
         do {
             return try MonitoredSink(
                 sink, settings: configuration.monitor, video: inputs.format,
-                audio: inputs.audioFeed == nil ? nil : .program, logger: logger)
+                audio: inputs.feedStatuses.audio == nil ? nil : .program, logger: logger)
         } catch {
             throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
         }
