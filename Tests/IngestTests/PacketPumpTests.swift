@@ -20,12 +20,12 @@ struct PacketPumpTests {
         // On this clock no deadline ever passes.
         let monitor = SourceMonitor(interrupter: Interrupter(clock: ManualClock()))
         let isSending = Atomic(true)
-        DispatchQueue(label: "send").async {
+        DispatchQueue(label: "send").async { [path = clip.path] in
             while isSending.load(ordering: .relaxed) {
                 try? Clip.run(
                     "ffmpeg",
                     [
-                        "-v", "error", "-nostdin", "-readrate", "8", "-i", clip.path, "-c", "copy", "-f", "mpegts",
+                        "-v", "error", "-nostdin", "-readrate", "8", "-i", path, "-c", "copy", "-f", "mpegts",
                         "udp://127.0.0.1:\(port)?pkt_size=1316",
                     ])
             }
