@@ -30,7 +30,8 @@ final class LibAVSource: MediaSource {
         self.monitor = monitor
         description = input.description
         settings = .of(
-            input.demuxer, video: input.video?.stream, frameRate: input.frameRate, latency: location.latency)
+            input.demuxer, video: input.video?.stream, frameRate: input.frameRate, latency: location.latency,
+            target: location.playlistTarget(input.demuxer, monitor: monitor))
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
         opened = Mutex(input)
     }

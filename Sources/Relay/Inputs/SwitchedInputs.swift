@@ -75,7 +75,8 @@ final class SwitchedInputs: ProgramInputs {
         self.audio = audio.map { source in
             let rate = configuration.frameRate ?? FrameRate(25)
             let pacing: SourceFeed.Pacing = source.description.isLive ? .live(frameRate: nil) : .waits
-            return (source, SourceFeed(pacing: pacing, frameRate: rate, audio: .program, clock: clock))
+            let leads = configuration.audioInput?.isReference == true
+            return (source, SourceFeed(pacing: pacing, frameRate: rate, audio: .program, leads: leads, clock: clock))
         }
         let sources = locations.indices.map { makeSource($0, locations[$0]) }
         state.withLock { $0.sources = sources }
@@ -204,9 +205,10 @@ extension SwitchedInputs {
             if format == nil { clock.sleep(until: clock.now + Self.interval / 4) }
         }
         guard let format else { return nil }
+        let location = ([configuration.input] + configuration.backups)[index]
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
-            audio: .program, clock: clock)
+            audio: .program, leads: location.isReference, clock: clock)
         let old = state.withLock { state in
             defer { (state.inputs[index].feed, state.inputs[index].hasAudio) = (feed, description.hasAudio) }
             if let old = state.inputs[index].feed { state.delivered = state.delivered + old.status }
