@@ -65,7 +65,7 @@ let package = Package(
         .target(
             name: "Ingest",
             dependencies: [
-                "Media", "LibAV", "Network", "RTMP", "CLinux",
+                "Media", "LibAV", "Network", "RTMP", "SRT", "CLinux",
                 .product(name: "DequeModule", package: "swift-collections"), logging,
             ],
             swiftSettings: settings),
@@ -137,13 +137,19 @@ let package = Package(
             name: "RecorderBench", dependencies: ["Media", "FanOut", "Archive", "Segmenter", logging],
             swiftSettings: settings),
 
-        // What tests of several targets need: a clock, waits with a deadline, random numbers to have again.
-        .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
+        // What tests of several targets need: a clock, waits with a deadline, random numbers to have again, a log to read.
+        .target(
+            name: "TestSupport", dependencies: ["Media", logging], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
-        .testTarget(name: "LibAVTests", dependencies: ["LibAV", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "LibAVTests", dependencies: ["LibAV", "Media", "PacketSamples", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "IngestTests",
-            dependencies: ["Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "TestSupport", logging],
+            dependencies: [
+                "Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "RTMP", "PacketSamples", "TestSupport",
+                logging,
+            ],
             exclude: ["Clock/Traces"], swiftSettings: settings
         ),
         .testTarget(
@@ -152,9 +158,10 @@ let package = Package(
         .testTarget(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
         .testTarget(
+            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"], swiftSettings: settings),
+        .testTarget(
             name: "MonitorTests", dependencies: ["Monitor", "LibAV", "Media", "TestSupport", logging],
             swiftSettings: settings),
-        .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(
             name: "PacketSamples", dependencies: ["Media", "LibAV"], path: "Tests/PacketSamples",
@@ -177,7 +184,9 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),
+            name: "SRTTests",
+            dependencies: ["SRT", "CSRT", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "HLSTests", dependencies: ["HLS", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: settings),
@@ -208,7 +217,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "StitcherTests", dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples"],
+            name: "StitcherTests",
+            dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "UploadTests",

@@ -4,8 +4,10 @@ internal import LibAV
 internal import Media
 
 extension InputLocation {
-    /// Opens what libav reads of the place. Blocks; `monitor`'s interrupter ends it, then and later.
+    /// Opens what libav reads of the place. Blocks, without limit where it waits to be called; `monitor`'s interrupter ends
+    /// it, then and later.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
+        if let address = srtAddress { return try openSRT(at: address, monitor) }
         let (url, settings) = demuxerSettings(options)
         do throws(AVFailure) {
             return try Demuxer(

@@ -2,6 +2,7 @@
 
 internal import Media
 package import Network
+internal import SRT
 
 /// Where media comes from, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
 /// `v4l2:/dev/video0`, `alsa:default` or `lavfi:testsrc2`.
@@ -95,12 +96,15 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The address in `text` and the options behind it: behind the first `#` that a name and `=` follow, so that the `#!`
-    /// of SRT stream ids is none. A file's name may have any character, so behind it only ``TrackOptions`` are options.
+    /// of SRT stream ids is none. A file's name may have any character, so behind it only ``TrackOptions`` are options;
+    /// what begins with a reference to a secret may be an address.
     package static func split(_ text: String) -> (address: String, options: Substring) {
         guard let mark = text.firstRange(of: /#[a-z][a-z-]*=/), case let address = String(text[..<mark.lowerBound])
         else { return (text, "") }
         let options = text[text.index(after: mark.lowerBound)...]
-        if case .file = read(address).place, !TrackOptions.names.contains(String(options.prefix { $0 != "=" })) {
+        if case .file = read(address).place, !address.hasPrefix("${"),
+            !TrackOptions.names.contains(String(options.prefix { $0 != "=" }))
+        {
             return (text, "")
         }
         return (address, options)
@@ -152,12 +156,22 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
             return "\(description) has one track of each kind, which are taken as they are: leave its options out."
         }
         guard case .url(var scheme, var rest) = place else { return nil }
+        if let srtAddress { return srtFault(of: srtAddress) }
         while let colon = rest.firstIndex(of: ":"), Self.wrappingSchemes.contains(scheme) {
             rest = String(rest[rest.index(after: colon)...])
             scheme = rest.prefix { $0 != ":" }.lowercased()
         }
         guard Self.networkSchemes.contains(scheme), !rest.dropFirst(scheme.count).hasPrefix("://") else { return nil }
         return "An address of this kind begins with \(scheme)://."
+    }
+
+    private func srtFault(of address: String) -> String? {
+        do throws(AddressError) {
+            _ = try SRTURL(address, for: .input)
+            return nil
+        } catch {
+            return error.description
+        }
     }
 
     /// Whether it is a path in the file system.
@@ -193,6 +207,12 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The address, with its key, at which our own RTMP server receives the media; nil for any other place.
     package var rtmpListenAddress: String? {
         guard case .url(let scheme, let text) = place, Self.listeningSchemes.contains(scheme) else { return nil }
+        return text
+    }
+
+    /// The address, with its passphrase, from which libsrt receives the media; nil for any other place.
+    var srtAddress: String? {
+        guard case .url("srt", let text) = place, text.dropFirst(3).hasPrefix("://") else { return nil }
         return text
     }
 

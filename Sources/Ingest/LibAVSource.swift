@@ -19,9 +19,11 @@ final class LibAVSource: MediaSource {
     private let settings: SourceClockSettings
     private let startOnce = StartOnce()
 
-    /// Opens `location`. Blocks.
-    init(_ location: InputLocation, options: IngestOptions, logger: Logger) throws(IngestError) {
-        let monitor = SourceMonitor(logger: logger)
+    /// Opens `location`. Blocks; stopping `monitor`, which is the source's from now on, ends that.
+    init(
+        _ location: InputLocation, options: IngestOptions, logger: Logger, monitor: SourceMonitor? = nil
+    ) throws(IngestError) {
+        let monitor = monitor ?? SourceMonitor(logger: logger)
         let input = try OpenedInput(location, options: options, monitor: monitor)
         self.location = location
         self.options = options

@@ -4,6 +4,7 @@ internal import Dispatch
 internal import LibAV
 internal import Logging
 internal import Media
+internal import SRT
 internal import Synchronization
 
 /// What a source's thread shares with the others: its status and its log, and the order to stop.
@@ -12,7 +13,9 @@ final class SourceMonitor: Sendable {
     let interrupter = Interrupter()
     /// Where what an operator must know at once is said.
     let logger: Logger
+    private let onlyKeyframes = Atomic(false)
     private let state = Mutex(SourceStatus())
+    private let srt = Mutex<SRTInput?>(nil)
     private let hasFailedToConvert = Atomic(false)
     private let stopSignal = DispatchSemaphore(value: 0)
 
@@ -21,13 +24,37 @@ final class SourceMonitor: Sendable {
         self.logger = logger
     }
 
-    var status: SourceStatus { state.withLock { $0 } }
+    var status: SourceStatus {
+        var status = state.withLock { $0 }
+        status.srt = srt.withLock { $0 }?.statistics
+        return status
+    }
+
     var isStopped: Bool { interrupter.isInterrupted }
+
+    /// Whether of the video only keyframes are decoded, because nobody sees it.
+    var decodesKeyframesOnly: Bool {
+        get { onlyKeyframes.load(ordering: .relaxed) }
+        set { onlyKeyframes.store(newValue, ordering: .relaxed) }
+    }
 
     /// Stops the source. Any thread, any number of times.
     func stop() {
         interrupter.interrupt()
         stopSignal.signal()
+        srt.withLock { $0 }?.stop()
+    }
+
+    /// The source's way to its SRT peers, made by `make` if there is none yet: a port stays open however often the source is
+    /// opened again.
+    func srtInput(_ make: () -> SRTInput) -> SRTInput {
+        let input = srt.withLock { input in
+            let kept = input ?? make()
+            input = kept
+            return kept
+        }
+        if isStopped { input.stop() }
+        return input
     }
 
     func update(_ change: (inout SourceStatus) -> Void) { state.withLock { change(&$0) } }

@@ -2,6 +2,7 @@
 
 internal import FanOut
 internal import Media
+internal import Network
 internal import Synchronization
 
 /// What an attempt tells its supervisor: anything until its end, the end once, and nothing when it was abandoned.
@@ -26,16 +27,9 @@ final class AttemptReport: Sendable {
     /// Tells `event`, which is not the end.
     func tell(_ event: AttemptEvent) {
         if isOver { return }
-        if case .notice = event {
-            let now = clock.now
-            switch notices.withLock({ $0.admit(at: now) }) {
-            case .passed: report(event)
-            case .last: report(.notice("there is more to say; further messages of this minute are left out"))
-            case .leftOut: break
-            }
-        } else {
-            report(event)
-        }
+        guard case .notice(let text) = event else { return report(event) }
+        let now = clock.now
+        if let text = notices.withLock({ $0.said(of: text, at: now) }) { report(.notice(text)) }
     }
 
     /// Tells the end.

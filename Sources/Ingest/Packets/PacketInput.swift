@@ -9,6 +9,8 @@ final class PacketInput {
     private let demuxer: Demuxer
     private let monitor: SourceMonitor
     private let readers: [TrackReader]
+    /// Splice information, whose times are those of the stream's frames.
+    private let splices: (index: Int, track: TrackDescription)?
     private let location: InputLocation
     /// Whether media comes at its own pace, and the input is opened again when it ends.
     let isLive: Bool
@@ -42,7 +44,8 @@ final class PacketInput {
             readers.append(reader)
         }
         self.readers = readers
-        demuxer.select(Set(streams.map(\.index)))
+        splices = demuxer.spliceStream.map { ($0.index, TrackDescription(data: .scte35, timeBase: $0.timeBase)) }
+        demuxer.select(Set(streams.map(\.index) + [splices?.index].compactMap(\.self)))
         try peek()
     }
 
@@ -58,7 +61,8 @@ final class PacketInput {
     var description: PacketSourceDescription {
         let tracks = readers.compactMap(\.track)
         let stream = StreamDescription(
-            video: tracks.first { $0.kind == .video }, audio: tracks.first { $0.kind == .audio })
+            video: tracks.first { $0.kind == .video }, audio: tracks.first { $0.kind == .audio },
+            data: [splices?.track].compactMap(\.self))
         // What comes over HTTP comes in bursts, and can wait on the server.
         let canWait = !isLive || location.isLiveByNature == nil
         return PacketSourceDescription(
@@ -84,6 +88,11 @@ final class PacketInput {
     }
 
     private func read(_ box: PacketBox) -> EncodedPacket? {
+        if let splices, box.streamIndex == splices.index {
+            return EncodedPacket(
+                of: splices.track, pts: box.pts ?? 0, dts: box.pts ?? 0, duration: 0, isKeyframe: true,
+                payload: SharedBytes(box.content))
+        }
         do throws(AVFailure) {
             return try readers.first { $0.stream.index == box.streamIndex }?.read(box)
         } catch {
@@ -125,6 +134,10 @@ final class PacketInput {
         }
         guard shift != 0 else { return packet }
         let ticks = TimeBase.nanoseconds.rescale(shift, to: base)
+        if packet.track == .data {
+            let later = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
+            return SpliceSection.shifted(packet.payload.array, by: later).map { packet.carrying(SharedBytes($0)) }
+        }
         return EncodedPacket(
             of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
             isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable, payload: packet.payload)

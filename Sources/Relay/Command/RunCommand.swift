@@ -55,14 +55,16 @@ struct RunCommand: BlockingCommand {
         var configuration = ChannelConfiguration()
         try input.apply(to: &configuration)
         try output.apply(to: &configuration)
+        try input.applyCertificate(to: &configuration)
         try record.apply(to: &configuration, duration: operation.duration)
         try record.checkAlignment(isPaced: !input.unpaced)
         try retention.apply(to: &configuration)
-        if configuration.copies, let flag = encoder.given {
-            throw ValidationError("\(flag) is for the encoder, and --copy has none. Leave one of them out.")
-        }
-        if configuration.copies, let flag = monitor.givenForEncoded {
-            throw ValidationError("\(flag) is for what is encoded, and --copy has no encoder. Leave one of them out.")
+        if let flag = input.copyFlag {
+            try encoder.check(against: configuration.copying, by: flag)
+            if let monitoring = monitor.givenForEncoded {
+                throw ValidationError(
+                    "\(monitoring) is for what is encoded, and \(flag) passes it on. Leave one of them out.")
+            }
         }
         encoder.apply(to: &configuration)
         configuration.monitor = monitor.settings(isCopied: configuration.copies)

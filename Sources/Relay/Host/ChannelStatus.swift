@@ -12,6 +12,8 @@ internal import Upload
 /// Everything that an operator can know of a channel at one moment.
 struct ChannelStatus: Sendable, Codable {
     var sources: [SourceStatus]
+    /// Which input is on air; nil where there is no choice.
+    var selection: SelectionStatus?
     var feed: FeedStatus
     /// The same of the audio, from the same feed or another; nil for a program without audio.
     var audioFeed: FeedStatus?

@@ -9,7 +9,7 @@ internal import Program
 
 /// A program that is decoded, put together and encoded here, with the inputs that it is made of.
 final class EncodedProgram: ChannelProgram {
-    private let inputs: ChannelInputs
+    private let inputs: any ProgramInputs
     /// What the encoder's packets go through on their way to the hub.
     private let interleaver: InterleavingSink
     private let encoder: EncoderSession
@@ -23,11 +23,15 @@ final class EncodedProgram: ChannelProgram {
     /// clock `recordings` holds the program back. Throws ``RelayFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
-        clock: any MonotonicClock, logger: Logger
+        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         self.logger = logger
         gop = configuration.encoder.gop
-        let inputs = try ChannelInputs(configuration, clock: clock, logger: logger)
+        let inputs: any ProgramInputs =
+            configuration.hasChoice
+            ? try SwitchedInputs(
+                configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
+            : try ChannelInputs(configuration, listening: listening, clock: clock, logger: logger)
         self.inputs = inputs
         isAhead = configuration.isPaced && inputs.canReadAhead
         interleaver = InterleavingSink(hub)
@@ -45,8 +49,7 @@ final class EncodedProgram: ChannelProgram {
             pacing: configuration.isPaced
                 ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
             frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
-            videoFeed: inputs.videoFeed, audioFeed: inputs.audioFeed,
-            sink: monitor, clock: clock, logger: logger)
+            stage: inputs.stage, sink: monitor, clock: clock, logger: logger)
     }
 
     var description: StreamDescription { encoder.description }
@@ -83,8 +86,9 @@ final class EncodedProgram: ChannelProgram {
     }
 
     var status: ChannelStatus {
+        let feeds = inputs.feedStatuses
         var status = ChannelStatus(
-            sources: inputs.statuses, feed: inputs.videoFeed.status, audioFeed: inputs.audioFeed?.status,
+            sources: inputs.statuses, selection: inputs.selection, feed: feeds.video, audioFeed: feeds.audio,
             program: program.status, encoder: encoder.status, frameRate: inputs.format.frameRate, outputs: [])
         status.monitor = monitor.status
         return status

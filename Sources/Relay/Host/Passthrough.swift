@@ -7,9 +7,7 @@ internal import Ingest
 internal import Logging
 internal import Media
 internal import Monitor
-internal import Network
 internal import Program
-internal import RTMP
 internal import Synchronization
 
 /// An input whose packets go on air as they are, without a decoder and without an encoder.
@@ -34,11 +32,14 @@ final class Passthrough: ChannelProgram {
     private let source: any PacketSource
     private let input: PacketSourceDescription
     private let hub: PacketStream
-    private let sink: PassthroughSink
+    /// What is passed through, and with it what is coded anew.
+    private let (passed, sink): (PassthroughSink, any PacketSink)
+    private let mix: TrackMix?
     private let recordings: RecordingSlot
     /// Decodes the audio, if that was asked for.
     private let monitor: PacketMonitor?
     private let isPaced: Bool
+    private let encodedGOP: Duration
     private let limit: Int64?
     private let clock: any MonotonicClock
     private let logger: Logger
@@ -49,9 +50,11 @@ final class Passthrough: ChannelProgram {
     /// Packets go to `hub`; without a clock `recordings` holds a file back. Throws ``RelayFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
-        resources: HostResources, logger: Logger
+        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
-        source = try Self.makeSource(configuration, resources, logger)
+        source =
+            try listening.source(at: configuration.input, clock: clock, logger: logger)
+            ?? LibAVPacketSource(configuration.input, loops: configuration.loops, logger: logger)
         do throws(IngestError) {
             input = try source.open()
         } catch {
@@ -63,12 +66,15 @@ final class Passthrough: ChannelProgram {
         }
         (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
         monitor = try Self.makeMonitor(configuration, logger)
-        sink = PassthroughSink(hub)
+        let timeline = PacketTimeline(input, audioOffset: configuration.input.tracks.audioOffset)
+        mix = try TrackMix(configuration, of: timeline.stream, canWait: input.canWait, into: hub)
+        passed = mix?.passed ?? PassthroughSink(hub)
+        sink = mix?.sink ?? passed
         isPaced = configuration.isPaced
+        encodedGOP = configuration.encoder.gop
         limit = configuration.duration?.inNanoseconds
-        clock = resources.clock
-        let offset = configuration.input.tracks.audioOffset
-        state = Mutex(State(timeline: PacketTimeline(input, audioOffset: offset)))
+        self.clock = clock
+        state = Mutex(State(timeline: timeline))
     }
 
     private static func makeMonitor(
@@ -83,33 +89,14 @@ final class Passthrough: ChannelProgram {
         }
     }
 
-    private static func makeSource(
-        _ configuration: ChannelConfiguration, _ resources: HostResources, _ logger: Logger
-    ) throws(RelayFailure) -> any PacketSource {
-        let location = configuration.input
-        guard let address = location.rtmpListenAddress else {
-            return LibAVPacketSource(location, loops: configuration.loops, logger: logger)
-        }
-        do {
-            let url = try RTMPListenURL(address, for: .input)
-            let identity = try configuration.certificate.flatMap { pair in
-                guard url.isSecure else { return nil as TLSServerIdentity? }
-                return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
-            }
-            return RTMPServerSource(
-                url, server: resources.server, identity: identity, clock: resources.clock, logger: logger)
-        } catch let failure as EndpointFailure {
-            throw RelayFailure(.usage, "The input \(location) cannot be opened: \(failure.reason).")
-        } catch {
-            throw RelayFailure(.usage, "\(error)")
-        }
+    var description: StreamDescription {
+        let stream = state.withLock { $0.timeline.stream }
+        return mix?.description(of: stream) ?? stream
     }
-
-    var description: StreamDescription { input.stream }
-    var keyframes: any KeyframeRequester { NoKeyframes() }
-    var delay: Duration? { nil }
+    var keyframes: any KeyframeRequester { mix?.keyframes ?? NoKeyframes() }
+    var delay: Duration? { input.canWait ? nil : mix?.delay }
     /// What broadcasters and cameras send; the sender decides.
-    var gop: Duration { .seconds(10) }
+    var gop: Duration { mix?.keyframes == nil ? .seconds(10) : encodedGOP }
 
     func run() -> ExitStatus {
         source.start(into: self)
@@ -117,6 +104,10 @@ final class Passthrough: ChannelProgram {
         source.stop()
         sink.finish()
         let (failure, frames) = state.withLock { ($0.failure, $0.status.packets) }
+        if let failure = mix?.sink.status.failure {
+            logger.critical("the encoder failed: \(failure)")
+            return .internalError
+        }
         if let failure {
             logger.error("the program ended because its source failed: \(failure)")
             return .inputUnreadable
@@ -142,7 +133,9 @@ final class Passthrough: ChannelProgram {
         status.passthrough = passed
         status.monitor = monitor?.status
         status.passthrough?.undecodableFrames = counts.undecodableFrames
-        status.passthrough?.movedPackets = sink.counts.moved
+        status.passthrough?.movedPackets = self.passed.counts.moved
+        status.passthrough?.transcodingErrors = mix?.sink.status.errors ?? 0
+        status.passthrough?.skippedPackets = mix?.sink.status.skipped ?? 0
         return status
     }
 }

@@ -6,6 +6,7 @@ internal import Ingest
 internal import Media
 internal import Monitor
 internal import Program
+internal import SRT
 internal import Segmenter
 internal import Upload
 
@@ -72,7 +73,16 @@ struct StatusBlock {
         ]
         if passed.undecodableFrames > 0 { parts.append("without keyframe \(passed.undecodableFrames)") }
         if let source = now.sources.first, source.state != .running { parts.append("input \(source.state.rawValue)") }
-        return (parts + monitors).joined(separator: "  ")
+        return (parts + connections + monitors).joined(separator: "  ")
+    }
+
+    /// What the inputs' SRT connections are like.
+    private var connections: [String] {
+        now.sources.compactMap(\.srt).flatMap { srt in
+            let roundTrip = srt.moment.map { ["input rtt \(Self.decimal($0.roundTripMilliseconds)) ms"] } ?? []
+            let holes = srt.totals.packetsDropped
+            return roundTrip + (holes > 0 ? ["input missing \(holes) packets"] : [])
+        }
     }
 
     private var program: String {
@@ -86,8 +96,9 @@ struct StatusBlock {
         let holes = silence > 0 ? ["audio missing \(silence) ms"] : []
         let errors = now.sources.reduce(0) { $0 + $1.decodeErrors }
         let damage = errors > 0 ? ["decode errors \(errors)"] : []
+        let onAir = (now.selection?.onAir).map { ["on air \($0)"] } ?? []
         let lag = now.program.lagSeconds > 1 ? ["\(Self.decimal(now.program.lagSeconds)) s BEHIND"] : []
-        return (parts + holes + damage + lag + monitors).joined(separator: "  ")
+        return (parts + holes + damage + onAir + connections + lag + monitors).joined(separator: "  ")
     }
 
     /// What the monitors show, alarms in capitals.
@@ -110,7 +121,9 @@ struct StatusBlock {
         var parts = [Self.padded(output.name, 8), Self.padded(output.state, 11)]
         if output.state == "live" || output.state == "draining" {
             parts.append("queue \(output.queue.milliseconds) ms")
-            if let callers = output.details["callers"] { parts.append("callers \(Int(callers))") }
+            for noun in ["callers", "players"] {
+                if let count = output.details[noun] { parts.append("\(noun) \(Int(count))") }
+            }
             if let rtt = output.details["rtt_ms"] { parts.append("rtt \(Self.decimal(rtt)) ms") }
         }
         if output.endpoint != .primary { parts.append("at \(output.endpoint.rawValue)") }

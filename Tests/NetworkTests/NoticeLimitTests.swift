@@ -2,7 +2,11 @@
 
 import Testing
 
-@testable import Publisher
+<<<<<<<< HEAD:Tests/NetworkTests/NoticeLimitTests.swift
+@testable import Network
+========
+@testable import FanOut
+>>>>>>>> w1:Tests/FanOutTests/NoticeLimitTests.swift
 
 @Suite struct NoticeLimitTests {
     @Test("A talkative server has twenty messages a minute, and one line about the rest")
