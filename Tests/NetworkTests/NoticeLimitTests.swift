@@ -2,11 +2,7 @@
 
 import Testing
 
-<<<<<<<< HEAD:Tests/NetworkTests/NoticeLimitTests.swift
 @testable import Network
-========
-@testable import FanOut
->>>>>>>> w1:Tests/FanOutTests/NoticeLimitTests.swift
 
 @Suite struct NoticeLimitTests {
     @Test("A talkative server has twenty messages a minute, and one line about the rest")
