@@ -8,13 +8,14 @@ internal import Program
 /// The opened inputs of a channel, and the feeds between them and its program.
 ///
 /// All calls may come from any thread.
-struct ChannelInputs: Sendable {
+struct ChannelInputs: ProgramInputs {
     /// The program's shape: the video input's own, but for what the configuration says.
     let format: VideoFormat
     /// Where the program's video comes from.
     let videoFeed: SourceFeed
     /// Where the program's audio comes from; nil for silence.
     let audioFeed: SourceFeed?
+    let stage: Stage
     /// Whether all inputs can be read ahead of the clock.
     let canReadAhead: Bool
     private let sources: [any MediaSource]
@@ -35,6 +36,7 @@ struct ChannelInputs: Sendable {
         } else {
             audioFeed = video.source.description.hasAudio ? videoFeed : nil
         }
+        stage = Stage(Scene(video: .feed(videoFeed), audio: audioFeed))
         sources = [video.source] + (audio.map { [$0] } ?? [])
     }
 
@@ -48,6 +50,9 @@ struct ChannelInputs: Sendable {
     func stop() {
         for source in sources { source.stop() }
     }
+
+    var feedStatuses: (video: FeedStatus, audio: FeedStatus?) { (videoFeed.status, audioFeed?.status) }
+    var selection: SelectionStatus? { nil }
 
     /// A snapshot of each source: the video's first.
     var statuses: [SourceStatus] { sources.map(\.status) }
@@ -63,8 +68,12 @@ struct ChannelInputs: Sendable {
     private static func openVideo(
         _ configuration: ChannelConfiguration, _ logger: Logger
     ) throws(RelayFailure) -> (source: any MediaSource, format: VideoFormat) {
-        let options = IngestOptions(
+        var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
+        // What is live cannot be played before it comes: where audio is to be earlier, video is later.
+        if let audio = configuration.audioInput, audio.isLiveByNature != false {
+            options.delay = max(.zero, .zero - audio.tracks.audioOffset)
+        }
         let source = try open(configuration.input, options, logger)
         guard let format = source.description.video else {
             throw RelayFailure(
@@ -78,7 +87,7 @@ struct ChannelInputs: Sendable {
         return (source, format)
     }
 
-    private static func openAudio(
+    static func openAudio(
         _ configuration: ChannelConfiguration, _ logger: Logger
     ) throws(RelayFailure) -> (any MediaSource)? {
         guard let location = configuration.audioInput else { return nil }

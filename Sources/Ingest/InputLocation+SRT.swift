@@ -5,34 +5,17 @@ internal import Logging
 internal import Network
 internal import SRT
 
-extension Demuxer {
-    /// Opens `location` for the source of `monitor`, whose interrupter ends it. Blocks, without limit where it waits to be
-    /// called.
-    static func open(
-        _ location: InputLocation, _ options: IngestOptions, monitor: SourceMonitor
-    ) throws(IngestError) -> Demuxer {
-        if let address = location.srtAddress { return try openSRT(location, at: address, monitor) }
-        let (url, settings) = OpenedInput.settings(location, options)
-        do throws(AVFailure) {
-            return try Demuxer(
-                url: url, options: settings, interrupter: monitor.interrupter, subject: location.description)
-        } catch {
-            throw IngestError.cannotBeOpened(input: location.description, reason: error.message)
-        }
-    }
-
+extension InputLocation {
     /// Opens the next connection of an SRT input. A listener goes on waiting if what a caller sends cannot be read.
-    private static func openSRT(
-        _ location: InputLocation, at address: String, _ monitor: SourceMonitor
-    ) throws(IngestError) -> Demuxer {
-        let name = location.description
+    func openSRT(at address: String, _ monitor: SourceMonitor) throws(IngestError) -> Demuxer {
+        let name = description
         let fail = { (reason: String) in IngestError.cannotBeOpened(input: name, reason: reason) }
         let url: SRTURL
         do throws(AddressError) { url = try SRTURL(address, for: .input) } catch { throw fail(error.description) }
         let input = monitor.srtInput {
-            SRTInput(url) { [logger = monitor.logger] in log($0, of: name, logger) }
+            SRTInput(url) { [logger = monitor.logger] in Self.log($0, of: name, logger) }
         }
-        let options = Options(format: "mpegts", openTimeout: .seconds(15), readTimeout: .seconds(10))
+        let options = Demuxer.Options(format: "mpegts", openTimeout: .seconds(15), readTimeout: .seconds(10))
         while true {
             let connection: SRTConnection?
             do throws(EndpointFailure) { connection = try input.connect() } catch { throw fail(error.reason) }
