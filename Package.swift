@@ -147,8 +147,8 @@ let package = Package(
         .testTarget(
             name: "IngestTests",
             dependencies: [
-                "Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "RTMP", "PacketSamples", "TestSupport",
-                logging,
+                "Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "RTMP", "SRT", "PacketSamples",
+                "TestSupport", logging,
             ],
             exclude: ["Clock/Traces"], swiftSettings: settings
         ),
