@@ -14,7 +14,7 @@ struct InputOptions: ParsableArguments {
             "A file, a URL that libavformat reads, test: or v4l2:/dev/video0.",
             discussion:
                 "test: is a built-in pattern with timecode and tone. Files are played in real time; live sources "
-                + "are taken as they come. rtmp-listen://[address][:port]/app/KEY, with --copy, waits for whoever publishes "
+                + "are taken as they come. rtmp-listen://[address][:port]/app/KEY waits for whoever publishes "
                 + "there by RTMP, on the loopback interface unless an address is given, such as 0.0.0.0; "
                 + "?takeover=yes lets a second publisher take the place of the first. "
                 + "srt://host:port?mode=caller&latency=200&passphrase=…&streamid=… receives MPEG-TS by SRT, times in "
@@ -84,7 +84,7 @@ struct InputOptions: ParsableArguments {
         configuration.loops = loop
         configuration.copying = try copying
         try checkCopy(configuration)
-        try applyListener(to: &configuration)
+        try checkListeners(configuration)
         configuration.isPaced = !unpaced
         configuration.encoder.isLive = !unpaced
         if unpaced, configuration.input.isLiveByNature == true {
@@ -118,7 +118,12 @@ struct InputOptions: ParsableArguments {
             throw ValidationError("\(flag) is for live inputs: \(configuration.input) is none. Leave it out.")
         }
         if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
-        if copy { throw ValidationError("\(flag) does not go together with --copy yet. Leave one of them out.") }
+        if let copyFlag {
+            throw ValidationError("\(flag) does not go together with \(copyFlag) yet. Leave one of them out.")
+        }
+        if ([configuration.input] + configuration.backups).contains(where: { $0.rtmpListenAddress != nil }) {
+            throw ValidationError("\(flag) does not go together with rtmp-listen:// yet. Leave one of them out.")
+        }
     }
 
     private func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
@@ -161,29 +166,33 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    private func applyListener(to configuration: inout ChannelConfiguration) throws {
-        guard let address = configuration.input.rtmpListenAddress else {
-            if let flag = certificate.map({ _ in "--tls-cert" }) ?? key.map({ _ in "--tls-key" }) {
-                throw ValidationError("\(flag) is for an --input of rtmps-listen://. Leave it out.")
+    private func checkListeners(_ configuration: ChannelConfiguration) throws {
+        for location in [configuration.input, configuration.audioInput].compactMap(\.self) {
+            do {
+                _ = try Self.listenURL(of: location)
+            } catch {
+                throw ValidationError("\(location) is not usable: \(error)")
             }
-            return
         }
-        let url: RTMPListenURL
-        do {
-            url = try RTMPListenURL(address, for: .input)
-        } catch {
-            throw ValidationError("--input is not usable: \(error)")
-        }
-        if copyFlag == nil {
-            throw ValidationError(
-                "An --input of \(configuration.input) needs --copy, --copy-video or --copy-audio.")
-        }
+    }
+
+    private static func listenURL(of location: InputLocation?) throws -> RTMPListenURL? {
+        try location?.rtmpListenAddress.map { try RTMPListenURL($0, for: .input) }
+    }
+
+    /// Takes the certificate that inputs and outputs show to those who connect to them with TLS.
+    func applyCertificate(to configuration: inout ChannelConfiguration) throws {
+        let isNeeded =
+            try Self.listenURL(of: configuration.input)?.isSecure == true
+            || Self.listenURL(of: configuration.audioInput)?.isSecure == true
+            || configuration.outputs.contains { $0.address.isSecureListener }
         switch (certificate, key) {
-        case (nil, nil) where !url.isSecure: return
-        case (let certificate?, let key?) where url.isSecure: configuration.certificate = (certificate, key)
-        case _ where url.isSecure:
-            throw ValidationError("An --input of rtmps-listen:// needs --tls-cert and --tls-key.")
-        default: throw ValidationError("--tls-cert and --tls-key are for rtmps-listen://. Leave them out.")
+        case (nil, nil) where !isNeeded: return
+        case (let certificate?, let key?) where isNeeded: configuration.certificate = (certificate, key)
+        case _ where isNeeded: throw ValidationError("rtmps-listen:// needs --tls-cert and --tls-key.")
+        default:
+            let flag = certificate == nil ? "--tls-key" : "--tls-cert"
+            throw ValidationError("\(flag) is for an --input or --output of rtmps-listen://. Leave it out.")
         }
     }
 

@@ -55,6 +55,7 @@ struct RunCommand: BlockingCommand {
         var configuration = ChannelConfiguration()
         try input.apply(to: &configuration)
         try output.apply(to: &configuration)
+        try input.applyCertificate(to: &configuration)
         try record.apply(to: &configuration, duration: operation.duration)
         try record.checkAlignment(isPaced: !input.unpaced)
         try retention.apply(to: &configuration)

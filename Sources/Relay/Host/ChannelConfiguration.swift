@@ -6,6 +6,7 @@ internal import FanOut
 internal import Ingest
 internal import Media
 internal import Monitor
+internal import Network
 internal import Publisher
 internal import Segmenter
 internal import Upload
@@ -97,10 +98,11 @@ extension OutputAddress {
 }
 
 extension OutputSpecification {
-    /// The output, under this name.
-    func definition(name: String, pool: RTMPWriterPool) -> OutputDefinition {
+    /// The output, under this name. Blocks until a port that it listens at is open; throws if it cannot be.
+    func definition(name: String, in context: OutputContext) throws(EndpointFailure) -> OutputDefinition {
         OutputDefinition(
-            name: name, target: address.target(name: name, pool: pool),
-            backup: backup?.target(name: name, pool: pool), limits: limits, retry: retry)
+            name: name, target: try address.target(name: name, in: context),
+            backup: try backup.map { (address) throws(EndpointFailure) in try address.target(name: name, in: context) },
+            limits: limits, retry: retry)
     }
 }

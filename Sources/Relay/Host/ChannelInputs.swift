@@ -21,9 +21,14 @@ struct ChannelInputs: ProgramInputs {
     private let sources: [any MediaSource]
 
     /// Opens the inputs that `configuration` names. Blocks until they answer. Throws ``RelayFailure``.
-    init(_ configuration: ChannelConfiguration, clock: any MonotonicClock, logger: Logger) throws(RelayFailure) {
-        let video = try Self.openVideo(configuration, logger)
-        let audio = try Self.openAudio(configuration, logger)
+    init(
+        _ configuration: ChannelConfiguration, listening: ChannelListening, clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) {
+        let open = { (location: InputLocation, options: IngestOptions) throws(RelayFailure) in
+            try listening.open(location, options, clock: clock, logger: logger)
+        }
+        let video = try Self.openVideo(configuration, open)
+        let audio = try Self.openAudio(configuration, open)
         format = Self.shape(video.format, configuration)
         let isLive = video.source.description.isLive
         // Live audio cannot be read ahead, wherever the video comes from.
@@ -65,8 +70,11 @@ struct ChannelInputs: ProgramInputs {
     /// Why there is no video: the last error of its source, if it had one.
     var lastVideoError: String? { sources[0].status.lastError }
 
+    /// Opens an input. Blocks until it answers.
+    typealias Opener = (InputLocation, IngestOptions) throws(RelayFailure) -> any MediaSource
+
     private static func openVideo(
-        _ configuration: ChannelConfiguration, _ logger: Logger
+        _ configuration: ChannelConfiguration, _ open: Opener
     ) throws(RelayFailure) -> (source: any MediaSource, format: VideoFormat) {
         var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
@@ -74,7 +82,7 @@ struct ChannelInputs: ProgramInputs {
         if let audio = configuration.audioInput, audio.isLiveByNature != false {
             options.delay = max(.zero, .zero - audio.tracks.audioOffset)
         }
-        let source = try open(configuration.input, options, logger)
+        let source = try open(configuration.input, options)
         guard let format = source.description.video else {
             throw RelayFailure(
                 .inputUnreadable,
@@ -87,25 +95,16 @@ struct ChannelInputs: ProgramInputs {
         return (source, format)
     }
 
+    /// Opens the audio input, if there is one. Blocks until it answers.
     static func openAudio(
-        _ configuration: ChannelConfiguration, _ logger: Logger
+        _ configuration: ChannelConfiguration, _ open: Opener
     ) throws(RelayFailure) -> (any MediaSource)? {
         guard let location = configuration.audioInput else { return nil }
-        let source = try open(location, IngestOptions(loop: configuration.loops), logger)
+        let source = try open(location, IngestOptions(loop: configuration.loops))
         guard source.description.hasAudio else {
             throw RelayFailure(.inputUnreadable, "The audio input \(location) has no audio.")
         }
         return source
-    }
-
-    private static func open(
-        _ location: InputLocation, _ options: IngestOptions, _ logger: Logger
-    ) throws(RelayFailure) -> any MediaSource {
-        do {
-            return try SourceOpener.open(location, options: options, logger: logger)
-        } catch {
-            throw RelayFailure(.inputUnreadable, "\(error)")
-        }
     }
 
     /// The input's own shape, but for what the flags say. A program of a given size has square pixels. What the input

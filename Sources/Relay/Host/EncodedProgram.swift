@@ -23,14 +23,15 @@ final class EncodedProgram: ChannelProgram {
     /// clock `recordings` holds the program back. Throws ``RelayFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
-        clock: any MonotonicClock, logger: Logger
+        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         self.logger = logger
         gop = configuration.encoder.gop
         let inputs: any ProgramInputs =
             configuration.hasChoice
-            ? try SwitchedInputs(configuration, recordings: recordings, clock: clock, logger: logger)
-            : try ChannelInputs(configuration, clock: clock, logger: logger)
+            ? try SwitchedInputs(
+                configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
+            : try ChannelInputs(configuration, listening: listening, clock: clock, logger: logger)
         self.inputs = inputs
         isAhead = configuration.isPaced && inputs.canReadAhead
         interleaver = InterleavingSink(hub)

@@ -7,9 +7,7 @@ internal import Ingest
 internal import Logging
 internal import Media
 internal import Monitor
-internal import Network
 internal import Program
-internal import RTMP
 internal import Synchronization
 
 /// An input whose packets go on air as they are, without a decoder and without an encoder.
@@ -52,9 +50,11 @@ final class Passthrough: ChannelProgram {
     /// Packets go to `hub`; without a clock `recordings` holds a file back. Throws ``RelayFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
-        resources: HostResources, logger: Logger
+        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
-        source = try Self.makeSource(configuration, resources, logger)
+        source =
+            try listening.source(at: configuration.input, clock: clock, logger: logger)
+            ?? LibAVPacketSource(configuration.input, loops: configuration.loops, logger: logger)
         do throws(IngestError) {
             input = try source.open()
         } catch {
@@ -73,7 +73,7 @@ final class Passthrough: ChannelProgram {
         isPaced = configuration.isPaced
         encodedGOP = configuration.encoder.gop
         limit = configuration.duration?.inNanoseconds
-        clock = resources.clock
+        self.clock = clock
         state = Mutex(State(timeline: timeline))
     }
 
@@ -86,28 +86,6 @@ final class Passthrough: ChannelProgram {
             return try PacketMonitor(settings, channel: configuration.name, logger: logger)
         } catch {
             throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
-        }
-    }
-
-    private static func makeSource(
-        _ configuration: ChannelConfiguration, _ resources: HostResources, _ logger: Logger
-    ) throws(RelayFailure) -> any PacketSource {
-        let location = configuration.input
-        guard let address = location.rtmpListenAddress else {
-            return LibAVPacketSource(location, loops: configuration.loops, logger: logger)
-        }
-        do {
-            let url = try RTMPListenURL(address, for: .input)
-            let identity = try configuration.certificate.flatMap { pair in
-                guard url.isSecure else { return nil as TLSServerIdentity? }
-                return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
-            }
-            return RTMPServerSource(
-                url, server: resources.server, identity: identity, clock: resources.clock, logger: logger)
-        } catch let failure as EndpointFailure {
-            throw RelayFailure(.usage, "The input \(location) cannot be opened: \(failure.reason).")
-        } catch {
-            throw RelayFailure(.usage, "\(error)")
         }
     }
 

@@ -55,7 +55,8 @@ final class SwitchedInputs: ProgramInputs {
     /// most; not at all where there is a slate, `--size` and `--fps`. Throws ``RelayFailure`` if no input answers and there
     /// is no slate. Changes are noted in the catalogue of what is recorded.
     init(
-        _ configuration: ChannelConfiguration, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
+        _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
+        clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
         self.recordings = recordings
@@ -68,7 +69,9 @@ final class SwitchedInputs: ProgramInputs {
             State(
                 selector: SourceSelector(count: locations.count, options: options),
                 inputs: locations.map { _ in Input() }, selection: SelectionStatus(inputs: names)))
-        let audio = try ChannelInputs.openAudio(configuration, logger)
+        let audio = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
+            try listening.open(location, options, clock: clock, logger: logger)
+        }
         self.audio = audio.map { source in
             let rate = configuration.frameRate ?? FrameRate(25)
             let pacing: SourceFeed.Pacing = source.description.isLive ? .live(frameRate: nil) : .waits

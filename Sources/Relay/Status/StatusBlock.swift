@@ -121,7 +121,9 @@ struct StatusBlock {
         var parts = [Self.padded(output.name, 8), Self.padded(output.state, 11)]
         if output.state == "live" || output.state == "draining" {
             parts.append("queue \(output.queue.milliseconds) ms")
-            if let callers = output.details["callers"] { parts.append("callers \(Int(callers))") }
+            for noun in ["callers", "players"] {
+                if let count = output.details[noun] { parts.append("\(noun) \(Int(count))") }
+            }
             if let rtt = output.details["rtt_ms"] { parts.append("rtt \(Self.decimal(rtt)) ms") }
         }
         if output.endpoint != .primary { parts.append("at \(output.endpoint.rawValue)") }
