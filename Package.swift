@@ -231,7 +231,7 @@ let package = Package(
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Program", "Archive", "Segmenter", "Upload",
+                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Program", "SRT", "Archive", "Segmenter", "Upload",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
