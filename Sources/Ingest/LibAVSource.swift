@@ -57,7 +57,7 @@ final class LibAVSource: MediaSource {
         var failure = play(takeOpened)
         while description.isLive || (failure != nil && loopEnd != nil), failure?.isPermanent != true, !monitor.isStopped
         {
-            let delay = schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0))
+            let delay = monitor.pauseToReopen(schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0)))
             monitor.noteInterruption(location.description, failure, schedule, delay)
             markStarved(sink)
             monitor.pause(delay)

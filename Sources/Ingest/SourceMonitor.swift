@@ -61,6 +61,12 @@ final class SourceMonitor: Sendable {
         return input
     }
 
+    /// How long to wait before the input is opened again: `delay`, or a tenth of it where nobody is called, so that a sender
+    /// who calls again at once is soon on air.
+    func pauseToReopen(_ delay: Duration) -> Duration {
+        srt.withLock { $0?.isListening == true } ? delay / 10 : delay
+    }
+
     func update(_ change: (inout SourceStatus) -> Void) { state.withLock { change(&$0) } }
 
     /// Counts a packet that was read.
