@@ -61,8 +61,8 @@ let package = Package(
         .target(
             name: "Ingest",
             dependencies: [
-                "Media", "LibAV", "Network", "RTMP", .product(name: "DequeModule", package: "swift-collections"),
-                logging,
+                "Media", "LibAV", "Network", "RTMP", "SRT",
+                .product(name: "DequeModule", package: "swift-collections"), logging,
             ],
             swiftSettings: settings),
         .target(
@@ -152,7 +152,8 @@ let package = Package(
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
-        .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"], swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(
             name: "PacketSamples", dependencies: ["Media", "LibAV"], path: "Tests/PacketSamples",
@@ -175,7 +176,9 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),
+            name: "SRTTests",
+            dependencies: ["SRT", "CSRT", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "HLSTests", dependencies: ["HLS", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: settings),

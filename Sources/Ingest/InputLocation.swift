@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
+internal import Network
+internal import SRT
 
 /// Where media comes from, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
 /// `v4l2:/dev/video0`, `alsa:default` or `lavfi:testsrc2`.
@@ -115,12 +117,22 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     public var fault: String? {
         if let latencyFault { return latencyFault }
         guard case .url(var scheme, var rest) = place else { return nil }
+        if let srtAddress { return srtFault(of: srtAddress) }
         while let colon = rest.firstIndex(of: ":"), Self.wrappingSchemes.contains(scheme) {
             rest = String(rest[rest.index(after: colon)...])
             scheme = rest.prefix { $0 != ":" }.lowercased()
         }
         guard Self.networkSchemes.contains(scheme), !rest.dropFirst(scheme.count).hasPrefix("://") else { return nil }
         return "An address of this kind begins with \(scheme)://."
+    }
+
+    private func srtFault(of address: String) -> String? {
+        do throws(AddressError) {
+            _ = try SRTURL(address, for: .input)
+            return nil
+        } catch {
+            return error.description
+        }
     }
 
     /// Whether it is a path in the file system.
@@ -156,6 +168,12 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The address, with its key, at which our own RTMP server receives the media; nil for any other place.
     package var rtmpListenAddress: String? {
         guard case .url(let scheme, let text) = place, Self.listeningSchemes.contains(scheme) else { return nil }
+        return text
+    }
+
+    /// The address, with its passphrase, from which libsrt receives the media; nil for any other place.
+    var srtAddress: String? {
+        guard case .url("srt", let text) = place, text.dropFirst(3).hasPrefix("://") else { return nil }
         return text
     }
 

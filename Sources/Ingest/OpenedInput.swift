@@ -24,14 +24,8 @@ final class OpenedInput {
         }
     ) throws(IngestError) {
         name = location.description
-        let (url, settings) = Self.settings(location, options)
-        do throws(AVFailure) {
-            demuxer = try Demuxer(
-                url: url, options: settings, interrupter: monitor.interrupter, subject: location.description)
-        } catch {
-            throw IngestError.cannotBeOpened(input: location.description, reason: error.message)
-        }
-        isLive = location.isLiveByNature ?? (demuxer.duration == nil)
+        demuxer = try location.openDemuxer(options, monitor: monitor)
+        isLive = location.isLive(demuxer)
         let threading: Decoder.Threading = isLive ? .slices : .frames
         do throws(AVFailure) {
             let track = { (stream: StreamInfo?) throws(AVFailure) -> TrackDecoder? in
@@ -89,37 +83,5 @@ final class OpenedInput {
         return VideoFormat(
             width: min(8192, max(16, width & ~1)), height: min(8192, max(16, height & ~1)), frameRate: frameRate,
             sampleAspectRatio: aspect, color: stream.color)
-    }
-
-    /// What libav is told: the URL, the device, its options and deadlines.
-    static func settings(
-        _ location: InputLocation, _ options: IngestOptions
-    ) -> (url: String, options: Demuxer.Options) {
-        switch location.place {
-        case .test: return ("", Demuxer.Options())
-        case .file(let path): return ("file:" + path, Demuxer.Options())
-        case .device(let format, let name):
-            var values: [String: String] = [:]
-            if format != "lavfi" {
-                if let size = options.size { values["video_size"] = "\(size.width)x\(size.height)" }
-                if let rate = options.frameRate { values["framerate"] = rate.description }
-            }
-            let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
-            return (name, Demuxer.Options(format: format, values: values, readTimeout: limit))
-        case .url(let scheme, let text):
-            let values =
-                switch scheme {
-                case "rtsp": ["rtsp_flags": "prefer_tcp"]
-                // In packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. When even that is full, what comes is lost, as
-                // on the way, instead of ending the input (ffmpeg-protocols(1), udp). The address may say otherwise.
-                case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
-                default: [:] as [String: String]
-                }
-            return (
-                text,
-                Demuxer.Options(
-                    values: values, openTimeout: location.listens ? nil : .seconds(15), readTimeout: .seconds(10))
-            )
-        }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Media
+package import SRT
 
 /// What a source is doing: a snapshot.
 public struct SourceStatus: Sendable, Codable, Hashable {
@@ -32,6 +33,8 @@ public struct SourceStatus: Sendable, Codable, Hashable {
     public var silentTracks: Set<TrackKind> = []
     /// What is known of a live source's clock; nil for others.
     package var clock: SourceClockStatus?
+    /// What libsrt says of the connection; nil where the input does not come by SRT.
+    package var srt: SRTInputStatistics?
     /// The last failure, in one sentence without secrets.
     public var lastError: String?
 

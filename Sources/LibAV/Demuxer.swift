@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-internal import Media
+package import Media
 
 /// Reads packets from a file, a URL or a device; the owner of an `AVFormatContext`. Used by one thread at a time, but
 /// for its ``Interrupter``.
@@ -30,6 +30,8 @@ public final class Demuxer {
     }
 
     private let context: UnsafeMutablePointer<AVFormatContext>
+    /// Where the bytes come from, if not from a URL.
+    private let reader: ByteReader?
     private let interrupter: Interrupter
     private let subject: String
     private let readTimeout: Duration?
@@ -43,13 +45,31 @@ public final class Demuxer {
 
     /// Opens `url` and reads as much of it as is needed to know its streams. Blocks; `interrupter` ends it.
     /// `subject` is how errors name the input.
-    public init(url: String, options: Options, interrupter: Interrupter, subject: String) throws(AVFailure) {
+    public convenience init(
+        url: String, options: Options, interrupter: Interrupter, subject: String
+    ) throws(AVFailure) {
+        try self.init(url, nil, options, interrupter, subject)
+    }
+
+    /// Opens the container that comes as `bytes`. As ``init(url:options:interrupter:subject:)``; the format is best named,
+    /// because libavformat has some that would open files.
+    public convenience init(
+        reading bytes: any ByteStream, options: Options, interrupter: Interrupter, subject: String
+    ) throws(AVFailure) {
+        let reader = try ByteReader(bytes, interrupter: interrupter, subject: subject)
+        try self.init("", reader, options, interrupter, subject)
+    }
+
+    private init(
+        _ url: String, _ reader: ByteReader?, _ options: Options, _ interrupter: Interrupter, _ subject: String
+    ) throws(AVFailure) {
         _ = Library.prepared
         self.interrupter = interrupter
         self.subject = subject
+        self.reader = reader
         readTimeout = options.readTimeout
         interrupter.allow(options.openTimeout)
-        context = try Self.open(url, options, interrupter, subject)
+        context = try Self.open(url, reader, options, interrupter, subject)
         do {
             try Self.check(avformat_find_stream_info(context, nil), "probe", subject, interrupter)
             streams = try Self.describe(context, subject)
@@ -82,6 +102,18 @@ public final class Demuxer {
     public var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
 
     private var formatFlags: Int32 { context.pointee.iformat?.pointee.flags ?? 0 }
+
+    /// The number of the stream that has splice information (SCTE 35), and its clock; nil if there is none.
+    package var spliceStream: (index: Int, timeBase: TimeBase)? {
+        for index in 0..<Int(context.pointee.nb_streams) {
+            guard let stream = context.pointee.streams?[index],
+                stream.pointee.codecpar?.pointee.codec_id == AV_CODEC_ID_SCTE_35,
+                let base = stream.pointee.time_base.asTimeBase
+            else { continue }
+            return (index, base)
+        }
+        return nil
+    }
 
     /// Delivers only packets of the streams in `indices` from now on.
     public func select(_ indices: Set<Int>) {
@@ -125,7 +157,7 @@ public final class Demuxer {
 
 extension Demuxer {
     private static func open(
-        _ url: String, _ options: Options, _ interrupter: Interrupter, _ subject: String
+        _ url: String, _ reader: ByteReader?, _ options: Options, _ interrupter: Interrupter, _ subject: String
     ) throws(AVFailure) -> UnsafeMutablePointer<AVFormatContext> {
         var format: UnsafePointer<AVInputFormat>?
         if let name = options.format {
@@ -146,6 +178,7 @@ extension Demuxer {
                 return Unmanaged<Interrupter>.fromOpaque(opaque).takeUnretainedValue().mustEnd ? 1 : 0
             },
             opaque: Unmanaged.passUnretained(interrupter).toOpaque())
+        if let reader { allocated.pointee.pb = reader.context }
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }
         for (key, value) in options.values { av_dict_set(&dictionary, key, value, 0) }

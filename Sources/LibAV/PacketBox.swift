@@ -31,6 +31,12 @@ public final class PacketBox: Sendable {
     /// Decoding time in ticks of the stream's time base, if it is known.
     public var dts: Int64? { packet.pointee.dts.asTimestamp }
 
+    /// A copy of the bytes.
+    package var content: [UInt8] {
+        guard let data = packet.pointee.data else { return [] }
+        return Array(UnsafeBufferPointer(start: data, count: size))
+    }
+
     /// How long it lasts in ticks of the stream's time base; 0 if that is not known.
     public var duration: Int64 { max(0, packet.pointee.duration) }
 

@@ -111,6 +111,17 @@ extension StreamInfo.Video {
     }
 }
 
+extension StreamInfo.Video {
+    /// What is known of frames that were described before.
+    init(_ frames: FrameFormat, _ track: TrackDescription) {
+        (width, height) = (frames.width, frames.height)
+        (averageRate, baseRate) = (track.nominalRate, nil)
+        (sampleAspectRatio, color) = (frames.sampleAspectRatio, frames.color)
+        (orientation, isInterlaced) = (.upright, false)
+        reorderedFrames = Int(track.reorderDepth)
+    }
+}
+
 extension ColorDescription {
     /// libav's tags as ours. RGB has no YCbCr tags of its own; it is converted to BT.709 in limited range.
     init(

@@ -52,9 +52,18 @@ struct RTMPPacketReader {
             configuration = new == stream.video?.decoderConfiguration.array ? nil : new
             return nil
         case .frame(let payload, let isKeyframe, let isDisposable, let offset):
-            if configuration != nil {
-                guard isKeyframe else { return nil }
-                describe(codec, by: payload)
+            var payload = payload
+            if let new = configuration {
+                if isKeyframe {
+                    describe(codec, by: payload)
+                } else {
+                    // It takes effect with the next keyframe; what the frames until then need of it goes among them.
+                    guard let track = stream.video, track.codec == codec,
+                        let whole = ConfigurationRecord.payload(
+                            payload, from: track.decoderConfiguration, to: new, codec)
+                    else { return nil }
+                    payload = whole
+                }
             }
             guard let track = stream.video, track.codec == codec else { return nil }
             return EncodedPacket(

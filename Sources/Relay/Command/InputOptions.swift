@@ -16,6 +16,9 @@ struct InputOptions: ParsableArguments {
                 + "are taken as they come. rtmp-listen://[address][:port]/app/KEY, with --copy, waits for whoever publishes "
                 + "there by RTMP, on the loopback interface unless an address is given, such as 0.0.0.0; "
                 + "?takeover=yes lets a second publisher take the place of the first. "
+                + "srt://host:port?mode=caller&latency=200&passphrase=…&streamid=… receives MPEG-TS by SRT, times in "
+                + "milliseconds; with mode=listener it waits for a sender, on the loopback interface unless an address "
+                + "is given, and inputs with different stream ids may share a port. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = "test:"
@@ -28,6 +31,18 @@ struct InputOptions: ParsableArguments {
             "Pass the input on as it is, without an encoder.",
             discussion: "Frames, audio and their times are the input's own, and files begin at its keyframes."))
     var copy = false
+
+    @Flag(
+        help: ArgumentHelp(
+            "Pass the input's video on as it is, and encode its audio.",
+            discussion: "Both keep the input's times."))
+    var copyVideo = false
+
+    @Flag(
+        help: ArgumentHelp(
+            "Pass the input's audio on as it is, and encode its video.",
+            discussion: "Both keep the input's times; frames are neither repeated nor left out."))
+    var copyAudio = false
 
     @Option(
         name: .customLong("tls-cert"),
@@ -51,7 +66,7 @@ struct InputOptions: ParsableArguments {
         configuration.input = try Self.location(input, flag: "--input")
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
-        configuration.copies = copy
+        configuration.copying = try copying
         try checkCopy(configuration)
         try applyListener(to: &configuration)
         configuration.isPaced = !unpaced
@@ -65,12 +80,24 @@ struct InputOptions: ParsableArguments {
     }
 
     private func checkCopy(_ configuration: ChannelConfiguration) throws {
-        guard copy else { return }
+        guard let flag = copyFlag else { return }
         if configuration.input.isTest {
-            throw ValidationError("--copy needs an input that is encoded already: test: is not. Give --input.")
+            throw ValidationError("\(flag) needs an input that is encoded already: test: is not. Give --input.")
         }
         if audioInput != nil {
-            throw ValidationError("--copy takes video and audio from one input: leave --audio-input out.")
+            throw ValidationError("\(flag) takes video and audio from one input: leave --audio-input out.")
+        }
+    }
+
+    /// The flag that passes something through, if there is one.
+    var copyFlag: String? { copy ? "--copy" : copyVideo ? "--copy-video" : copyAudio ? "--copy-audio" : nil }
+
+    private var copying: ChannelConfiguration.Copying {
+        get throws {
+            if [copy, copyVideo, copyAudio].filter(\.self).count > 1 {
+                throw ValidationError("--copy, --copy-video and --copy-audio exclude each other; --copy is both.")
+            }
+            return copy ? .all : copyVideo ? .video : copyAudio ? .audio : .nothing
         }
     }
 
@@ -87,7 +114,10 @@ struct InputOptions: ParsableArguments {
         } catch {
             throw ValidationError("--input is not usable: \(error)")
         }
-        if !copy { throw ValidationError("An --input of \(configuration.input) needs --copy.") }
+        if copyFlag == nil {
+            throw ValidationError(
+                "An --input of \(configuration.input) needs --copy, --copy-video or --copy-audio.")
+        }
         switch (certificate, key) {
         case (nil, nil) where !url.isSecure: return
         case (let certificate?, let key?) where url.isSecure: configuration.certificate = (certificate, key)

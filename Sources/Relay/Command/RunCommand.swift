@@ -57,9 +57,7 @@ struct RunCommand: BlockingCommand {
         try record.apply(to: &configuration, duration: operation.duration)
         try record.checkAlignment(isPaced: !input.unpaced)
         try retention.apply(to: &configuration)
-        if configuration.copies, let flag = encoder.given {
-            throw ValidationError("\(flag) is for the encoder, and --copy has none. Leave one of them out.")
-        }
+        if let flag = input.copyFlag { try encoder.check(against: configuration.copying, by: flag) }
         encoder.apply(to: &configuration)
         configuration.name = operation.channel
         configuration.duration = operation.duration

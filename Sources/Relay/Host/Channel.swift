@@ -45,7 +45,7 @@ final class Channel: Sendable {
         let recording = try configuration.recording.map { (recording) throws(RelayFailure) in
             (recording, try RecordingPlace(recording, channel: configuration.name, logger: logger))
         }
-        let hub = PacketStream(delivery: configuration.copies ? .immediate : .withFrames)
+        let hub = PacketStream(delivery: configuration.copying == .all ? .immediate : .withFrames)
         self.hub = hub
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings

@@ -30,11 +30,16 @@ struct ChannelConfiguration {
         var upload: UploadTarget?
     }
 
+    /// The tracks of the input that are passed through.
+    enum Copying {
+        case nothing, video, audio, all
+    }
+
     var name = "relay"
     var input = InputLocation("test:")
     var audioInput: InputLocation?
-    /// Whether the input goes on air as it is, without an encoder.
-    var copies = false
+    /// What of the input goes on air as it is, without an encoder.
+    var copying = Copying.nothing
     /// What a listener with TLS shows: files in PEM.
     var certificate: (certificate: String, key: String)?
     var loops = false
@@ -48,6 +53,9 @@ struct ChannelConfiguration {
 }
 
 extension ChannelConfiguration {
+    /// Whether any track of the input is passed through.
+    var copies: Bool { copying != .nothing }
+
     /// Descriptors that the outputs hold at most.
     var descriptors: Int { outputs.reduce(0) { $0 + $1.address.descriptors + ($1.backup?.descriptors ?? 0) } }
 

@@ -33,9 +33,12 @@ final class Passthrough: ChannelProgram {
     private let source: any PacketSource
     private let input: PacketSourceDescription
     private let hub: PacketStream
-    private let sink: PassthroughSink
+    /// What is passed through, and with it what is coded anew.
+    private let (passed, sink): (PassthroughSink, any PacketSink)
+    private let mix: TrackMix?
     private let recordings: RecordingSlot
     private let isPaced: Bool
+    private let encodedGOP: Duration
     private let limit: Int64?
     private let clock: any MonotonicClock
     private let logger: Logger
@@ -59,11 +62,15 @@ final class Passthrough: ChannelProgram {
                 .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }
         (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
-        sink = PassthroughSink(hub)
+        let timeline = PacketTimeline(input)
+        mix = try TrackMix(configuration, of: timeline.stream, canWait: input.canWait, into: hub)
+        passed = mix?.passed ?? PassthroughSink(hub)
+        sink = mix?.sink ?? passed
         isPaced = configuration.isPaced
+        encodedGOP = configuration.encoder.gop
         limit = configuration.duration?.inNanoseconds
         clock = resources.clock
-        state = Mutex(State(timeline: PacketTimeline(input)))
+        state = Mutex(State(timeline: timeline))
     }
 
     private static func makeSource(
@@ -88,11 +95,14 @@ final class Passthrough: ChannelProgram {
         }
     }
 
-    var description: StreamDescription { input.stream }
-    var keyframes: any KeyframeRequester { NoKeyframes() }
-    var delay: Duration? { nil }
+    var description: StreamDescription {
+        let stream = state.withLock { $0.timeline.stream }
+        return mix?.description(of: stream) ?? stream
+    }
+    var keyframes: any KeyframeRequester { mix?.keyframes ?? NoKeyframes() }
+    var delay: Duration? { input.canWait ? nil : mix?.delay }
     /// What broadcasters and cameras send; the sender decides.
-    var gop: Duration { .seconds(10) }
+    var gop: Duration { mix?.keyframes == nil ? .seconds(10) : encodedGOP }
 
     func run() -> ExitStatus {
         source.start(into: self)
@@ -100,6 +110,10 @@ final class Passthrough: ChannelProgram {
         source.stop()
         sink.finish()
         let (failure, frames) = state.withLock { ($0.failure, $0.status.packets) }
+        if let failure = mix?.sink.status.failure {
+            logger.critical("the encoder failed: \(failure)")
+            return .internalError
+        }
         if let failure {
             logger.error("the program ended because its source failed: \(failure)")
             return .inputUnreadable
@@ -124,7 +138,9 @@ final class Passthrough: ChannelProgram {
             frameRate: input.stream.video?.nominalRate ?? FrameRate(25), outputs: [])
         status.passthrough = passed
         status.passthrough?.undecodableFrames = counts.undecodableFrames
-        status.passthrough?.movedPackets = sink.counts.moved
+        status.passthrough?.movedPackets = self.passed.counts.moved
+        status.passthrough?.transcodingErrors = mix?.sink.status.errors ?? 0
+        status.passthrough?.skippedPackets = mix?.sink.status.skipped ?? 0
         return status
     }
 }

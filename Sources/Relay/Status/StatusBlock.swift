@@ -5,6 +5,7 @@ internal import FanOut
 internal import Ingest
 internal import Media
 internal import Program
+internal import SRT
 internal import Segmenter
 internal import Upload
 
@@ -71,7 +72,16 @@ struct StatusBlock {
         ]
         if passed.undecodableFrames > 0 { parts.append("without keyframe \(passed.undecodableFrames)") }
         if let source = now.sources.first, source.state != .running { parts.append("input \(source.state.rawValue)") }
-        return parts.joined(separator: "  ")
+        return (parts + connections).joined(separator: "  ")
+    }
+
+    /// What the inputs' SRT connections are like.
+    private var connections: [String] {
+        now.sources.compactMap(\.srt).flatMap { srt in
+            let roundTrip = srt.moment.map { ["input rtt \(Self.decimal($0.roundTripMilliseconds)) ms"] } ?? []
+            let holes = srt.totals.packetsDropped
+            return roundTrip + (holes > 0 ? ["input missing \(holes) packets"] : [])
+        }
     }
 
     private var program: String {
@@ -86,7 +96,7 @@ struct StatusBlock {
         let errors = now.sources.reduce(0) { $0 + $1.decodeErrors }
         let damage = errors > 0 ? ["decode errors \(errors)"] : []
         let lag = now.program.lagSeconds > 1 ? ["\(Self.decimal(now.program.lagSeconds)) s BEHIND"] : []
-        return (parts + holes + damage + lag).joined(separator: "  ")
+        return (parts + holes + damage + connections + lag).joined(separator: "  ")
     }
 
     private func output(_ output: OutputStatus) -> String {
