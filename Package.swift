@@ -57,11 +57,15 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "Program", dependencies: ["Media", logging], swiftSettings: settings),
         .target(
+            name: "Monitor",
+            dependencies: ["Media", "LibAV", .product(name: "DequeModule", package: "swift-collections"), logging],
+            swiftSettings: settings),
+        .target(
             name: "Encoder", dependencies: ["Media", "LibAV", "CLinux", "CX264", logging], swiftSettings: settings),
         .target(
             name: "Ingest",
             dependencies: [
-                "Media", "LibAV", "Network", "RTMP", "SRT",
+                "Media", "LibAV", "Network", "RTMP", "SRT", "CLinux",
                 .product(name: "DequeModule", package: "swift-collections"), logging,
             ],
             swiftSettings: settings),
@@ -116,7 +120,7 @@ let package = Package(
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
+                "Media", "LibAV", "Ingest", "Program", "Monitor", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
                 "Publisher", "Archive", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
@@ -143,7 +147,8 @@ let package = Package(
         .testTarget(
             name: "IngestTests",
             dependencies: [
-                "Ingest", "LibAV", "CFFmpeg", "Media", "Program", "RTMP", "PacketSamples", "TestSupport", logging,
+                "Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "RTMP", "PacketSamples", "TestSupport",
+                logging,
             ],
             exclude: ["Clock/Traces"], swiftSettings: settings
         ),
@@ -154,6 +159,9 @@ let package = Package(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
         .testTarget(
             name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"], swiftSettings: settings),
+        .testTarget(
+            name: "MonitorTests", dependencies: ["Monitor", "LibAV", "Media", "TestSupport", logging],
+            swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(
             name: "PacketSamples", dependencies: ["Media", "LibAV"], path: "Tests/PacketSamples",

@@ -55,6 +55,8 @@ public struct DropPolicy: Sendable {
     public private(set) var awaitsKeyframe = true
     /// Whether audio is refused until then, too: a stream that joins the program begins with a frame.
     private var beginsAtKeyframe = false
+    /// What the bounds are wider by until the output has caught up: the GOP that it joined with, in nanoseconds and bytes.
+    private var head: (depth: Int64, bytes: Int) = (0, 0)
 
     /// A policy for an output that is not connected yet, and whose program can be joined at keyframes of `leading`.
     public init(limits: QueueLimits, mode: Mode = .holdingStart, leading: TrackKind = .video) {
@@ -75,12 +77,21 @@ public struct DropPolicy: Sendable {
         mode = .catchingUp
     }
 
+    /// The output joins on air with the GOP under way, of so many nanoseconds and bytes, which is queued from its keyframe
+    /// on whatever its length.
+    mutating func joined(depth: Int64, bytes: Int) {
+        (awaitsKeyframe, beginsAtKeyframe) = (false, false)
+        head = (depth, bytes)
+        mode = .catchingUp
+    }
+
     /// The output lost its connection; the caller empties the queue to its newest keyframe.
     public mutating func disconnected() { mode = .holding }
 
     /// The queue was emptied; if no keyframe remained, video waits for the next one.
     public mutating func flushed(keyframeRemains: Bool) {
         if !keyframeRemains { awaitsKeyframe = true }
+        head = (0, 0)
         if mode == .holdingStart { mode = .holding }
     }
 
@@ -91,8 +102,12 @@ public struct DropPolicy: Sendable {
 
     /// Decides on `packet` while the queue holds `depth` of media time (nanoseconds, the packet included) and `bytes`.
     public mutating func decide(_ packet: EncodedPacket, depth: Int64, bytes: Int) -> Decision {
-        if mode == .catchingUp, depth < disposableDepth { mode = .live }
-        let isOverBound = depth >= maximumDepth || bytes + packet.payload.count > maximumBytes
+        if mode == .catchingUp, depth < disposableDepth {
+            mode = .live
+            head = (0, 0)
+        }
+        let isOverBound =
+            depth >= maximumDepth + head.depth || bytes + packet.payload.count > maximumBytes + head.bytes
         if isOverBound, bytes > 0 { return .flush }
         guard packet.track == leading else {
             return awaitsKeyframe && (mode == .holding || beginsAtKeyframe) ? .refuse(.awaitingKeyframe) : .accept

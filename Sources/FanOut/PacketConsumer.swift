@@ -2,16 +2,12 @@
 
 public import Media
 
-/// Something that the fan-out feeds: an output or a recorder. No call blocks.
+/// Something that the fan-out feeds: an output, a player or a recorder. No call blocks.
 public protocol PacketConsumer: AnyObject, Sendable {
     /// Queues packets: a frame with the audio before it, and at the end what is left, perhaps nothing. Those of both tracks
     /// come in decoding order. Returns whoever serves what was queued; nil if there is nothing to be done.
     @discardableResult
     func accept(_ packets: [EncodedPacket]) -> (any PacketServer)?
-    /// No packet follows: end cleanly by `deadline` (monotonic nanoseconds), then call `completion` once.
-    func finish(deadline: Int64, completion: @escaping @Sendable () -> Void)
-    /// End at once.
-    func stop()
 }
 
 /// Serves the queues of one or more outputs. Woken after each frame, when all outputs have it, and at the end. It is woken

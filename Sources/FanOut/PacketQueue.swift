@@ -71,6 +71,23 @@ public final class PacketQueue: Sendable {
         state.withLock { state in state.push(packet) }
     }
 
+    /// Takes the first packets of an output that joins on air, see ``PacketStream/join(_:)``. The GOP under way is queued
+    /// whatever its length: the bounds are wider by it until the output has caught up. The queue must be empty.
+    package func join(with packets: [EncodedPacket]) {
+        state.withLock { state in
+            guard let first = packets.first, state.policy.canBegin(first) else {
+                for packet in packets { _ = state.push(packet) }
+                return
+            }
+            for packet in packets {
+                state.packets.append(packet)
+                state.bytes += packet.payload.count
+            }
+            state.policy.joined(depth: state.depth(with: nil), bytes: state.bytes)
+            state.isJoining = false
+        }
+    }
+
     /// Takes the oldest packet.
     public func pop() -> EncodedPacket? {
         state.withLock { state in state.pop() }

@@ -32,7 +32,10 @@ extension InputLocation {
                 if let rate = options.frameRate { values["framerate"] = rate.description }
             }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
-            return (name, Demuxer.Options(format: format, values: values, readTimeout: limit))
+            var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
+            // Their drivers ask nobody whether to go on waiting.
+            options.isPolled = format == "v4l2" || format == "alsa"
+            return (name, options)
         case .url(let scheme, let text):
             let values =
                 switch scheme {

@@ -19,9 +19,11 @@ final class LibAVSource: MediaSource {
     private let settings: SourceClockSettings
     private let startOnce = StartOnce()
 
-    /// Opens `location`. Blocks.
-    init(_ location: InputLocation, options: IngestOptions, logger: Logger) throws(IngestError) {
-        let monitor = SourceMonitor(logger: logger)
+    /// Opens `location`. Blocks; stopping `monitor`, which is the source's from now on, ends that.
+    init(
+        _ location: InputLocation, options: IngestOptions, logger: Logger, monitor: SourceMonitor? = nil
+    ) throws(IngestError) {
+        let monitor = monitor ?? SourceMonitor(logger: logger)
         let input = try OpenedInput(location, options: options, monitor: monitor)
         self.location = location
         self.options = options
@@ -120,10 +122,12 @@ final class LibAVSource: MediaSource {
             timing.restart(tracks)
             return timing
         }
+        // Audio alone is not held against video of the same input, so its offset is a delay.
+        let delay = options.delay + (video == nil ? max(.zero, location.tracks.audioOffset) : .zero)
         let made = SourceTiming(
             SourceClock(settings, tracks: tracks),
-            frameLength: (video?.frameRate ?? FrameRate(25)).timeBase.duration(1), name: location.description,
-            monitor: monitor)
+            frameLength: (video?.frameRate ?? FrameRate(25)).timeBase.duration(1), delay: delay,
+            name: location.description, monitor: monitor)
         sink.attach(made)
         timing = made
         return made

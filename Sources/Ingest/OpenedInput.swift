@@ -11,6 +11,8 @@ final class OpenedInput {
     let video: TrackDecoder?
     let audio: TrackDecoder?
     let isLive: Bool
+    /// How the audio is taken.
+    let options: TrackOptions
     private var discontinuity = DiscontinuityFilter()
 
     /// Makes the decoder of a stream, for an input that errors name so.
@@ -26,6 +28,8 @@ final class OpenedInput {
         name = location.description
         demuxer = try location.openDemuxer(options, monitor: monitor)
         isLive = location.isLive(demuxer)
+        self.options = location.tracks
+        let choice = try TrackChoice(location.tracks, from: demuxer, input: location.description)
         let threading: Decoder.Threading = isLive ? .slices : .frames
         do throws(AVFailure) {
             let track = { (stream: StreamInfo?) throws(AVFailure) -> TrackDecoder? in
@@ -33,8 +37,8 @@ final class OpenedInput {
                 let decoder = try makeDecoder(stream, threading, location.description)
                 return TrackDecoder(stream, decoder: decoder, monitor: monitor)
             }
-            video = try track(demuxer.bestVideo)
-            audio = try track(demuxer.bestAudio)
+            video = try track(choice.video)
+            audio = try track(choice.audio)
         } catch {
             throw IngestError.cannotBeDecoded(input: location.description, reason: error.message)
         }
@@ -57,6 +61,12 @@ final class OpenedInput {
         [TrackKind.video: video, .audio: audio].compactMapValues { track in
             track.map { ($0.stream.timeBase, $0.stream.stampBits) }
         }
+    }
+
+    /// Which clock the stamps of a capture device are readings of.
+    var captureClock: CaptureClock? {
+        let isDevice = SourceClockSettings.isDevice(formatName: demuxer.formatName)
+        return isDevice ? demuxer.firstStamp.flatMap { CaptureClock(stamp: $0) } : nil
     }
 
     /// Removes the jumps of a file's clock that may jump.

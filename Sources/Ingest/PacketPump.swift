@@ -13,6 +13,10 @@ final class PacketPump: Sendable {
         let kind: TrackKind
         let index: Int
         let timeBase: TimeBase
+        /// What is added to its stamps, in ticks.
+        var shift: Int64 = 0
+        /// The clock of its stamps, if they say when it was captured.
+        var clock: CaptureClock?
     }
 
     /// How the reading ended.
@@ -105,7 +109,9 @@ final class PacketPump: Sendable {
             let dts = packet.dts
                 ?? Self.decodeTime(pts: packet.pts, end: ends[track.index], in: track.timeBase)
         else { return }
-        let stamp = SourceClock.Stamp(track.kind, dts: dts, pts: packet.pts ?? dts, duration: packet.duration)
+        let shift = track.shift &+ TimeBase.nanoseconds.rescale(track.clock?.shift() ?? 0, to: track.timeBase)
+        let stamp = SourceClock.Stamp(
+            track.kind, dts: dts &+ shift, pts: (packet.pts ?? dts) &+ shift, duration: packet.duration)
         guard let noted = timing.note(stamp, arrival: arrival) else {
             monitor.update { $0.decodeErrors += 1 }
             return

@@ -13,6 +13,7 @@ final class SourceMonitor: Sendable {
     let interrupter = Interrupter()
     /// Where what an operator must know at once is said.
     let logger: Logger
+    private let onlyKeyframes = Atomic(false)
     private let state = Mutex(SourceStatus())
     private let srt = Mutex<SRTInput?>(nil)
     private let hasFailedToConvert = Atomic(false)
@@ -30,6 +31,12 @@ final class SourceMonitor: Sendable {
     }
 
     var isStopped: Bool { interrupter.isInterrupted }
+
+    /// Whether of the video only keyframes are decoded, because nobody sees it.
+    var decodesKeyframesOnly: Bool {
+        get { onlyKeyframes.load(ordering: .relaxed) }
+        set { onlyKeyframes.store(newValue, ordering: .relaxed) }
+    }
 
     /// Stops the source. Any thread, any number of times.
     func stop() {

@@ -62,7 +62,9 @@ final class SourceReader {
             wantedAudio == nil
             ? nil
             : input.audio.map {
-                AudioTrack($0, format: format, leads: leads, sink: sink, monitor: monitor, subject: subject)
+                AudioTrack(
+                    $0, format: format, options: input.options, leads: leads, sink: sink, monitor: monitor,
+                    subject: subject)
             }
         input.demuxer.select(Set([video?.decoder.stream.index, audio?.decoder.stream.index].compactMap(\.self)))
     }

@@ -23,6 +23,8 @@ public struct SourceStatus: Sendable, Codable, Hashable {
     public var state: State = .opening
     /// Frames delivered since the start.
     public var framesDecoded: Int64 = 0
+    /// Frames that were not decoded because only keyframes were wanted, or while the next one was waited for.
+    public var framesSkipped: Int64 = 0
     /// Packets or frames that the decoders refused or repaired, and packets that the transport says are damaged.
     public var decodeErrors: Int64 = 0
     /// Compressed packets read since the start.

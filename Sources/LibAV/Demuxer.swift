@@ -16,6 +16,9 @@ public final class Demuxer {
         public var openTimeout: Duration?
         /// The longest that one read may take; nil means for ever.
         public var readTimeout: Duration?
+        /// Whether reads return at once when there is nothing, because those of the input end by no deadline: capture
+        /// devices'. ``Demuxer/readPacket()`` then throws what ``AVFailure/isWouldBlock`` is true of.
+        package var isPolled = false
 
         /// Options of these values.
         public init(
@@ -29,15 +32,19 @@ public final class Demuxer {
         }
     }
 
-    private let context: UnsafeMutablePointer<AVFormatContext>
+    let context: UnsafeMutablePointer<AVFormatContext>
     /// Where the bytes come from, if not from a URL.
     private let reader: ByteReader?
     private let interrupter: Interrupter
     private let subject: String
     private let readTimeout: Duration?
+    /// Whether the last read found nothing, so that its deadline goes on.
+    private var isWaiting = false
 
     /// All video and audio streams, but for attached pictures.
     public let streams: [StreamInfo]
+    /// The programs of a multiplex, or the variants of a playlist; of most inputs there are none.
+    package let programs: [Program]
     /// The stream that libav considers best of each kind.
     public let bestVideo: StreamInfo?
     /// The audio that belongs to ``bestVideo``, or the best one.
@@ -73,6 +80,7 @@ public final class Demuxer {
         do {
             try Self.check(avformat_find_stream_info(context, nil), "probe", subject, interrupter)
             streams = try Self.describe(context, subject)
+            programs = Self.programs(of: context)
         } catch {
             var owned: UnsafeMutablePointer<AVFormatContext>? = context
             avformat_close_input(&owned)
@@ -94,6 +102,9 @@ public final class Demuxer {
     public var duration: Duration? {
         context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil }
     }
+
+    /// The first stamp that was found when the input was opened; nil if there was none.
+    package var firstStamp: Duration? { context.pointee.start_time.asTimestamp.map { .microseconds($0) } }
 
     /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several, with commas between them.
     public var formatName: String { context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? "" }
@@ -126,8 +137,9 @@ public final class Demuxer {
     /// The next packet, or nil at the end. Blocks; the interrupter ends it.
     public func readPacket() throws(AVFailure) -> PacketBox? {
         let box = try PacketBox(subject: subject)
-        interrupter.allow(readTimeout)
+        if !isWaiting { interrupter.allow(readTimeout) }
         let code = av_read_frame(context, box.packet)
+        isWaiting = code == relay_averror(EAGAIN) && !interrupter.mustEnd
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
         try Self.check(code, "read", subject, interrupter)
         return box
@@ -179,6 +191,7 @@ extension Demuxer {
             },
             opaque: Unmanaged.passUnretained(interrupter).toOpaque())
         if let reader { allocated.pointee.pb = reader.context }
+        if options.isPolled { allocated.pointee.flags |= AVFMT_FLAG_NONBLOCK }
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }
         for (key, value) in options.values { av_dict_set(&dictionary, key, value, 0) }

@@ -26,6 +26,9 @@ public final class PacketBox: Sendable {
     /// Whether the container or the transport says that bytes are missing or wrong.
     public var isCorrupt: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
+    /// Whether decoding can begin with it, as the container or the parser says.
+    package var isKeyframe: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
+
     /// Presentation time in ticks of the stream's time base, if it is known.
     public var pts: Int64? { packet.pointee.pts.asTimestamp }
     /// Decoding time in ticks of the stream's time base, if it is known.

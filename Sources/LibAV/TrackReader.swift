@@ -159,8 +159,6 @@ extension StreamInfo.Video {
 }
 
 extension PacketBox {
-    fileprivate var isKeyframe: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
-
     fileprivate var bytes: [UInt8] {
         guard let data = packet.pointee.data else { return [] }
         return Array(UnsafeBufferPointer(start: data, count: size))

@@ -58,9 +58,9 @@ struct LiveFrames {
     }
 
     /// The frame to show as program frame `index`; nil before the first. `due` is as above; `line` is the program's time
-    /// against the clock of those moments.
+    /// against the clock of those moments. What is not seen is no repetition.
     mutating func choose(
-        for index: FrameIndex, on line: ClockLine, due: (VideoFrame) -> Timestamp?
+        for index: FrameIndex, on line: ClockLine, isSeen: Bool = true, due: (VideoFrame) -> Timestamp?
     ) -> Choice? {
         var newlyDue: Timestamp?
         while let next = waiting.first, let moment = due(next) {
@@ -77,7 +77,7 @@ struct LiveFrames {
             show(next)
             newlyDue = moment
         }
-        if newlyDue == nil, current != nil { repeated += 1 }
+        if newlyDue == nil, current != nil, isSeen { repeated += 1 }
         // The program has begun and nothing is due yet: the first frame is shown early rather than nothing.
         guard var frame = current ?? waiting.first else { return nil }
         frame.captions = current?.captions ?? []

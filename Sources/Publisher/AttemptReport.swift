@@ -27,16 +27,9 @@ final class AttemptReport: Sendable {
     /// Tells `event`, which is not the end.
     func tell(_ event: AttemptEvent) {
         if isOver { return }
-        if case .notice = event {
-            let now = clock.now
-            switch notices.withLock({ $0.admit(at: now) }) {
-            case .passed: report(event)
-            case .last: report(.notice("there is more to say; further messages of this minute are left out"))
-            case .leftOut: break
-            }
-        } else {
-            report(event)
-        }
+        guard case .notice(let text) = event else { return report(event) }
+        let now = clock.now
+        if let text = notices.withLock({ $0.said(of: text, at: now) }) { report(.notice(text)) }
     }
 
     /// Tells the end.

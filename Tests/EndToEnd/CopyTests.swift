@@ -227,6 +227,7 @@ extension SerialPeers {
                 (["--preset", "fast"], "--preset is for the encoder"), (["--gop", "1s"], "--gop is for the encoder"),
                 (["--input", "test:"], "test: is not"), (["--audio-input", "alsa:default"], "leave --audio-input out"),
                 (["--tls-cert", "a.pem"], "--tls-cert is for"),
+                (["--loudness", "-23"], "--loudness is for what is encoded"),
                 (["--input", "rtmps-listen://127.0.0.1/live/key"], "needs --tls-cert and --tls-key"),
             ])
         func contradictions(flags: [String], sentence: String) async throws {

@@ -99,6 +99,56 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
+        @Test("A stream that is published to us by RTMP keeps every frame, and its audio where it was")
+        func published() async throws {
+            let clip = try await signal()
+            let port = try Ports.free()
+            let recording = try await record("rtmp-listen://127.0.0.1:\(port)/live/key") {
+                try await eventually("relay listens", within: .seconds(10)) { Ports.isUsed(port, by: "tcp") }
+                return [try send(clip, ["-f", "flv"], to: "rtmp://127.0.0.1:\(port)/live/key")]
+            }
+            try await check(recording, against: clip)
+        }
+
+        @Test(
+            "A publisher that is killed and one of another size that comes later are one program for outputs and files")
+        func publishersChange() async throws {
+            let clip = try await signal()
+            let large = directory.file("large.mp4")
+            try await Clip.make(
+                large,
+                ["-i", clip, "-vf", "scale=640:360:flags=neighbor", "-c:v", "libx264", "-preset", "ultrafast"]
+                    + ["-profile:v", "baseline", "-c:a", "copy"])
+            let server = try await RTMPServer.running()
+            let port = try Ports.free()
+            let target = "rtmp://127.0.0.1:\(port)/live/key"
+            let relay = try RelayProcess(
+                ["--input", "rtmp-listen://127.0.0.1:\(port)/live/key", "--preset", "ultrafast", "--rtmp"]
+                    + [server.url(), "--record", set.directory])
+            try await relay.says("waiting for a publisher", within: .seconds(10))
+            let first = try send(clip, ["-f", "flv"], to: target)
+            try await server.receives(.seconds(4))
+            first.signal(SIGKILL)
+            try await relay.says("the publisher is gone", within: .seconds(20))
+            let second = try send(large, ["-f", "flv"], to: target)
+            try await server.receives(.seconds(5))
+            let result = try await relay.end(by: SIGINT, within: .seconds(20))
+            second.signal(SIGTERM)
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("reconnects") && !result.log.contains("attempt=2"), "\(result.log)")
+            let path = try #require(set.finished.first)
+            #expect(set.finished.count == 1)
+            for file in [path, try await server.recording()] {
+                let times = try await Probe.times(file, "v:0")
+                #expect(zip(times, times.dropFirst()).allSatisfy { abs($1 - $0 - 1.0 / 30) < 0.002 }, "\(times)")
+                #expect(try await Probe.complaints(file).isEmpty)
+            }
+            // One publisher's frames, a frame that stands, the other's: within each, every frame once.
+            let counters = try await DecodedFrames(path).counters.compactMap(\.self)
+            let changes = zip(counters, counters.dropFirst()).filter { $1 != $0 && $1 != $0 + 1 }
+            #expect(changes.count == 1 && changes.allSatisfy { $1 < 30 }, "\(changes)")
+        }
+
         @Test("A live playlist gave 95 of 500 frames and silence: it is played at its own pace")
         func playlist() async throws {
             let clip = try await signal(seconds: 40)

@@ -197,4 +197,35 @@ struct PacketQueueTests {
         queue.skip()
         #expect(!queue.needsKeyframe)
     }
+
+    @Test(
+        "Who joins on air with a GOP beyond the bounds keeps it, is held to the bounds once it has caught up, not before"
+    )
+    func joinsWithLongGOP() {
+        let queue = PacketQueue(limits: .live, isFromStart: false)
+        _ = queue.connected()
+        queue.join(with: Packets.video(0..<300, gop: 1000))
+        for packet in Packets.video(300..<380, gop: 1000) { #expect(queue.push(packet) == .queued) }
+        #expect(queue.drops.packets == 0)
+        // 3 s more than the GOP had.
+        for packet in Packets.video(380..<400, gop: 1000) { queue.push(packet) }
+        #expect(queue.drops.causes[.overflow] ?? 0 > 300)
+        let caughtUp = PacketQueue(limits: .live, isFromStart: false)
+        _ = caughtUp.connected()
+        caughtUp.join(with: Packets.video(0..<300, gop: 1000))
+        #expect(caughtUp.drain().count == 300)
+        for packet in Packets.video(300..<340, gop: 1000) { caughtUp.push(packet) }
+        #expect(caughtUp.drops.causes[.congestion] == 1)
+    }
+
+    @Test("Who joins before there is a keyframe begins with the first one, and misses nothing until then")
+    func joinsWithoutGOP() {
+        let queue = PacketQueue(limits: .live, isFromStart: false)
+        _ = queue.connected()
+        queue.join(with: [Packets.audio(0), Packets.video(1)])
+        queue.push(Packets.audio(1))
+        queue.push(Packets.video(60, key: true))
+        queue.push(Packets.audio(90))
+        #expect(queue.drain().map(\.dts) == [60, 90 * 1024] && queue.drops.packets == 0)
+    }
 }

@@ -70,7 +70,7 @@ import Testing
         let handover = RTMPSession.Handover(
             streamID: 1, parser: RTMPInboundParser(), unread: [], receivedBytes: 0)
         let connection = RTMPConnection(
-            url: try RTMPURL("rtmp://h/live/abcdef"), socket: TCPSocket(owning: ends[0]), handover: handover,
+            to: .server(try RTMPURL("rtmp://h/live/abcdef")), socket: TCPSocket(owning: ends[0]), handover: handover,
             writer: writer, packets: packets, description: Samples.description,
             report: AttemptReport { [events] in events.note($0) })
         return (connection, Server(ends[1]))

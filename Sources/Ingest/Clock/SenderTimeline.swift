@@ -82,9 +82,10 @@ struct SenderTimeline: Sendable {
     /// Says how `track` is stamped.
     mutating func declare(_ track: TrackKind, _ stamps: StampTrack) { tracks[track] = Track(stamps: stamps) }
 
-    /// The sender begins anew, with stamps that have nothing to do with the old ones. The timeline goes on.
-    mutating func restart() {
-        if let newest = tracks.values.filter({ $0.last != nil }).max(by: { $0.arrival < $1.arrival }) {
+    /// The sender begins anew, with stamps that have nothing to do with the old ones. The timeline goes on, unless it
+    /// `resumes` nothing, because stamps are readings of one clock throughout.
+    mutating func restart(resumes: Bool = true) {
+        if resumes, let newest = tracks.values.filter({ $0.last != nil }).max(by: { $0.arrival < $1.arrival }) {
             resume = (newest.last ?? 0, newest.arrival)
         }
         pending = nil

@@ -33,7 +33,8 @@ final class PacketInput {
         self.name = name
         demuxer = try location.openDemuxer(IngestOptions(), monitor: monitor)
         isLive = location.isLive(demuxer)
-        let streams = [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self)
+        let choice = try TrackChoice(location.tracks, from: demuxer, input: name)
+        let streams = [choice.video, choice.audio].compactMap(\.self)
         if streams.isEmpty { throw IngestError.noMedia(input: name) }
         var readers: [TrackReader] = []
         for stream in streams {

@@ -34,8 +34,14 @@ package protocol PacketSourceSink: AnyObject, Sendable {
     /// Takes a packet, in the sender's order and with the sender's stamps, that was read at `arrival`. Blocks a source that
     /// can wait until there is room.
     func take(_ packet: EncodedPacket, at arrival: Timestamp)
+    /// The sender is gone; what follows, if anything does, begins with ``restart()``.
+    func interrupt()
     /// The sender begins anew: stamps that follow have nothing to do with those before.
     func restart()
     /// Nothing follows; `failure` says why, if the source failed.
     func end(failure: String?)
+}
+
+extension PacketSourceSink {
+    package func interrupt() {}
 }

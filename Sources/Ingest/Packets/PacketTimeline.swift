@@ -35,6 +35,8 @@ package struct PacketTimeline: Sendable {
     private var clock: SourceClock
     private let bits: Int?
     private let leading: TrackKind
+    /// How much later than the sender has it audio is, in nanoseconds.
+    private let audioOffset: Int64
     private var timeBases: [TrackKind: TimeBase] = [:]
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
     private var samples = SampleTimes()
@@ -49,8 +51,13 @@ package struct PacketTimeline: Sendable {
     /// Where the keyframe is shown at which video began last: what is shown earlier refers to what is missing.
     private var begin = Int64.min
 
-    /// A timeline for the source of this description.
-    package init(_ source: PacketSourceDescription) {
+    /// Where the first frame is decoded: audio that ends before it belongs to nothing.
+    private var firstDecode = Int64.min
+
+    /// A timeline for the source of this description, whose audio becomes `audioOffset` later than it is. Audio without
+    /// video stays as it is.
+    package init(_ source: PacketSourceDescription, audioOffset: Duration = .zero) {
+        self.audioOffset = source.stream.leadingKind == .audio ? 0 : audioOffset.inNanoseconds
         clock = SourceClock(source.clock, tracks: [:])
         bits = source.stampBits
         leading = source.stream.leadingKind
@@ -84,14 +91,16 @@ package struct PacketTimeline: Sendable {
             counts.unplaced += 1
             return []
         }
+        let shift = packet.track == .audio ? audioOffset : 0
         let placed = Placed(
-            packet: packet, decode: noted.decodeTime.nanoseconds, time: noted.time.nanoseconds)
+            packet: packet, decode: noted.decodeTime.nanoseconds &+ shift, time: noted.time.nanoseconds &+ shift)
         if packet.track == .video, !admits(placed) {
             counts.undecodableFrames += 1
             return []
         }
-        if let zero { return [renamed(placed, from: zero)] }
-        return start(with: placed)
+        guard let zero else { return start(with: placed) }
+        if packet.track == .audio, audioOffset < 0, !reachesProgram(placed) { return [] }
+        return [renamed(placed, from: zero)]
     }
 
     /// Whether a frame can be decoded behind those that went on air.
@@ -111,13 +120,15 @@ package struct PacketTimeline: Sendable {
             return []
         }
         zero = placed.time
+        firstDecode = placed.decode
         // Of audio, what is heard while the first frames are decoded and shown.
-        let audio = preRoll.filter { audio in
-            let base = audio.packet.timeBase
-            return audio.time + base.rescale(audio.packet.duration, to: .nanoseconds) >= placed.decode
-        }
+        let audio = preRoll.filter(reachesProgram)
         preRoll = []
         return (audio + [placed]).map { renamed($0, from: placed.time) }
+    }
+
+    private func reachesProgram(_ audio: Placed) -> Bool {
+        audio.time + audio.packet.timeBase.rescale(audio.packet.duration, to: .nanoseconds) >= firstDecode
     }
 
     private mutating func renamed(_ placed: Placed, from zero: Int64) -> EncodedPacket {

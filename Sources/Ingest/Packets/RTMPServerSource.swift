@@ -147,6 +147,7 @@ extension RTMPServerSource: RTMPStreamReceiver {
                 state.status.lastError = "The publisher is gone: \(end)."
                 // Whoever is still being waited for must describe the stream anew.
                 if state.sink == nil { state.reader = RTMPPacketReader() }
+                state.sink?.interrupt()
             }
             return state.isStopped
         }

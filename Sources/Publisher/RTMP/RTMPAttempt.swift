@@ -178,7 +178,7 @@ extension RTMPAttempt {
 
     private func handOver(_ session: RTMPSession, _ socket: TCPSocket) {
         let connection = RTMPConnection(
-            url: url, socket: socket, handover: session.handOver(), writer: writer, packets: packets,
+            to: .server(url), socket: socket, handover: session.handOver(), writer: writer, packets: packets,
             description: streams, carriage: carriage, clock: clock, report: report)
         let wants = state.withLock { state in
             guard !report.isOver, !state.isOverdue else { return nil as State? }

@@ -8,7 +8,7 @@ internal import Network
 internal import RTMP
 internal import Synchronization
 
-/// One published stream: takes packets from the output's queue and writes them without blocking.
+/// One stream to a server or to a player: takes packets from a queue and writes them without blocking.
 ///
 /// It lives on its writer's queue, with the other connections of that writer.
 actor RTMPConnection: QueueActor {
@@ -19,7 +19,7 @@ actor RTMPConnection: QueueActor {
     private static let lowWaterBytes = 64 << 10
     /// With the second or two that buffers take to fill, a peer that is gone is noticed within 15 s.
     static let stallTimeout = Duration.seconds(13)
-    /// How long a server has to close the connection after the teardown.
+    /// How long the peer has to close the connection after the teardown.
     private static let teardownTimeout = Duration.milliseconds(300)
     private static let teardownInterval = Duration.milliseconds(20)
 
@@ -36,12 +36,13 @@ actor RTMPConnection: QueueActor {
     private var lastProgress: Int64 = 0
     private var timeline = RTMPTimeline()
     private var chunks: RTMPChunkWriter
-    /// The tracks as the server was told of them.
+    /// The tracks as the peer was told of them.
     private var streams: StreamDescription
     private let sent = Mutex(AttemptProgress())
 
     private let carriage: Carriage
-    private let url: RTMPURL
+    private let peer: RTMPPeer
+    private var playback: RTMPPlayback
     private let report: AttemptReport
     private var inbound: RTMPBackChannel
     private var watcher: DescriptorWatcher?
@@ -53,11 +54,12 @@ actor RTMPConnection: QueueActor {
 
     /// A connection over `socket` that has been handed over; it writes its headers when it goes live.
     init(
-        url: RTMPURL, socket: TCPSocket, handover: RTMPSession.Handover, writer: RTMPWriter, packets: PacketQueue,
+        to peer: RTMPPeer, socket: TCPSocket, handover: RTMPSession.Handover, writer: RTMPWriter, packets: PacketQueue,
         description: StreamDescription, carriage: Carriage = .rtmp, clock: any MonotonicClock = SystemClock(),
         report: AttemptReport
     ) {
-        self.url = url
+        self.peer = peer
+        playback = RTMPPlayback(leading: description.leadingKind)
         self.socket = socket
         self.writer = writer
         self.packets = packets
@@ -65,7 +67,8 @@ actor RTMPConnection: QueueActor {
         self.report = report
         inbound = RTMPBackChannel(handover: handover)
         var (chunks, outbound) = (RTMPChunkWriter(streamID: handover.streamID), OutboundBuffer())
-        for message in RTMPHeaders.messages(for: description) { chunks.append(message, to: &outbound) }
+        let headers = RTMPHeaders.messages(for: description, isForPlayer: peer.isPlayer)
+        for message in headers { chunks.append(message, to: &outbound) }
         (self.chunks, self.outbound) = (chunks, outbound)
         streams = description
         self.carriage = carriage
@@ -110,7 +113,7 @@ extension RTMPConnection {
         watch = watcher?.add(socket.descriptor) { readiness in
             self.post { $0.ready(readiness) }
         }
-        guard watch != nil else { return fail("\(url): the connection cannot be watched: out of descriptors") }
+        guard watch != nil else { return fail("\(peer): the connection cannot be watched: out of descriptors") }
         arm()
         take(inbound.unread(), isFirst: true)
         service()
@@ -124,7 +127,7 @@ extension RTMPConnection {
         if outbound.isEmpty { lastProgress = now }
         switch writer.shared.withLock({ shared in pump(into: socket, &shared, now: now) }) {
         case .wouldBlock: awaitRoom()
-        case .failed(let code): fail("sending to \(url): \(socket.reason(code))")
+        case .failed(let code): fail("sending to \(peer): \(socket.reason(code))")
         case .closed: break
         case .bytes:
             endAwaitingRoom()
@@ -162,6 +165,7 @@ extension RTMPConnection {
         if owesReplies { appendReplies() }
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
+        if !playback.isWhole { shared.batch.removeAll { !playback.takes($0) } }
         // What others share has no headers in it.
         let isAnnounced = shared.batch.allSatisfy { $0.track != .data && streams.holds($0) }
         if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
@@ -180,11 +184,12 @@ extension RTMPConnection {
         streams = streams.updated(by: packet)
         guard packet.track != .data else { return true }
         if let reason = carriage.refusal(of: streams) {
-            fail("\(url): \(reason)", kind: .refused)
+            fail("\(peer): \(reason)", kind: .refused)
             return false
         }
-        let timestamp = timeline.timestamp(of: packet)
-        for message in RTMPHeaders.messages(of: packet.description, in: streams, at: timestamp) {
+        let headers = RTMPHeaders.messages(
+            of: packet.description, in: streams, at: timeline.timestamp(of: packet), isForPlayer: peer.isPlayer)
+        for message in headers {
             chunks.append(message, to: &outbound)
         }
         return true
@@ -204,7 +209,7 @@ extension RTMPConnection {
 
     private func fail(_ reason: String, kind: OutputFailure.Kind = .lost) {
         guard phase != .closed else { return }
-        let text = url.masking(reason)
+        let text = peer.masking(reason)
         close(reset: true)
         report.end(.failed(OutputFailure(kind, step: "send", reason: text)))
     }
@@ -260,7 +265,7 @@ extension RTMPConnection {
         isWatching = false
         guard !outbound.isEmpty else { return }
         if clock.now - lastProgress >= Self.stallTimeout.inNanoseconds {
-            fail("\(url): the peer stopped reading for \(Self.stallTimeout.components.seconds) s")
+            fail("\(peer): the peer stopped reading for \(Self.stallTimeout.components.seconds) s")
         } else {
             watchForStall()
         }
@@ -280,45 +285,54 @@ extension RTMPConnection {
         case .bytes: take(bytes, isFirst: false)
         case .wouldBlock: break
         case .closed where phase == .leaving: finished()
-        case .closed: fail("\(url): \(socket.ending ?? "the server closed the connection")")
+        case .closed: fail("\(peer): \(socket.ending ?? "the \(peer.noun) closed the connection")")
         case .failed where phase == .leaving: finished()
-        case .failed(let code): fail("\(url): \(socket.reason(code))")
+        case .failed(let code): fail("\(peer): \(socket.reason(code))")
         }
     }
 
     private func take(_ bytes: [UInt8], isFirst: Bool) {
         guard !bytes.isEmpty else { return }
         let answer = inbound.take(bytes, isCounted: !isFirst)
-        for message in answer.messages {
-            if message.endsPublishing, phase == .live || phase == .draining {
-                let kind = message.failureKind == .refused ? OutputFailure.Kind.refused : .lost
-                return fail("\(url): the server said \(message.words(masking: url))", kind: kind)
-            }
-            tell(message)
-        }
+        if case .server(let url) = peer { heed(answer.messages, of: url) } else { obey(answer.wishes) }
+        guard phase != .closed else { return }
         owesReplies = inbound.owesReplies
         if owesReplies { service() }
     }
 
-    /// Passes on what the server says.
-    private func tell(_ message: RTMPStatusMessage) {
-        report.tell(.notice("the server says: \(message.words(masking: url))"))
-        if message.isReconnectRequest, !wasAskedToReconnect {
-            wasAskedToReconnect = true
-            report.tell(.reconnectRequested(address: message.address))
+    /// What a server says.
+    private func heed(_ messages: [RTMPStatusMessage], of url: RTMPURL) {
+        for message in messages {
+            if message.endsPublishing, phase == .live || phase == .draining {
+                let kind = message.failureKind == .refused ? OutputFailure.Kind.refused : .lost
+                return fail("\(url): the server said \(message.words(masking: url))", kind: kind)
+            }
+            report.tell(.notice("the server says: \(message.words(masking: url))"))
+            if message.isReconnectRequest, !wasAskedToReconnect {
+                wasAskedToReconnect = true
+                report.tell(.reconnectRequested(address: message.address))
+            }
         }
     }
 
-    /// Everything went out: sends the teardown, then half-closes.
+    /// What a player wants.
+    private func obey(_ wishes: [RTMPPlayerWish]) {
+        for wish in wishes {
+            playback.obey(wish)
+            if wish == .stop, phase == .live || phase == .draining { return leave() }
+        }
+    }
+
+    /// Everything went out, or a player wants no more: sends the teardown, then half-closes.
     private func leave() {
         phase = .leaving
-        send(RTMPHeaders.teardown(playPath: url.playPath, streamID: chunks.streamID))
+        send(peer.ending(streamID: chunks.streamID))
         guard phase == .leaving else { return }
         leftAt = clock.now
         finishLeaving()
     }
 
-    /// A server that reads the teardown closes; one that does not is given 300 ms. A close with data in flight is not
+    /// A peer that reads the teardown closes; one that does not is given 300 ms. A close with data in flight is not
     /// harmful by itself, but with received data unread it is a reset, so reading goes on until then.
     private func finishLeaving() {
         guard phase == .leaving, let socket else { return }

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Encoder
+internal import Glibc
 internal import Ingest
 internal import Media
 internal import RTMP
@@ -13,15 +14,30 @@ struct InputOptions: ParsableArguments {
             "A file, a URL that libavformat reads, test: or v4l2:/dev/video0.",
             discussion:
                 "test: is a built-in pattern with timecode and tone. Files are played in real time; live sources "
-                + "are taken as they come. rtmp-listen://[address][:port]/app/KEY, with --copy, waits for whoever publishes "
+                + "are taken as they come. rtmp-listen://[address][:port]/app/KEY waits for whoever publishes "
                 + "there by RTMP, on the loopback interface unless an address is given, such as 0.0.0.0; "
                 + "?takeover=yes lets a second publisher take the place of the first. "
                 + "srt://host:port?mode=caller&latency=200&passphrase=…&streamid=… receives MPEG-TS by SRT, times in "
                 + "milliseconds; with mode=listener it waits for a sender, on the loopback interface unless an address "
                 + "is given, and inputs with different stream ids may share a port. "
+                + "Behind a #, with commas between them: program=N, video-track= and audio-track= (a number from 1, or a "
+                + "language such as eng), channels=L+R (the numbers of the channels that become left and right, or one for "
+                + "both), audio-offset=TIME (later; -TIME for earlier); of live input latency=TIME, name=cam1 and "
+                + "backup=srt://…,backup=loop.mp4 with timeout=2s (how long it may show nothing), "
+                + "standby=cold|keyframes|hot (what is kept ready of backups) and return=10s|never (how long it must be "
+                + "healthy to come back). A comma in a value is written %2C. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = "test:"
+
+    @Option(
+        help: ArgumentHelp(
+            "What is shown when no input has anything: bars, off, or a file.",
+            discussion: "bars are color bars with “no signal” and the channel's name; a file is an image or a video, "
+                + "which is played again and again without its audio. The channel goes on air with it if its input is "
+                + "absent. off leaves the last frame standing. bars is usual with backup=, off without.",
+            valueName: "slate"))
+    var slate: String?
 
     @Option(help: ArgumentHelp("Take the audio from here instead, such as alsa:default.", valueName: "source"))
     var audioInput: String?
@@ -63,12 +79,12 @@ struct InputOptions: ParsableArguments {
     var unpaced = false
 
     func apply(to configuration: inout ChannelConfiguration) throws {
-        configuration.input = try Self.location(input, flag: "--input")
+        try applyChoice(to: &configuration)
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
         configuration.copying = try copying
         try checkCopy(configuration)
-        try applyListener(to: &configuration)
+        try checkListeners(configuration)
         configuration.isPaced = !unpaced
         configuration.encoder.isLive = !unpaced
         if unpaced, configuration.input.isLiveByNature == true {
@@ -79,10 +95,59 @@ struct InputOptions: ParsableArguments {
         }
     }
 
+    /// The input, what takes its place, and how that is chosen.
+    private func applyChoice(to configuration: inout ChannelConfiguration) throws {
+        guard !input.isEmpty else { throw ValidationError("--input is empty: name a file, a URL or test:.") }
+        let specification: InputSpecification
+        do throws(InputSpecificationError) {
+            specification = try InputSpecification(input)
+        } catch {
+            throw ValidationError("--input is not usable: \(error)")
+        }
+        configuration.input = specification.location
+        configuration.inputName = specification.name
+        configuration.backups = specification.backups
+        configuration.selection = specification.selection
+        configuration.slate = try slateChoice(hasBackups: !specification.backups.isEmpty)
+        guard configuration.hasChoice else {
+            guard let option = specification.selectionOption else { return }
+            throw ValidationError("\(option)= needs backup= beside it, or --slate.")
+        }
+        let flag = configuration.backups.isEmpty ? "--slate" : "backup="
+        if configuration.input.isLiveByNature == false {
+            throw ValidationError("\(flag) is for live inputs: \(configuration.input) is none. Leave it out.")
+        }
+        if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
+        if let copyFlag {
+            throw ValidationError("\(flag) does not go together with \(copyFlag) yet. Leave one of them out.")
+        }
+        if ([configuration.input] + configuration.backups).contains(where: { $0.rtmpListenAddress != nil }) {
+            throw ValidationError("\(flag) does not go together with rtmp-listen:// yet. Leave one of them out.")
+        }
+    }
+
+    private func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
+        switch slate {
+        case nil: return hasBackups ? .bars : nil
+        case "bars": return .bars
+        case "off": return nil
+        case "": throw ValidationError("--slate is bars, off, or the name of an image or a video file.")
+        case let path?:
+            guard access(path, R_OK) == 0 else {
+                throw ValidationError("--slate: there is no file \(path) that can be read. It may also be bars or off.")
+            }
+            return .file(path: path)
+        }
+    }
+
     private func checkCopy(_ configuration: ChannelConfiguration) throws {
         guard let flag = copyFlag else { return }
         if configuration.input.isTest {
             throw ValidationError("\(flag) needs an input that is encoded already: test: is not. Give --input.")
+        }
+        if configuration.input.tracks.channels != nil {
+            throw ValidationError(
+                "#channels= is for audio that is decoded, and --copy leaves it as it is. Leave one out.")
         }
         if audioInput != nil {
             throw ValidationError("\(flag) takes video and audio from one input: leave --audio-input out.")
@@ -101,29 +166,33 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    private func applyListener(to configuration: inout ChannelConfiguration) throws {
-        guard let address = configuration.input.rtmpListenAddress else {
-            if let flag = certificate.map({ _ in "--tls-cert" }) ?? key.map({ _ in "--tls-key" }) {
-                throw ValidationError("\(flag) is for an --input of rtmps-listen://. Leave it out.")
+    private func checkListeners(_ configuration: ChannelConfiguration) throws {
+        for location in [configuration.input, configuration.audioInput].compactMap(\.self) {
+            do {
+                _ = try Self.listenURL(of: location)
+            } catch {
+                throw ValidationError("\(location) is not usable: \(error)")
             }
-            return
         }
-        let url: RTMPListenURL
-        do {
-            url = try RTMPListenURL(address, for: .input)
-        } catch {
-            throw ValidationError("--input is not usable: \(error)")
-        }
-        if copyFlag == nil {
-            throw ValidationError(
-                "An --input of \(configuration.input) needs --copy, --copy-video or --copy-audio.")
-        }
+    }
+
+    private static func listenURL(of location: InputLocation?) throws -> RTMPListenURL? {
+        try location?.rtmpListenAddress.map { try RTMPListenURL($0, for: .input) }
+    }
+
+    /// Takes the certificate that inputs and outputs show to those who connect to them with TLS.
+    func applyCertificate(to configuration: inout ChannelConfiguration) throws {
+        let isNeeded =
+            try Self.listenURL(of: configuration.input)?.isSecure == true
+            || Self.listenURL(of: configuration.audioInput)?.isSecure == true
+            || configuration.outputs.contains { $0.address.isSecureListener }
         switch (certificate, key) {
-        case (nil, nil) where !url.isSecure: return
-        case (let certificate?, let key?) where url.isSecure: configuration.certificate = (certificate, key)
-        case _ where url.isSecure:
-            throw ValidationError("An --input of rtmps-listen:// needs --tls-cert and --tls-key.")
-        default: throw ValidationError("--tls-cert and --tls-key are for rtmps-listen://. Leave them out.")
+        case (nil, nil) where !isNeeded: return
+        case (let certificate?, let key?) where isNeeded: configuration.certificate = (certificate, key)
+        case _ where isNeeded: throw ValidationError("rtmps-listen:// needs --tls-cert and --tls-key.")
+        default:
+            let flag = certificate == nil ? "--tls-key" : "--tls-cert"
+            throw ValidationError("\(flag) is for an --input or --output of rtmps-listen://. Leave it out.")
         }
     }
 

@@ -27,7 +27,9 @@ struct OutputOptions: ParsableArguments {
             "Send to any address, with options. May be given again and again.",
             discussion:
                 "An address as for --rtmp or --srt, udp://host-or-group:port (MPEG-TS; ?ttl=, localaddr=, dscp=, "
-                + "pkt_size=) or hls:directory. Behind a #, here and there, options of this output: "
+                + "pkt_size=), hls:directory or rtmp-listen://[address][:port]/app/name, from which players pull, on the "
+                + "loopback interface unless an address is given, such as 0.0.0.0 (?players=, how many, key=, which they "
+                + "add to the name as ?key=; rtmps-listen:// with --tls-cert and --tls-key). Behind a #, here and there, options of this output: "
                 + "name=youtube, queue=2s (what may wait for a slow target), queue-bytes=8MB, retry=forever or a number, "
                 + "backup=address (used after backup-after=3 failures in a row; the first is looked at each "
                 + "primary-check=15s and gets the stream back when it answers). "

@@ -4,6 +4,7 @@ internal import Dispatch
 internal import FanOut
 internal import Logging
 internal import Media
+internal import Network
 internal import Synchronization
 
 /// One path of media: inputs, program, encoder, fan-out and outputs, built from a configuration and run to its end, and
@@ -23,6 +24,7 @@ final class Channel: Sendable {
     private let resources: HostResources
     private let logger: Logger
     private let hub: PacketStream
+    private let context: OutputContext
     private let program: any ChannelProgram
     /// The live outputs, which may be changed while the program runs.
     let outputs: OutputSet
@@ -47,20 +49,24 @@ final class Channel: Sendable {
         }
         let hub = PacketStream(delivery: configuration.copying == .all ? .immediate : .withFrames)
         self.hub = hub
+        let listening = try ChannelListening(configuration, server: resources.server, logger: logger)
+        context = OutputContext(pool: resources.writers, listening: listening, stream: hub)
+        // Before the input, which may keep us waiting: what is wrong with them is named at once.
+        let definitions = try Self.definitions(of: configuration, in: context)
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
         program =
             configuration.copies
             ? try Passthrough(
-                configuration, into: hub, recordings: recordings, resources: resources, logger: logger)
+                configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
             : try EncodedProgram(
-                configuration, into: hub, recordings: recordings, clock: clock, logger: logger)
+                configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
         hub.begin(program.description, keyframes: program.keyframes)
         outputs = OutputSet(stream: hub, clock: clock, logger: logger)
         if let (recording, place) = recording {
             recordings.prepare(try Recording(recording, in: place, of: recordedProgram))
         }
-        try addOutputs()
+        try add(definitions)
     }
 
     /// Puts the program on air and returns how it ended, when outputs and recordings have ended, too.
@@ -122,14 +128,19 @@ final class Channel: Sendable {
 // MARK: Outputs
 
 extension Channel {
-    /// Adds a live output, and returns its name. Throws ``OutputSetError`` where there is one of this name.
+    /// Adds a live output, and returns its name. Blocks until a port that it listens at is open. Throws ``OutputSetError``
+    /// where there is one of this name, or where the port cannot be opened.
     @discardableResult
     func add(_ output: OutputSpecification) throws(OutputSetError) -> String {
         let name = output.name ?? output.address.freeName(besides: outputs.statuses.map(\.name))
-        if output.address.isUnverified || output.backup?.isUnverified == true {
-            logger.warning("\(name): tls=insecure: nobody knows who receives this stream")
+        warn(of: output, name: name)
+        let definition: OutputDefinition
+        do throws(EndpointFailure) {
+            definition = try output.definition(name: name, in: context)
+        } catch {
+            throw .refused(name, reason: error.reason)
         }
-        try outputs.add(output.definition(name: name, pool: resources.writers))
+        try outputs.add(definition)
         return name
     }
 
@@ -144,16 +155,35 @@ extension Channel {
         }
     }
 
-    private func addOutputs() throws(RelayFailure) {
+    /// The outputs of `configuration`, whose ports are open already.
+    private static func definitions(
+        of configuration: ChannelConfiguration, in context: OutputContext
+    ) throws(RelayFailure) -> [OutputDefinition] {
+        var definitions: [OutputDefinition] = []
         for (output, name) in zip(configuration.outputs, configuration.outputNames) {
-            var output = output
-            output.name = name
+            do throws(EndpointFailure) {
+                definitions.append(try output.definition(name: name, in: context))
+            } catch {
+                throw RelayFailure(.usage, "The output \(name) cannot be opened: \(error.reason).")
+            }
+        }
+        return definitions
+    }
+
+    private func add(_ definitions: [OutputDefinition]) throws(RelayFailure) {
+        for (output, definition) in zip(configuration.outputs, definitions) {
+            warn(of: output, name: definition.name)
             do throws(OutputSetError) {
-                try add(output)
+                try outputs.add(definition)
             } catch {
                 throw RelayFailure(.usage, "\(error)")
             }
         }
+    }
+
+    private func warn(of output: OutputSpecification, name: String) {
+        guard output.address.isUnverified || output.backup?.isUnverified == true else { return }
+        logger.warning("\(name): tls=insecure: nobody knows who receives this stream")
     }
 }
 

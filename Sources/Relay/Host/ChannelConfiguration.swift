@@ -5,6 +5,8 @@ internal import Encoder
 internal import FanOut
 internal import Ingest
 internal import Media
+internal import Monitor
+internal import Network
 internal import Publisher
 internal import Segmenter
 internal import Upload
@@ -37,6 +39,14 @@ struct ChannelConfiguration {
 
     var name = "relay"
     var input = InputLocation("test:")
+    /// What logs and the status call the input; nil for its address.
+    var inputName: String?
+    /// What takes the input's place while it is away, in this order.
+    var backups: [InputLocation] = []
+    /// How the choice is made.
+    var selection = SourceSelector.Options()
+    /// What is shown when no input has anything; nil for the last frame.
+    var slate: Slate?
     var audioInput: InputLocation?
     /// What of the input goes on air as it is, without an encoder.
     var copying = Copying.nothing
@@ -48,6 +58,7 @@ struct ChannelConfiguration {
     var frameRate: FrameRate?
     var duration: Duration?
     var encoder = EncoderSettings()
+    var monitor = MonitorSettings()
     var outputs: [OutputSpecification] = []
     var recording: Recording?
 }
@@ -55,6 +66,17 @@ struct ChannelConfiguration {
 extension ChannelConfiguration {
     /// Whether any track of the input is passed through.
     var copies: Bool { copying != .nothing }
+
+    /// What is shown when no input has anything.
+    enum Slate: Sendable, Hashable {
+        /// Color bars with “no signal” and the channel's name.
+        case bars
+        /// An image, or a video file that is played again and again.
+        case file(path: String)
+    }
+
+    /// Whether there is more than one thing to show.
+    var hasChoice: Bool { !backups.isEmpty || slate != nil }
 
     /// Descriptors that the outputs hold at most.
     var descriptors: Int { outputs.reduce(0) { $0 + $1.address.descriptors + ($1.backup?.descriptors ?? 0) } }
@@ -76,10 +98,11 @@ extension OutputAddress {
 }
 
 extension OutputSpecification {
-    /// The output, under this name.
-    func definition(name: String, pool: RTMPWriterPool) -> OutputDefinition {
+    /// The output, under this name. Blocks until a port that it listens at is open; throws if it cannot be.
+    func definition(name: String, in context: OutputContext) throws(EndpointFailure) -> OutputDefinition {
         OutputDefinition(
-            name: name, target: address.target(name: name, pool: pool),
-            backup: backup?.target(name: name, pool: pool), limits: limits, retry: retry)
+            name: name, target: try address.target(name: name, in: context),
+            backup: try backup.map { (address) throws(EndpointFailure) in try address.target(name: name, in: context) },
+            limits: limits, retry: retry)
     }
 }

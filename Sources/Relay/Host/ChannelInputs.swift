@@ -8,21 +8,27 @@ internal import Program
 /// The opened inputs of a channel, and the feeds between them and its program.
 ///
 /// All calls may come from any thread.
-struct ChannelInputs: Sendable {
+struct ChannelInputs: ProgramInputs {
     /// The program's shape: the video input's own, but for what the configuration says.
     let format: VideoFormat
     /// Where the program's video comes from.
     let videoFeed: SourceFeed
     /// Where the program's audio comes from; nil for silence.
     let audioFeed: SourceFeed?
+    let stage: Stage
     /// Whether all inputs can be read ahead of the clock.
     let canReadAhead: Bool
     private let sources: [any MediaSource]
 
     /// Opens the inputs that `configuration` names. Blocks until they answer. Throws ``RelayFailure``.
-    init(_ configuration: ChannelConfiguration, clock: any MonotonicClock, logger: Logger) throws(RelayFailure) {
-        let video = try Self.openVideo(configuration, logger)
-        let audio = try Self.openAudio(configuration, logger)
+    init(
+        _ configuration: ChannelConfiguration, listening: ChannelListening, clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) {
+        let open = { (location: InputLocation, options: IngestOptions) throws(RelayFailure) in
+            try listening.open(location, options, clock: clock, logger: logger)
+        }
+        let video = try Self.openVideo(configuration, open)
+        let audio = try Self.openAudio(configuration, open)
         format = Self.shape(video.format, configuration)
         let isLive = video.source.description.isLive
         // Live audio cannot be read ahead, wherever the video comes from.
@@ -35,6 +41,7 @@ struct ChannelInputs: Sendable {
         } else {
             audioFeed = video.source.description.hasAudio ? videoFeed : nil
         }
+        stage = Stage(Scene(video: .feed(videoFeed), audio: audioFeed))
         sources = [video.source] + (audio.map { [$0] } ?? [])
     }
 
@@ -49,6 +56,9 @@ struct ChannelInputs: Sendable {
         for source in sources { source.stop() }
     }
 
+    var feedStatuses: (video: FeedStatus, audio: FeedStatus?) { (videoFeed.status, audioFeed?.status) }
+    var selection: SelectionStatus? { nil }
+
     /// A snapshot of each source: the video's first.
     var statuses: [SourceStatus] { sources.map(\.status) }
 
@@ -60,12 +70,19 @@ struct ChannelInputs: Sendable {
     /// Why there is no video: the last error of its source, if it had one.
     var lastVideoError: String? { sources[0].status.lastError }
 
+    /// Opens an input. Blocks until it answers.
+    typealias Opener = (InputLocation, IngestOptions) throws(RelayFailure) -> any MediaSource
+
     private static func openVideo(
-        _ configuration: ChannelConfiguration, _ logger: Logger
+        _ configuration: ChannelConfiguration, _ open: Opener
     ) throws(RelayFailure) -> (source: any MediaSource, format: VideoFormat) {
-        let options = IngestOptions(
+        var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
-        let source = try open(configuration.input, options, logger)
+        // What is live cannot be played before it comes: where audio is to be earlier, video is later.
+        if let audio = configuration.audioInput, audio.isLiveByNature != false {
+            options.delay = max(.zero, .zero - audio.tracks.audioOffset)
+        }
+        let source = try open(configuration.input, options)
         guard let format = source.description.video else {
             throw RelayFailure(
                 .inputUnreadable,
@@ -78,25 +95,16 @@ struct ChannelInputs: Sendable {
         return (source, format)
     }
 
-    private static func openAudio(
-        _ configuration: ChannelConfiguration, _ logger: Logger
+    /// Opens the audio input, if there is one. Blocks until it answers.
+    static func openAudio(
+        _ configuration: ChannelConfiguration, _ open: Opener
     ) throws(RelayFailure) -> (any MediaSource)? {
         guard let location = configuration.audioInput else { return nil }
-        let source = try open(location, IngestOptions(loop: configuration.loops), logger)
+        let source = try open(location, IngestOptions(loop: configuration.loops))
         guard source.description.hasAudio else {
             throw RelayFailure(.inputUnreadable, "The audio input \(location) has no audio.")
         }
         return source
-    }
-
-    private static func open(
-        _ location: InputLocation, _ options: IngestOptions, _ logger: Logger
-    ) throws(RelayFailure) -> any MediaSource {
-        do {
-            return try SourceOpener.open(location, options: options, logger: logger)
-        } catch {
-            throw RelayFailure(.inputUnreadable, "\(error)")
-        }
     }
 
     /// The input's own shape, but for what the flags say. A program of a given size has square pixels. What the input

@@ -9,11 +9,15 @@ internal import RTMP
 struct HostResources: Sendable {
     /// The threads that write all RTMP outputs' media.
     let writers = RTMPWriterPool()
-    /// Listens for those who publish to us: one listener for each address and port.
-    let server = RTMPServer { Logger(label: "relay").notice("\($0)") }
+    /// Listens for those who publish to us and who play what is on air: one listener for each address and port.
+    let server: RTMPServer
     /// The clock that programs, outputs and recordings run by.
     let clock: any MonotonicClock
 
     /// Resources that run by `clock`.
-    init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
+    init(clock: any MonotonicClock = SystemClock()) {
+        self.clock = clock
+        let notices = ServerNotices(logger: Logger(label: "relay"), clock: clock)
+        server = RTMPServer { notices.tell($0) }
+    }
 }

@@ -10,6 +10,8 @@ internal import SRT
 /// Where a live output goes, with the options of its protocol.
 enum OutputAddress {
     case rtmp(RTMPURL, RTMPTransport)
+    /// Players pull from us.
+    case listen(RTMPListenURL)
     case srt(SRTURL)
     case udp(UDPURL)
     case hls(HLSLocation, HLSOptions)
@@ -23,11 +25,13 @@ enum OutputAddress {
             case "rtmp":
                 let url = try RTMPURL(text)
                 self = .rtmp(url, try RTMPTransport(taking: &options, standard: standard, isSecure: url.isSecure))
+            case "rtmp-listen": self = .listen(try RTMPListenURL(text, for: .output))
             case "srt": self = .srt(try SRTURL(text))
             case "udp": self = .udp(try UDPURL(text))
             case "hls": self = .hls(try HLSLocation(text), try HLSOptions(taking: &options))
             default:
-                throw OutputSpecificationError("Addresses begin with rtmp://, rtmps://, srt://, udp:// or hls:.")
+                throw OutputSpecificationError(
+                    "Addresses begin with rtmp://, rtmps://, rtmp-listen://, rtmps-listen://, srt://, udp:// or hls:.")
             }
         } catch {
             throw OutputSpecificationError("\(error)")
@@ -38,6 +42,7 @@ enum OutputAddress {
     var descriptors: Int {
         switch self {
         case .rtmp(let url, _): url.isSecure ? 5 : 2
+        case .listen(let url): url.maximumPlayers * (url.isSecure ? 3 : 1) + 2
         case .srt, .udp, .hls: 3
         }
     }
@@ -46,21 +51,30 @@ enum OutputAddress {
     var scheme: String {
         switch self {
         case .rtmp: "rtmp"
+        case .listen: "rtmp-listen"
         case .srt: "srt"
         case .udp: "udp"
         case .hls: "hls"
         }
     }
 
+    /// Whether others connect to us there, with TLS.
+    var isSecureListener: Bool { if case .listen(let url) = self { url.isSecure } else { false } }
+
     /// Whether nobody knows who is at the other end of the encrypted connection.
     var isUnverified: Bool {
         if case .rtmp(let url, let transport) = self { url.isSecure && transport.tls == .insecure } else { false }
     }
 
-    /// The target at this address for the output `name`.
-    func target(name: String, pool: RTMPWriterPool) -> any OutputTarget {
+    /// The target at this address for the output `name`. Blocks until a port that it listens at is open; throws if it
+    /// cannot be.
+    func target(name: String, in context: OutputContext) throws(EndpointFailure) -> any OutputTarget {
         switch self {
-        case .rtmp(let url, let transport): RTMPTarget(url: url, name: name, pool: pool, transport: transport)
+        case .rtmp(let url, let transport):
+            RTMPTarget(url: url, name: name, pool: context.pool, transport: transport)
+        case .listen(let url):
+            RTMPListenTarget(
+                offer: try context.listening.offer(url), name: name, pool: context.pool, stream: context.stream)
         case .srt(let url): SRTTarget(url: url, name: name)
         case .udp(let url): UDPTarget(url: url, name: name)
         case .hls(let location, let options): HLSTarget(location: location, options: options, name: name)
@@ -70,12 +84,13 @@ enum OutputAddress {
     /// The name of the protocol for sentences, such as `RTMP`; of text that has none of ours it shows nothing.
     static func protocolName(of text: String) -> String {
         let scheme = scheme(of: text)
+        if scheme == "rtmp-listen" { return "RTMP" }
         return ["rtmp", "srt", "udp", "hls"].contains(scheme) ? scheme.uppercased() : "output"
     }
 
     /// The scheme of the address in `text`, which need not be one; RTMPS is RTMP.
     static func scheme(of text: String) -> String {
         let scheme = text.prefix { $0 != ":" && $0 != "/" }.lowercased()
-        return scheme == "rtmps" ? "rtmp" : scheme
+        return scheme.hasPrefix("rtmps") ? "rtmp" + scheme.dropFirst(5) : scheme
     }
 }

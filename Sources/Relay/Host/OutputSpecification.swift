@@ -51,6 +51,9 @@ struct OutputSpecification {
             }
             try options.finish()
             guard let backup else { return }
+            guard ![OutputAddress.scheme(of: backup), address.scheme].contains("rtmp-listen") else {
+                throw OutputSpecificationError("backup= is for outputs that call: rtmp-listen:// waits for players.")
+            }
             if OutputAddress.scheme(of: backup) != address.scheme { shared = OptionList([:], of: kind) }
             do {
                 self.backup = try OutputAddress(backup, options: &shared, standard: standard)

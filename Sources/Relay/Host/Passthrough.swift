@@ -6,9 +6,8 @@ internal import FanOut
 internal import Ingest
 internal import Logging
 internal import Media
-internal import Network
+internal import Monitor
 internal import Program
-internal import RTMP
 internal import Synchronization
 
 /// An input whose packets go on air as they are, without a decoder and without an encoder.
@@ -37,6 +36,8 @@ final class Passthrough: ChannelProgram {
     private let (passed, sink): (PassthroughSink, any PacketSink)
     private let mix: TrackMix?
     private let recordings: RecordingSlot
+    /// Decodes the audio, if that was asked for.
+    private let monitor: PacketMonitor?
     private let isPaced: Bool
     private let encodedGOP: Duration
     private let limit: Int64?
@@ -49,9 +50,11 @@ final class Passthrough: ChannelProgram {
     /// Packets go to `hub`; without a clock `recordings` holds a file back. Throws ``RelayFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
-        resources: HostResources, logger: Logger
+        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
-        source = try Self.makeSource(configuration, resources, logger)
+        source =
+            try listening.source(at: configuration.input, clock: clock, logger: logger)
+            ?? LibAVPacketSource(configuration.input, loops: configuration.loops, logger: logger)
         do throws(IngestError) {
             input = try source.open()
         } catch {
@@ -62,36 +65,27 @@ final class Passthrough: ChannelProgram {
                 .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }
         (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
-        let timeline = PacketTimeline(input)
+        monitor = try Self.makeMonitor(configuration, logger)
+        let timeline = PacketTimeline(input, audioOffset: configuration.input.tracks.audioOffset)
         mix = try TrackMix(configuration, of: timeline.stream, canWait: input.canWait, into: hub)
         passed = mix?.passed ?? PassthroughSink(hub)
         sink = mix?.sink ?? passed
         isPaced = configuration.isPaced
         encodedGOP = configuration.encoder.gop
         limit = configuration.duration?.inNanoseconds
-        clock = resources.clock
+        self.clock = clock
         state = Mutex(State(timeline: timeline))
     }
 
-    private static func makeSource(
-        _ configuration: ChannelConfiguration, _ resources: HostResources, _ logger: Logger
-    ) throws(RelayFailure) -> any PacketSource {
-        let location = configuration.input
-        guard let address = location.rtmpListenAddress else {
-            return LibAVPacketSource(location, loops: configuration.loops, logger: logger)
-        }
+    private static func makeMonitor(
+        _ configuration: ChannelConfiguration, _ logger: Logger
+    ) throws(RelayFailure) -> PacketMonitor? {
+        let settings = configuration.monitor
+        guard settings.measuresLoudness || settings.silence != nil else { return nil }
         do {
-            let url = try RTMPListenURL(address, for: .input)
-            let identity = try configuration.certificate.flatMap { pair in
-                guard url.isSecure else { return nil as TLSServerIdentity? }
-                return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
-            }
-            return RTMPServerSource(
-                url, server: resources.server, identity: identity, clock: resources.clock, logger: logger)
-        } catch let failure as EndpointFailure {
-            throw RelayFailure(.usage, "The input \(location) cannot be opened: \(failure.reason).")
+            return try PacketMonitor(settings, channel: configuration.name, logger: logger)
         } catch {
-            throw RelayFailure(.usage, "\(error)")
+            throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
         }
     }
 
@@ -137,6 +131,7 @@ final class Passthrough: ChannelProgram {
             sources: [source.status], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
             frameRate: input.stream.video?.nominalRate ?? FrameRate(25), outputs: [])
         status.passthrough = passed
+        status.monitor = monitor?.status
         status.passthrough?.undecodableFrames = counts.undecodableFrames
         status.passthrough?.movedPackets = self.passed.counts.moved
         status.passthrough?.transcodingErrors = mix?.sink.status.errors ?? 0
@@ -155,6 +150,7 @@ extension Passthrough: PacketSourceSink {
             if input.canWait { wait(for: packet) }
             guard count(packet) else { return }
             sink.publish(packet)
+            monitor?.take(packet)
         }
     }
 

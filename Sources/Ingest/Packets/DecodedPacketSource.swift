@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import LibAV
+package import Logging
+package import Media
+
+/// A live source of packets whose frames and audio are wanted: decoded when they are due, and placed by its sender's clock.
+///
+/// While nobody sends nothing comes; whoever sends next goes on, in whatever size and coding.
+package final class DecodedPacketSource: MediaSource {
+    package let description: SourceDescription
+    private let source: any PacketSource
+    private let input: PacketSourceDescription
+    private let settings: SourceClockSettings
+    private let name: String
+    private let monitor: SourceMonitor
+    private let queue: DispatchQueue
+    private let startOnce = StartOnce()
+
+    /// Opens `source`, which must be live and is what `location` names: blocks until its tracks are known.
+    package init(
+        _ source: any PacketSource, at location: InputLocation, logger: Logger
+    ) throws(IngestError) {
+        name = location.description
+        let input = try source.open()
+        self.source = source
+        self.input = input
+        monitor = SourceMonitor(logger: logger)
+        queue = DispatchQueue(label: "relay.ingest.\(name)")
+        description = SourceDescription(
+            video: input.stream.video.flatMap(Self.format), hasAudio: input.stream.audio != nil, isLive: true,
+            duration: nil)
+        var settings = input.clock
+        if let latency = location.latency { settings.latency = latency }
+        let held = input.stream.video.map { $0.reorderDepth } ?? 0
+        settings.decoding = (description.video?.frameRate ?? FrameRate(25)).timeBase.duration(held)
+        self.settings = settings
+    }
+
+    /// The shape of frames that are coded so.
+    private static func format(_ track: TrackDescription) -> VideoFormat? {
+        guard let frames = track.frameFormat else { return nil }
+        return VideoFormat(
+            width: min(8192, max(16, frames.width & ~1)), height: min(8192, max(16, frames.height & ~1)),
+            frameRate: NominalRate.of(average: track.nominalRate, base: nil),
+            sampleAspectRatio: frames.sampleAspectRatio, color: frames.color)
+    }
+
+    package func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
+        guard startOnce.begin() else { return }
+        var tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)] = [:]
+        if video != nil, let track = input.stream.video { tracks[.video] = (track.timeBase, input.stampBits) }
+        if audio != nil, let track = input.stream.audio { tracks[.audio] = (track.timeBase, input.stampBits) }
+        let timing = SourceTiming(
+            SourceClock(settings, tracks: tracks),
+            frameLength: (video?.frameRate ?? FrameRate(25)).timeBase.duration(1), name: name, monitor: monitor)
+        sink.attach(timing)
+        let inbox = PacketInbox(tracks, timing: timing, monitor: monitor)
+        source.start(into: inbox)
+        queue.async { [self] in
+            deliver(from: inbox, lanes: lanes(into: sink, video, audio, timing), timing, into: sink)
+        }
+    }
+
+    package func stop() {
+        monitor.stop()
+        source.stop()
+    }
+
+    package var status: SourceStatus {
+        var status = source.status
+        let own = monitor.status
+        status.framesDecoded = own.framesDecoded
+        status.decodeErrors += own.decodeErrors
+        status.silentTracks = own.silentTracks
+        status.clock = own.clock
+        status.lastError = own.lastError ?? status.lastError
+        return status
+    }
+
+    private func lanes(
+        into sink: any SourceSink, _ video: VideoFormat?, _ audio: AudioFormat?, _ timing: SourceTiming
+    ) -> [TrackKind: DecodingLane] {
+        let (monitor, name) = (monitor, name)
+        let decoder = { (coding: TrackDescription) throws(AVFailure) -> TrackDecoder in
+            let stream = try StreamInfo(coding, subject: name)
+            return TrackDecoder(
+                stream, decoder: try Decoder(stream, threading: .slices, subject: name), monitor: monitor)
+        }
+        var lanes: [TrackKind: DecodingLane] = [:]
+        if let video {
+            lanes[.video] = DecodingLane(.video, timing: timing, monitor: monitor, name: name) {
+                (coding) throws(AVFailure) in
+                try VideoTrack(try decoder(coding), target: video, sink: sink, monitor: monitor, subject: name)
+            }
+        }
+        if let audio {
+            lanes[.audio] = DecodingLane(.audio, timing: timing, monitor: monitor, name: name) {
+                (coding) throws(AVFailure) in
+                LiveAudioTrack(
+                    try decoder(coding), format: audio, channels: nil, timing: timing, sink: sink, monitor: monitor,
+                    subject: name)
+            }
+        }
+        return lanes
+    }
+
+    /// Decodes until the source ends or is stopped. Blocks.
+    private func deliver(
+        from inbox: PacketInbox, lanes: [TrackKind: DecodingLane], _ timing: SourceTiming, into sink: any SourceSink
+    ) {
+        let clock = SystemClock()
+        var hasEnded = false
+        while !monitor.isStopped {
+            for item in inbox.takeAll() {
+                switch item {
+                case .packet(let placed): lanes[placed.packet.track]?.append(placed)
+                case .interruption: for lane in lanes.values { lane.interrupt() }
+                case .restart: for lane in lanes.values { lane.restart() }
+                case .end:
+                    hasEnded = true
+                    for lane in lanes.values { lane.interrupt() }
+                }
+            }
+            let now = Timestamp(nanoseconds: clock.now)
+            let moved = [
+                lanes[.video]?.step(now: now) ?? false,
+                // Audio is placed in the program, which must have begun.
+                sink.programTime.line != nil && lanes[.audio]?.step(now: now) ?? false,
+            ]
+            if moved.contains(true) { continue }
+            // What can never be placed is not waited for.
+            if hasEnded, !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) { break }
+            inbox.wait(.milliseconds(20))
+        }
+        sink.end(.video)
+        sink.end(.audio)
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+package import Media
+
+// What a decoder needs to know of packets that no demuxer of libav read.
+
+extension StreamInfo {
+    /// The stream of the packets that `track`, of video or audio, describes.
+    package init(_ track: TrackDescription, subject: String) throws(AVFailure) {
+        var owned = avcodec_parameters_alloc()
+        defer { avcodec_parameters_free(&owned) }
+        let values = try AVFailure.unwrap(owned, "describe", subject)
+        values.pointee.codec_type = track.kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
+        values.pointee.codec_id = track.codec.libavID
+        // What we know of AC-3 is for MP4; its packets say it all.
+        if track.codec != .ac3 { try Self.set(track.decoderConfiguration, in: values, subject) }
+        var video: Video?
+        if let frames = track.frameFormat {
+            values.pointee.width = Int32(clamping: frames.width)
+            values.pointee.height = Int32(clamping: frames.height)
+            values.pointee.video_delay = Int32(clamping: track.reorderDepth)
+            video = Video(
+                width: frames.width, height: frames.height, averageRate: track.nominalRate, baseRate: nil,
+                sampleAspectRatio: frames.sampleAspectRatio, color: frames.color, orientation: .upright,
+                isInterlaced: false, reorderedFrames: Int(track.reorderDepth))
+        }
+        if let format = track.audioFormat {
+            values.pointee.sample_rate = format.sampleRate
+            values.pointee.frame_size = Int32(clamping: track.frameLength)
+            relay_parameters_set_channels(values, Int32(clamping: format.channels))
+        }
+        self.init(
+            index: track.kind == .video ? 0 : 1, kind: track.kind, timeBase: track.timeBase, stampBits: 64,
+            codecName: track.codec.description, video: video, sampleRate: Int(track.audioFormat?.sampleRate ?? 0),
+            parameters: try CodecParameters(copying: values, subject: subject))
+    }
+
+    private static func set(
+        _ configuration: SharedBytes, in values: UnsafeMutablePointer<AVCodecParameters>, _ subject: String
+    ) throws(AVFailure) {
+        guard configuration.count > 0 else { return }
+        let memory = try AVFailure.unwrap(
+            av_mallocz(configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)), "describe", subject)
+        configuration.withUnsafeBytes { bytes in
+            UnsafeMutableRawBufferPointer(start: memory, count: bytes.count).copyMemory(from: bytes)
+        }
+        values.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
+        values.pointee.extradata_size = Int32(configuration.count)
+    }
+}
+
+extension PacketBox {
+    /// A copy of `packet` for a decoder, with the times `pts` and `dts` in ticks of the packet's time base.
+    package convenience init(_ source: EncodedPacket, pts: Int64, dts: Int64, subject: String) throws(AVFailure) {
+        try self.init(subject: subject)
+        let count = source.payload.count
+        try AVFailure.check(av_new_packet(packet, Int32(clamping: count)), "copy a packet of", subject)
+        source.payload.withUnsafeBytes { bytes in
+            UnsafeMutableRawBufferPointer(start: packet.pointee.data, count: count).copyMemory(from: bytes)
+        }
+        packet.pointee.stream_index = source.track == .video ? 0 : 1
+        packet.pointee.pts = pts
+        packet.pointee.dts = dts
+        packet.pointee.duration = source.duration
+        packet.pointee.flags = source.isKeyframe ? AV_PKT_FLAG_KEY : 0
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import Synchronization
+
+/// What all players of an offered stream count together, those that left included. Any thread.
+final class RTMPAudienceTotals: Sendable {
+    private struct State {
+        var seats: [RTMPSeat] = []
+        /// What players that left had counted.
+        var past = AttemptProgress()
+        var players = 0
+        var refused = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Counts a player and returns its number, from 1 on.
+    func nextNumber() -> Int {
+        state.withLock { state in
+            state.players += 1
+            return state.players
+        }
+    }
+
+    /// A player was sent away because it does not take what is on air.
+    func countRefusal() { state.withLock { $0.refused += 1 } }
+
+    /// The player is on air.
+    func add(_ seat: RTMPSeat) { state.withLock { $0.seats.append(seat) } }
+
+    /// Takes a player from those on air, in one step with what it had counted: no number goes back.
+    func remove(_ seat: RTMPSeat) {
+        let (progress, drops) = (seat.connection.progress, seat.packets.drops)
+        state.withLock { state in
+            state.seats.removeAll { $0 === seat }
+            state.past.bytes += progress.bytes
+            state.past.frames += progress.frames
+            state.past.drops.add(drops)
+        }
+    }
+
+    /// The sums of all players' bytes, frames and drops: a frame that three players got, or missed, counts as three.
+    var progress: AttemptProgress {
+        let state = state.withLock { $0 }
+        var sum = state.past
+        var (queue, dropped) = (Int64(0), 0)
+        for seat in state.seats {
+            let (progress, packets) = (seat.connection.progress, seat.packets.status)
+            sum.bytes += progress.bytes
+            sum.frames += progress.frames
+            sum.drops.add(packets.dropCounts)
+            queue = max(queue, packets.milliseconds)
+            dropped = max(dropped, packets.droppedFrames)
+        }
+        sum.details["players"] = Double(state.seats.count)
+        sum.details["players_total"] = Double(state.players)
+        sum.details["players_refused_total"] = Double(state.refused)
+        sum.details["player_queue_ms"] = Double(queue)
+        sum.details["player_dropped_frames"] = Double(dropped)
+        return sum
+    }
+}

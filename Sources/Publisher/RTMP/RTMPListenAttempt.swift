@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import FanOut
+internal import Media
+internal import RTMP
+
+/// One attempt to serve the players that pull an offered stream.
+///
+/// Each player is a consumer of the program's stream, with a queue and a connection of its own, so a slow one delays no
+/// other. It begins with the GOP under way. The output's own queue only says that there is a program: it is emptied into
+/// nothing.
+actor RTMPListenAttempt: EndingAttempt, PacketServer {
+    private enum Phase { case idle, listening, live, draining, closed }
+
+    /// How often it is looked whether players miss something.
+    private static let dropsInterval = Duration.seconds(1)
+
+    private let offer: RTMPOffer
+    private let packets: PacketQueue
+    private let stream: PacketStream
+    private let pool: RTMPWriterPool
+    private let clock: any MonotonicClock
+    let report: AttemptReport
+    private let totals = RTMPAudienceTotals()
+    private let wakes = WakeFlag()
+    nonisolated let executor: QueueExecutor
+
+    private var phase = Phase.idle
+    private var seats: [RTMPSeat] = []
+    /// What is told of each seat's drops, by its number.
+    private var drops: [Int: DropLog] = [:]
+    /// Whether the output's queue may be read.
+    private var mayServe = false
+
+    init(
+        offer: RTMPOffer, name: String, pool: RTMPWriterPool, packets: PacketQueue, stream: PacketStream,
+        clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
+    ) {
+        self.offer = offer
+        self.pool = pool
+        self.packets = packets
+        self.stream = stream
+        self.clock = clock
+        self.report = AttemptReport(clock: clock, report)
+        executor = QueueExecutor(DispatchQueue(label: "relay.players.\(name)", qos: .userInitiated))
+    }
+
+    nonisolated func start() { post { $0.listen() } }
+
+    nonisolated func goLive() {
+        post { attempt in
+            attempt.mayServe = true
+            attempt.empty()
+        }
+    }
+
+    nonisolated var server: any PacketServer { self }
+
+    nonisolated func wake() {
+        guard wakes.raise() else { return }
+        post { attempt in
+            attempt.wakes.lower()
+            if attempt.mayServe { attempt.empty() }
+        }
+    }
+
+    nonisolated func drain(until deadline: Int64, reason: EndReason) { post { $0.drain() } }
+
+    nonisolated var progress: AttemptProgress { totals.progress }
+
+    /// What is queued goes to the players by the stream itself.
+    private func empty() { while packets.pop() != nil {} }
+}
+
+// MARK: Players come and go
+
+extension RTMPListenAttempt {
+    private func listen() {
+        guard phase == .idle, !report.isOver else { return }
+        phase = .listening
+        report.tell(.step("listening"))
+        offer.serve(self) { [weak self] player in self?.post { $0.join(player) } }
+        checkDrops()
+    }
+
+    /// A new player gets a queue of its own, which begins at a keyframe.
+    private func join(_ player: RTMPPlayer) {
+        guard phase == .listening || phase == .live else { return }
+        let description = stream.description
+        let carriage = player.request.capabilities.isEnhanced ? Carriage.enhancedRTMP : .rtmp
+        if let reason = carriage.refusal(of: description) {
+            totals.countRefusal()
+            return report.tell(.notice("a player at \(player.address) was sent away: \(reason)"))
+        }
+        let number = totals.nextNumber()
+        let queue = PacketQueue(limits: packets.limits, isFromStart: false, leading: description.leadingKind)
+        let writer = pool.next()
+        let connection = RTMPConnection(
+            to: .player("player \(number) at \(player.address)"), socket: player.socket, handover: player.handover,
+            writer: writer, packets: queue, description: description, carriage: carriage, clock: clock,
+            report: AttemptReport(clock: clock) { [weak self] event in self?.post { $0.note(event, of: number) } })
+        let seat = RTMPSeat(number: number, player: player, packets: queue, connection: connection, writer: writer)
+        seats.append(seat)
+        totals.add(seat)
+        stream.join(seat)
+        connection.goLive()
+        report.tell(.notice("player \(number) at \(player.address) joined; \(seats.count) on air"))
+        if phase == .listening {
+            phase = .live
+            report.tell(.accepted)
+        }
+    }
+
+    private func note(_ event: AttemptEvent, of number: Int) {
+        switch event {
+        case .failed(let failure): left(number, " (\(failure.reason))")
+        case .drained: left(number, "")
+        default: break
+        }
+    }
+
+    private func left(_ number: Int, _ reason: String) {
+        guard let index = seats.firstIndex(where: { $0.number == number }) else { return }
+        let seat = seats.remove(at: index)
+        noteDrops(of: seat)
+        drops[number] = nil
+        remove(seat)
+        report.tell(.notice("player \(number) left\(reason); \(seats.count) on air"))
+        endIfDrained()
+    }
+
+    private func remove(_ seat: RTMPSeat) {
+        stream.remove(seat)
+        totals.remove(seat)
+    }
+}
+
+// MARK: Drops and the end
+
+extension RTMPListenAttempt {
+    private func checkDrops() {
+        guard phase != .closed else { return }
+        for seat in seats { noteDrops(of: seat) }
+        post(after: Self.dropsInterval) { $0.checkDrops() }
+    }
+
+    /// Tells when a player's queue begins to drop, and when that is over.
+    private func noteDrops(of seat: RTMPSeat) {
+        let counts = seat.packets.drops
+        var log = drops[seat.number] ?? DropLog()
+        if drops[seat.number] == nil { _ = log.join(DropCounts()) }
+        let event = log.note(counts, at: clock.now)
+        drops[seat.number] = log
+        switch event {
+        case .began(let drops):
+            report.tell(
+                .notice(
+                    "player \(seat.number) takes less than the program makes: frames are dropped (\(drops.summary))"))
+        case .over(let drops):
+            report.tell(.notice("player \(seat.number): no frame is dropped any more; \(drops.frames) were"))
+        case .cut, nil: break
+        }
+    }
+
+    /// One who joined a moment ago is told again once the queue may be read.
+    private func drain() {
+        offer.endServing(self)
+        guard phase == .live else {
+            guard phase == .idle || phase == .listening else { return }
+            return drained()
+        }
+        guard mayServe else { return }
+        phase = .draining
+        for seat in seats { seat.connection.drain() }
+        endIfDrained()
+    }
+
+    private func endIfDrained() {
+        if phase == .draining, seats.isEmpty { drained() }
+    }
+
+    func close() {
+        phase = .closed
+        offer.endServing(self)
+        for seat in seats {
+            remove(seat)
+            seat.connection.abandon()
+        }
+        seats = []
+    }
+}

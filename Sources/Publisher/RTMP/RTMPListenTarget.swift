@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import FanOut
+package import Media
+internal import RTMP
+
+/// A stream that players pull from us.
+package struct RTMPListenTarget: OutputTarget {
+    private let offer: RTMPOffer
+    private let name: String
+    private let pool: RTMPWriterPool
+    private let stream: PacketStream
+
+    /// The stream `offer`, open already, for the output `name`: what `stream` carries, from the GOP under way on, written
+    /// by `pool`.
+    package init(offer: RTMPOffer, name: String, pool: RTMPWriterPool, stream: PacketStream) {
+        self.offer = offer
+        self.name = name
+        self.pool = pool
+        self.stream = stream
+    }
+
+    package var kind: String { offer.url.isSecure ? "rtmps-listen" : "rtmp-listen" }
+    package var displayAddress: String { offer.url.description }
+    package var awaitsCallers: Bool { true }
+
+    /// What no player can be sent. What only some understand is decided for each.
+    package func refusal(of stream: StreamDescription) -> String? { Carriage.enhancedRTMP.refusal(of: stream) }
+
+    package func makeAttempt(
+        queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
+    ) -> any OutputAttempt {
+        RTMPListenAttempt(offer: offer, name: name, pool: pool, packets: queue, stream: stream, report: report)
+    }
+}

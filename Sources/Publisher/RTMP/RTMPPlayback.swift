@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import RTMP
+
+/// What a player wants of the stream at the moment. What it does not want is no loss.
+struct RTMPPlayback {
+    private let leading: TrackKind
+    private var isPaused = false
+    private var unwanted: Set<TrackKind> = []
+    /// The tracks that go on with the next keyframe of the leading one.
+    private var resuming: Set<TrackKind> = []
+
+    /// A player that wants everything of a stream that is joined at keyframes of `leading`.
+    init(leading: TrackKind) { self.leading = leading }
+
+    /// Whether it wants everything that comes.
+    var isWhole: Bool { !isPaused && unwanted.isEmpty && resuming.isEmpty }
+
+    /// The player changes its mind.
+    mutating func obey(_ wish: RTMPPlayerWish) {
+        switch wish {
+        case .stop: isPaused = true
+        case .pause(let isPaused):
+            if self.isPaused, !isPaused { resuming = [.video, .audio, .data] }
+            self.isPaused = isPaused
+        case .video(let isWanted): want(.video, isWanted)
+        case .audio(let isWanted): want(.audio, isWanted)
+        }
+    }
+
+    private mutating func want(_ track: TrackKind, _ isWanted: Bool) {
+        if !isWanted {
+            unwanted.insert(track)
+        } else if unwanted.remove(track) != nil, track == .video {
+            resuming.insert(track)
+        }
+    }
+
+    /// Whether the player gets `packet`, the next of the stream.
+    mutating func takes(_ packet: EncodedPacket) -> Bool {
+        if isPaused { return false }
+        if packet.isKeyframe, packet.track == leading || packet.track == .video { resuming = [] }
+        return !unwanted.contains(packet.track) && !resuming.contains(packet.track)
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import Media
+internal import RTMP
+internal import Synchronization
+
+/// The place of one player in an audience: its queue, which the program's stream feeds, and its connection.
+final class RTMPSeat: PacketConsumer {
+    /// Its number in the log, from 1 on.
+    let number: Int
+    let packets: PacketQueue
+    let connection: RTMPConnection
+    private let writer: RTMPWriter
+    /// Held, because it is the player's place among those that there may be.
+    private let player: RTMPPlayer
+    private let hasBegun = Atomic(false)
+
+    init(number: Int, player: RTMPPlayer, packets: PacketQueue, connection: RTMPConnection, writer: RTMPWriter) {
+        self.number = number
+        self.player = player
+        self.packets = packets
+        self.connection = connection
+        self.writer = writer
+        // On air before the first packet, which may be an old keyframe's.
+        _ = packets.connected()
+    }
+
+    /// Where the player is.
+    var address: String { player.address }
+
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        if hasBegun.exchange(true, ordering: .relaxed) {
+            for packet in packets { self.packets.push(packet) }
+        } else {
+            self.packets.join(with: packets)
+        }
+        return writer
+    }
+}

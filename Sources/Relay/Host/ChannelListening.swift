@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Network
+internal import Publisher
+internal import RTMP
+
+/// What the inputs and outputs of a channel that listen have in common: the process's server and the certificate.
+struct ChannelListening: Sendable {
+    private let server: RTMPServer
+    private let identity: TLSServerIdentity?
+
+    /// Reads the certificate that `configuration` names, if it names one. Blocks while it reads. Throws ``RelayFailure``.
+    init(_ configuration: ChannelConfiguration, server: RTMPServer, logger: Logger) throws(RelayFailure) {
+        self.server = server
+        do throws(EndpointFailure) {
+            identity = try configuration.certificate.map { (pair) throws(EndpointFailure) in
+                try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
+            }
+        } catch {
+            throw RelayFailure(.usage, "The certificate cannot be used: \(error.reason).")
+        }
+    }
+
+    /// The source of what is published to us at `location`; nil if it is no address that we listen at. Throws
+    /// ``RelayFailure`` for one that is wrong.
+    func source(
+        at location: InputLocation, clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) -> RTMPServerSource? {
+        guard let address = location.rtmpListenAddress else { return nil }
+        do throws(AddressError) {
+            let url = try RTMPListenURL(address, for: .input)
+            return RTMPServerSource(url, server: server, identity: identity(for: url), clock: clock, logger: logger)
+        } catch {
+            throw RelayFailure(.usage, "The input \(location) cannot be opened: \(error)")
+        }
+    }
+
+    /// Opens `location` to be decoded; of what is published to us it waits for a publisher. Blocks until it answers. Throws
+    /// ``RelayFailure``.
+    func open(
+        _ location: InputLocation, _ options: IngestOptions, clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) -> any MediaSource {
+        let published = try source(at: location, clock: clock, logger: logger)
+        do throws(IngestError) {
+            guard let published else { return try SourceOpener.open(location, options: options, logger: logger) }
+            return try DecodedPacketSource(published, at: location, logger: logger)
+        } catch {
+            throw RelayFailure(.inputUnreadable, "\(error)")
+        }
+    }
+
+    /// Opens `url` for players. Blocks until the port is open.
+    func offer(_ url: RTMPListenURL) throws(EndpointFailure) -> RTMPOffer {
+        try RTMPOffer(url, server: server, identity: identity(for: url))
+    }
+
+    private func identity(for url: RTMPListenURL) -> TLSServerIdentity? { url.isSecure ? identity : nil }
+}
+
+/// What the outputs of a channel are made with.
+struct OutputContext: Sendable {
+    /// The threads that write RTMP.
+    let pool: RTMPWriterPool
+    /// Serves those who pull.
+    let listening: ChannelListening
+    /// What is on air.
+    let stream: PacketStream
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension Serial {
+    /// Players that pull what is on air by RTMP: ffmpeg, which keeps what it gets.
+    @Suite("Players")
+    struct PlayerTests {
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        /// A player that writes what it gets, as it is, to the file `name`.
+        private func play(_ url: String, into name: String) throws -> ChildProcess {
+            try ChildProcess(
+                "ffmpeg", ["-v", "error", "-nostdin", "-i", url, "-c", "copy", "-f", "flv", directory.file(name)])
+        }
+
+        /// Every frame of `name` is there once and in order, from a keyframe on, and audio is with it.
+        @discardableResult
+        private func check(_ name: String, hasFlashes: Bool = true) async throws -> ClosedRange<UInt32> {
+            let path = directory.file(name)
+            let frames = try await DecodedFrames(path)
+            #expect(frames.breaks.isEmpty, "\(name): \(frames.breaks)")
+            #expect(try await Probe.complaints(path).isEmpty, "\(name)")
+            if hasFlashes {
+                let offset = try await AVOffset(path, frames: frames)
+                #expect(offset.milliseconds.count >= 2 && offset.worst <= 10, "\(name): \(offset.milliseconds)")
+            }
+            return try #require(frames.span, "\(name)")
+        }
+
+        @Test("Players pull the program at once, one that sleeps for a while and a late one, and each gets every frame")
+        func program() async throws {
+            let port = try Ports.free()
+            let url = "rtmp://127.0.0.1:\(port)/live/program"
+            let relay = try RelayProcess(
+                Shape.small + ["--duration", "14s", "--gop", "2s", "--output"]
+                    + ["rtmp-listen://127.0.0.1:\(port)/live/program?players=3"])
+            try await relay.says("connecting to rtmp-listen://", within: .seconds(10))
+            let (first, sleepy) = (try play(url, into: "first.flv"), try play(url, into: "sleepy.flv"))
+            try await relay.says("player 2 at 127.0.0.1 joined", within: .seconds(10))
+            for name in ["first.flv", "sleepy.flv"] {
+                try await eventually("\(name) grows", within: .seconds(10)) { fileSize(directory.file(name)) > 200_000 }
+            }
+            sleepy.signal(SIGSTOP)
+            try await eventually("the first goes on", within: .seconds(10)) {
+                fileSize(directory.file("first.flv")) > 800_000
+            }
+            let late = try play(url, into: "late.flv")
+            try await relay.says("player 3 at 127.0.0.1 joined", within: .seconds(10))
+            let tooMany = try play(url, into: "fourth.flv")
+            #expect(try await tooMany.ending(within: .seconds(20)) != .exited(0))
+            sleepy.signal(SIGCONT)
+            let result = try await relay.finished(within: .seconds(40))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            for player in [first, sleepy, late] { try await player.ending(within: .seconds(20)) }
+            let (whole, joined) = (try await check("first.flv"), try await check("late.flv"))
+            // To the program's last frame, and from a keyframe: the GOP lasts 60 frames.
+            #expect(whole.upperBound == 419 && joined.upperBound == 419)
+            #expect(whole.lowerBound % 60 == 0 && joined.lowerBound % 60 == 0 && joined.lowerBound > whole.lowerBound)
+            // What the sleeper missed, if it slept too long, is whole GOPs' ends: nothing is damaged, nothing comes twice.
+            let slept = try await DecodedFrames(directory.file("sleepy.flv")).counters.compactMap(\.self)
+            #expect(slept.last == 419 && zip(slept, slept.dropFirst()).allSatisfy { $0 < $1 })
+            #expect(try await Probe.complaints(directory.file("sleepy.flv")).isEmpty)
+        }
+
+        @Test("One player that sleeps for long loses frames, its connection or both, and another loses none")
+        func sleeper() async throws {
+            let clip = try await Clip.noisy(seconds: 20, in: directory)
+            let port = try Ports.free()
+            let url = "rtmp://127.0.0.1:\(port)/live/program"
+            let relay = try RelayProcess(
+                ["--input", clip, "--copy", "--output", "rtmp-listen://127.0.0.1:\(port)/live/program"])
+            try await relay.says("connecting to rtmp-listen://", within: .seconds(10))
+            let (quick, sleepy) = (try play(url, into: "quick.flv"), try play(url, into: "sleepy.flv"))
+            try await relay.says("player 2 at 127.0.0.1 joined", within: .seconds(10))
+            try await eventually("both play", within: .seconds(10)) {
+                ["quick.flv", "sleepy.flv"].allSatisfy { fileSize(directory.file($0)) > 100_000 }
+            }
+            sleepy.signal(SIGSTOP)
+            try await relay.says("takes less than the program makes", within: .seconds(20))
+            let result = try await relay.finished(within: .seconds(60))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            sleepy.signal(SIGKILL)
+            try await quick.ending(within: .seconds(20))
+            let span = try await check("quick.flv", hasFlashes: false)
+            #expect(span.upperBound == 599)
+        }
+
+        @Test("What is published to a port is played from the same port, NAL unit by NAL unit, with TLS and a key")
+        func samePort() async throws {
+            let clip = try await Clip.noisy(seconds: 8, in: directory)
+            let certificate = try await Authority().issue("DNS:localhost,IP:127.0.0.1")
+            let port = try Ports.free()
+            let relay = try RelayProcess(
+                ["--input", "rtmps-listen://127.0.0.1:\(port)/live/secret-in", "--copy", "--output"]
+                    + ["rtmps-listen://127.0.0.1:\(port)/live/program?key=secret-out"]
+                    + ["--tls-cert", certificate.certificate, "--tls-key", certificate.key])
+            try await relay.says("waiting for a publisher", within: .seconds(10))
+            let early = try play("rtmps://127.0.0.1:\(port)/live/program?key=secret-out", into: "early.flv")
+            #expect(try await early.ending(within: .seconds(20)) != .exited(0))
+            let publisher = try ChildProcess(
+                "ffmpeg",
+                ["-v", "error", "-nostdin", "-re", "-i", clip, "-c", "copy", "-f", "flv"]
+                    + ["rtmps://127.0.0.1:\(port)/live/secret-in"])
+            try await relay.says("connecting to rtmps-listen://", within: .seconds(10))
+            let wrong = try play("rtmps://127.0.0.1:\(port)/live/program?key=secret-no", into: "wrong.flv")
+            #expect(try await wrong.ending(within: .seconds(20)) != .exited(0))
+            let player = try play("rtmps://127.0.0.1:\(port)/live/program?key=secret-out", into: "player.flv")
+            try await relay.says("player 1 at 127.0.0.1 joined", within: .seconds(10))
+            try await publisher.ending(within: .seconds(30))
+            try await relay.says("the publisher is gone", within: .seconds(10))
+            let result = try await relay.end(by: SIGINT, within: .seconds(20))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(!result.log.contains("secret-"), "\(result.log)")
+            try await player.ending(within: .seconds(20))
+            let (sent, got) = (
+                try await CodedUnits(clip), try await CodedUnits(directory.file("player.flv"))
+            )
+            #expect(got.video.count > 60 && sent.video.suffix(got.video.count) == got.video[...])
+            #expect(got.audio.count > 100 && sent.audio.contains(got.audio))
+        }
+
+        @Test("A port that is taken and a certificate that is none are named before anything starts")
+        func wrong() async throws {
+            let port = try Ports.free()
+            let output = ["--output", "rtmp-listen://127.0.0.1:\(port)/live/program"]
+            let first = try RelayProcess(Shape.small + output)
+            try await first.says("connecting to rtmp-listen://", within: .seconds(10))
+            let records = directory.file("records")
+            let second = try await RelayProcess.run(Shape.small + output + ["--record", records])
+            #expect(second.ending == .exited(64))
+            #expect(second.log.contains("rtmp-listen-1 cannot be opened: 127.0.0.1:\(port): Address already in use"))
+            #expect(fileNames(in: records).allSatisfy { !$0.hasSuffix(".part") })
+            _ = try await first.end(by: SIGINT, within: .seconds(20))
+            let secure = ["--output", "rtmps-listen://127.0.0.1:\(port)/live/program"]
+            let missing = try await RelayProcess.run(Shape.small + secure)
+            #expect(missing.ending == .exited(64) && missing.log.contains("needs --tls-cert and --tls-key"))
+            let none = directory.file("none.pem")
+            try "none".write(toFile: none, atomically: true, encoding: .utf8)
+            let unusable = try await RelayProcess.run(Shape.small + secure + ["--tls-cert", none, "--tls-key", none])
+            #expect(unusable.ending == .exited(64) && unusable.log.contains("The certificate cannot be used"))
+        }
+    }
+}

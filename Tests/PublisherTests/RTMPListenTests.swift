@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Glibc
+import Media
+import PacketSamples
+import TestSupport
+import Testing
+
+@testable import Network
+@testable import Publisher
+@testable import RTMP
+
+/// Players that pull a program, each at the other end of a socket pair.
+@Suite struct RTMPListenTests {
+    /// A player: what it received, as messages.
+    private final class Player {
+        let descriptor: CInt
+        private var parser = RTMPInboundParser(chunkBytes: RTMPChunkWriter.chunkBytes)
+        private(set) var messages: [RTMPInboundParser.Message] = []
+
+        init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+        deinit { close(descriptor) }
+
+        func read() throws {
+            var bytes = [UInt8](repeating: 0, count: 1 << 16)
+            while case let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT)), count > 0 {
+                messages += try parser.parse(bytes[..<count])
+            }
+        }
+
+        /// The presentation times of the frames, in milliseconds since the player's first one.
+        var frames: [Int64] {
+            messages.filter { $0.type == 9 && $0.body.count > 5 && $0.body[1] == 1 }.map { Int64($0.timestamp) }
+        }
+
+        func reads(line: Int = #line, until isMeant: (Player) -> Bool) throws {
+            try eventually(line: line) {
+                try read()
+                return isMeant(self)
+            }
+        }
+
+        func say(_ command: String, _ argument: AMF0Value) {
+            var writer = AMF0Writer()
+            writer.write(command)
+            writer.write(0)
+            writer.writeNull()
+            switch argument {
+            case .boolean(let value): writer.write(value)
+            case .number(let value): writer.write(value)
+            default: writer.writeNull()
+            }
+            let bytes = [3, 0, 0, 0, 0, 0, UInt8(writer.bytes.count), 20, 0, 0, 0, 0] + writer.bytes
+            #expect(send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count)
+        }
+    }
+
+    private let stream = PacketStream()
+    private let events = EventLog()
+    private let packets = PacketQueue(limits: .live, isFromStart: true, awaitsCallers: true)
+    private let offer: RTMPOffer
+    private let attempt: RTMPListenAttempt
+
+    init() throws {
+        var url = try RTMPListenURL("rtmp-listen://127.0.0.1/live/program", for: .output)
+        url.port = 0
+        offer = try RTMPOffer(url, server: RTMPServer())
+        attempt = RTMPListenAttempt(
+            offer: offer, name: "players", pool: RTMPWriterPool(), packets: packets, stream: stream
+        ) { [events] in events.note($0) }
+        stream.begin(Samples.description, keyframes: NoKeyframes())
+    }
+
+    private struct NoKeyframes: KeyframeRequester {
+        func requestKeyframe(at programTime: Int64?) {}
+    }
+
+    private func publish(_ frames: Range<Int64>, bytes: Int = 1000, gop: Int64 = 30) {
+        for index in frames {
+            stream.publish(Samples.video(pts: index, dts: index, isKeyframe: index % gop == 0, bytes: bytes))
+        }
+    }
+
+    private func begin() throws {
+        attempt.start()
+        try eventually { events.count { if case .step("listening") = $0 { true } else { false } } == 1 }
+    }
+
+    private func join(capabilities: RTMPCapabilities = RTMPCapabilities()) throws -> Player {
+        var ends: [CInt] = [0, 0]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        var size: CInt = 16 << 10
+        setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+        let request = RTMPStreamRequest(
+            .play, app: "live", name: "program", client: "test", capabilities: capabilities)
+        let handover = RTMPSession.Handover(
+            streamID: 1, parser: RTMPInboundParser(), unread: [], receivedBytes: 0)
+        offer.door.joined(
+            RTMPPlayer(
+                request: request, address: "192.0.2.1", socket: TCPSocket(owning: ends[0]), handover: handover,
+                release: {}))
+        return Player(ends[1])
+    }
+
+    private func players(_ count: Int, line: Int = #line) throws {
+        try eventually(line: line) { attempt.progress.details["players"] == Double(count) }
+    }
+
+    @Test("A player begins with its headers and the GOP under way, gets each frame once, and is told of the end")
+    func life() throws {
+        publish(0..<45)
+        try begin()
+        let first = try join()
+        try first.reads { $0.frames.count == 15 }
+        #expect(first.messages.prefix(3).map(\.type) == [18, 9, 8])
+        #expect(AMF0Reader.values(first.messages[0].body).first == .string("onMetaData"))
+        #expect(first.messages[3].body[0] == 0x17)
+        try eventually { events.isAccepted }
+        attempt.goLive()
+        publish(45..<50)
+        let late = try join()
+        try late.reads { $0.frames.count == 20 }
+        publish(50..<70)
+        try first.reads { $0.frames.count == 40 }
+        try late.reads { $0.frames.count == 40 }
+        for player in [first, late] {
+            #expect(player.frames.first == 0 && zip(player.frames, player.frames.dropFirst()).allSatisfy { $0 < $1 })
+        }
+        attempt.drain(until: .max, reason: .programOver)
+        try first.reads { $0.messages.last?.type == 20 }
+        let codes = first.messages.suffix(2).map { AMF0Reader.values($0.body).last?.text("code") }
+        #expect(codes == ["NetStream.Play.UnpublishNotify", "NetStream.Play.Stop"])
+        for player in [first, late] { shutdown(player.descriptor, CInt(SHUT_RDWR)) }
+        try eventually { events.isDrained }
+        #expect(attempt.progress.frames == 80 && attempt.progress.drops.packets == 0)
+    }
+
+    @Test("A player that does not read loses frames, which are counted, and another loses none")
+    func slow() throws {
+        publish(0..<1)
+        try begin()
+        let (slow, quick) = (try join(), try join())
+        try players(2)
+        attempt.goLive()
+        for start in stride(from: Int64(1), to: 300, by: 10) {
+            publish(start..<min(300, start + 10), bytes: 20_000)
+            try quick.reads { $0.frames.count == min(300, Int(start) + 10) }
+        }
+        #expect(attempt.progress.drops.frames > 100)
+        #expect(attempt.progress.details["player_queue_ms"] ?? 0 <= 4000)
+        try eventually { events.notices.contains { $0.hasPrefix("player 1 takes less") } }
+        #expect(!events.notices.contains { $0.hasPrefix("player 2 takes") })
+        // When it reads again it goes on, in order, with what waited.
+        publish(300..<301, bytes: 1000)
+        try slow.reads { $0.frames.last == 10_000 }
+        #expect(zip(slow.frames, slow.frames.dropFirst()).allSatisfy { $0 < $1 } && slow.frames.count < 200)
+    }
+
+    @Test(
+        "A GOP that is longer than the bounds of a queue reaches a player whole, and is held for no longer than needed")
+    func longGOP() throws {
+        publish(0..<300, bytes: 30_000, gop: 1000)
+        try begin()
+        let player = try join()
+        try player.reads { $0.frames.count == 300 }
+        publish(300..<330, gop: 1000)
+        try player.reads { $0.frames.count == 330 }
+        #expect(attempt.progress.drops.packets == 0)
+    }
+
+    @Test(
+        "A player that does not say that it knows HEVC is sent away, with the reason in the log, and one that does plays"
+    )
+    func codecs() throws {
+        let hevc = TrackDescription(
+            video: .hevc, frames: VideoFormat(width: 320, height: 180, frameRate: FrameRate(30)).frameFormat,
+            timeBase: FrameRate(30).timeBase, decoderConfiguration: SharedBytes([1, 2, 3, 4]))
+        stream.begin(StreamDescription(video: hevc, audio: nil), keyframes: NoKeyframes())
+        stream.publish(Samples.video(pts: 0, dts: 0, isKeyframe: true).recoded(as: hevc))
+        try begin()
+        _ = try join()
+        try eventually { events.notices.contains { $0.contains("HEVC cannot be carried by RTMP") } }
+        #expect(attempt.progress.details["players_refused_total"] == 1)
+        let knowing = try join(
+            capabilities: RTMPCapabilities(
+                connect: .object(["fourCcList": .array([.string("hvc1")])])))
+        try knowing.reads { $0.messages.count >= 3 }
+        #expect(knowing.messages[1].body[0] & 0x80 != 0)
+    }
+
+    @Test("A player that pauses gets nothing, goes on with a keyframe, and one that stops leaves")
+    func wishes() throws {
+        publish(0..<10)
+        try begin()
+        let player = try join()
+        try player.reads { $0.frames.count == 10 }
+        player.say("pause", .boolean(true))
+        player.say("receiveAudio", .boolean(true))
+        // What is sent behind an answered ping was read before.
+        let ping: [UInt8] = [2, 0, 0, 0, 0, 0, 6, 4, 0, 0, 0, 0, 0, 6, 1, 2, 3, 4]
+        #expect(send(player.descriptor, ping, ping.count, CInt(MSG_NOSIGNAL)) == ping.count)
+        try player.reads { $0.messages.last?.body == [0, 7, 1, 2, 3, 4] }
+        publish(10..<40)
+        player.say("pause", .boolean(false))
+        #expect(send(player.descriptor, ping, ping.count, CInt(MSG_NOSIGNAL)) == ping.count)
+        try player.reads { $0.messages.count { $0.body == [0, 7, 1, 2, 3, 4] } == 2 }
+        publish(40..<70)
+        try player.reads { $0.frames.count == 20 }
+        #expect(player.frames[10] == 2000)
+        player.say("deleteStream", .number(1))
+        try player.reads { $0.messages.last?.type == 20 }
+        shutdown(player.descriptor, CInt(SHUT_RDWR))
+        try players(0)
+        #expect(attempt.progress.details["players_total"] == 1)
+    }
+
+    @Test("Who joins while nobody serves the stream is let go, and a pause of the output ends its players")
+    func pauses() throws {
+        let early = try join()
+        var byte: UInt8 = 0
+        try eventually { recv(early.descriptor, &byte, 1, CInt(MSG_DONTWAIT)) == 0 }
+        publish(0..<10)
+        try begin()
+        let player = try join()
+        try player.reads { $0.frames.count == 10 }
+        attempt.abandon()
+        try eventually {
+            try? player.read()
+            return recv(player.descriptor, &byte, 1, CInt(MSG_DONTWAIT)) == 0
+        }
+    }
+}
