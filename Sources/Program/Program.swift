@@ -105,6 +105,7 @@ public final class Program: Sendable {
             let shown = frame(for: index, in: scene, isHolding: &isHolding, &pace.reference)
             guard let frame = shown ?? (stage.isFixed ? nil : last) else { break }
             last = frame
+            last?.captions = []
             let next = firstSample(of: index + 1)
             try sink.encode(takeAudio(audioEnd..<next, of: scene))
             for feed in stage.feeds(besides: scene) { feed.skip(index, upTo: next, count: next - audioEnd) }

@@ -44,7 +44,7 @@ public final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveFrames
         var audio: AudioStore
-        /// When the newest frame was delivered.
+        /// When the newest frame was delivered; once the program runs, when a live source's came to be shown.
         var newest: Timestamp?
         /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
         var origin: FrameIndex?
@@ -71,6 +71,7 @@ public final class SourceFeed: SourceSink {
     /// How long a program waits for a live source's frame that is not late: what was collected while the input was
     /// opened is decoded first.
     private static let patience = Duration.seconds(2)
+    private static let lateness = Duration.milliseconds(100)
     private let liveFrameLimit: Int
     /// How much audio a source that can wait delivers ahead, in samples: a second.
     private let audioRoom: Int64
@@ -134,7 +135,7 @@ public final class SourceFeed: SourceSink {
             if state.isClosed { return }
             state.status.framesIn += 1
             state.starved.remove(.video)
-            state.newest = now
+            if !isLive || programTime.line == nil { state.newest = now }
             if isLive {
                 state.live.add(frame, limit: liveFrameLimit)
             } else {
@@ -243,9 +244,17 @@ public final class SourceFeed: SourceSink {
         return state.withLock { state in
             let times = state.times
             let choice = state.live.choose(for: index, on: line) { Self.due($0, by: times) }
+            note(choice, &state)
             let isOver = state.isClosed || (state.ended.contains(.video) && !state.live.isWaiting)
             return isOver && choice?.newlyDue == nil ? nil : choice
         }
+    }
+
+    /// Notes that a live source has video, if it has a new frame. One that comes late is none: while a source is opened
+    /// frames are collected that nobody wants to see.
+    private func note(_ choice: LiveFrames.Choice?, _ state: inout State) {
+        guard let due = choice?.newlyDue, case let now = now, now - due <= Self.lateness else { return }
+        state.newest = now
     }
 
     private func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
@@ -273,7 +282,7 @@ public final class SourceFeed: SourceSink {
         guard let line = programTime.line else { return }
         state.withLock { state in
             let times = state.times
-            _ = state.live.choose(for: index, on: line, isSeen: false) { Self.due($0, by: times) }
+            note(state.live.choose(for: index, on: line, isSeen: false) { Self.due($0, by: times) }, &state)
             state.audio.skip(to: end.number)
         }
     }
