@@ -2,12 +2,14 @@
 
 public import Network
 
-/// How an RTMP output reaches its server.
+/// How an RTMP output reaches its server, and what that understands.
 public struct RTMPTransport: Sendable, Equatable {
     /// Whose certificates the server may show; of no meaning without TLS.
     public var tls: TLSVerification
     /// The proxy to go through, if any.
     public var proxy: ProxyURL?
+    /// Whether the server takes Enhanced RTMP, in whose form HEVC, AV1, Opus and AC-3 are sent.
+    public var isEnhanced = false
 
     /// A transport of these values.
     public init(tls: TLSVerification = .system, proxy: ProxyURL? = nil) {
@@ -15,8 +17,8 @@ public struct RTMPTransport: Sendable, Equatable {
         self.proxy = proxy
     }
 
-    /// The transport that an output's options ask for, which are taken out of `options`: `tls=insecure`, `tls-ca=FILE` and
-    /// `proxy=URL`. What they leave open is as in `standard`. `isSecure` is whether the address is `rtmps://`.
+    /// The transport that an output's options ask for, which are taken out of `options`: `tls=insecure`, `tls-ca=FILE`,
+    /// `proxy=URL` and `enhanced=yes`. What they leave open is as in `standard`. `isSecure` is whether the address is `rtmps://`.
     package init(
         taking options: inout OptionList, standard: RTMPTransport = RTMPTransport(), isSecure: Bool
     ) throws(AddressError) {
@@ -29,6 +31,10 @@ public struct RTMPTransport: Sendable, Equatable {
         if mode != nil, file != nil { throw AddressError("tls=insecure and tls-ca= exclude each other.") }
         if let file { tls = .authority(file: file) }
         if mode != nil { tls = .insecure }
+        if let text = try options.take("enhanced") {
+            guard text == "yes" else { throw AddressError("enhanced= takes the one value yes.") }
+            isEnhanced = true
+        }
         if let text = try options.take("proxy") {
             do throws(AddressError) {
                 proxy = try ProxyURL(text)
