@@ -57,12 +57,16 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "Program", dependencies: ["Media", logging], swiftSettings: settings),
         .target(
+            name: "Monitor",
+            dependencies: ["Media", "LibAV", .product(name: "DequeModule", package: "swift-collections"), logging],
+            swiftSettings: settings),
+        .target(
             name: "Encoder", dependencies: ["Media", "LibAV", "CLinux", "CX264", logging], swiftSettings: settings),
         .target(
             name: "Ingest",
             dependencies: [
-                "Media", "LibAV", "Network", "RTMP", .product(name: "DequeModule", package: "swift-collections"),
-                logging,
+                "Media", "LibAV", "Network", "RTMP", "SRT", "CLinux",
+                .product(name: "DequeModule", package: "swift-collections"), logging,
             ],
             swiftSettings: settings),
         .target(
@@ -116,7 +120,7 @@ let package = Package(
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Media", "LibAV", "Ingest", "Program", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
+                "Media", "LibAV", "Ingest", "Program", "Monitor", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
                 "Publisher", "Archive", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
@@ -133,13 +137,19 @@ let package = Package(
             name: "RecorderBench", dependencies: ["Media", "FanOut", "Archive", "Segmenter", logging],
             swiftSettings: settings),
 
-        // What tests of several targets need: a clock, waits with a deadline, random numbers to have again.
-        .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
+        // What tests of several targets need: a clock, waits with a deadline, random numbers to have again, a log to read.
+        .target(
+            name: "TestSupport", dependencies: ["Media", logging], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
-        .testTarget(name: "LibAVTests", dependencies: ["LibAV", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "LibAVTests", dependencies: ["LibAV", "Media", "PacketSamples", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "IngestTests",
-            dependencies: ["Ingest", "LibAV", "CFFmpeg", "Media", "Program", "TestSupport", logging],
+            dependencies: [
+                "Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "RTMP", "PacketSamples", "TestSupport",
+                logging,
+            ],
             exclude: ["Clock/Traces"], swiftSettings: settings
         ),
         .testTarget(
@@ -147,7 +157,11 @@ let package = Package(
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
         .testTarget(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
-        .testTarget(name: "EncoderTests", dependencies: ["Encoder", "Media"], swiftSettings: settings),
+        .testTarget(
+            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"], swiftSettings: settings),
+        .testTarget(
+            name: "MonitorTests", dependencies: ["Monitor", "LibAV", "Media", "TestSupport", logging],
+            swiftSettings: settings),
         // Streams and packets that several targets' tests send.
         .target(
             name: "PacketSamples", dependencies: ["Media", "LibAV"], path: "Tests/PacketSamples",
@@ -170,7 +184,9 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "SRTTests", dependencies: ["SRT", "Network", "Media", "PacketSamples"], swiftSettings: settings),
+            name: "SRTTests",
+            dependencies: ["SRT", "CSRT", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "HLSTests", dependencies: ["HLS", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: settings),
@@ -201,7 +217,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "StitcherTests", dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples"],
+            name: "StitcherTests",
+            dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "UploadTests",

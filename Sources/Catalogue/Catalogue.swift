@@ -16,6 +16,7 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     private enum Change {
         case segment(String, SegmentRecord?)
         case gap(CatalogueGap)
+        case event(CatalogueEvent)
         case deleted(String, UTCTime)
         case checksum(String, name: String, bytes: Int64)
         case upload(UploadState, name: String)
@@ -80,6 +81,11 @@ public final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     public func segmentDeleted(fileName: String) { note(.deleted(fileName, .now)) }
+
+    /// Notes something that happened to the channel. `text` has no secrets. Returns at once.
+    public func noteEvent(_ kind: String, _ text: String) {
+        note(.event(CatalogueEvent(channel: channel, at: .now, kind: kind, text: text)))
+    }
 
     /// Notes what became of the upload of the file `name`. Returns at once.
     public func noteUpload(_ upload: UploadState, of name: String) {
@@ -228,6 +234,7 @@ extension Catalogue {
             try store.put([segment], living: living)
             reads.withLock { $0 }?.add([name])
         case .gap(let gap): try store.put(gap)
+        case .event(let event): try store.put(event)
         case .deleted(let name, let time): try store.noteDeletion(of: name, at: time)
         case .checksum(let sum, let name, let bytes): try store.setChecksum(sum, of: name, bytes: bytes)
         case .upload(let upload, let name): try store.setUpload(upload, of: name)

@@ -25,6 +25,16 @@ struct GapRow: Encodable, PersistableRecord {
     func encode(to encoder: any Encoder) throws { try gap.encode(to: encoder) }
 }
 
+/// An event as GRDB writes it.
+struct EventRow: Encodable, PersistableRecord {
+    static let databaseTableName = "events"
+
+    var event: CatalogueEvent
+
+    init(_ event: CatalogueEvent) { self.event = event }
+    func encode(to encoder: any Encoder) throws { try event.encode(to: encoder) }
+}
+
 /// Reads the cells of one row. A disk can flip any of them, and anybody can write to the file: each value is `nil` if it
 /// is of another type than it should be, or outside of the range in which nothing that is computed from it overflows.
 private struct Cells {
@@ -136,5 +146,16 @@ extension CatalogueGap {
         self.init(
             channel: channel, run: run, start: start, from: from, to: to, frames: frames.map { Int($0) },
             cause: cause, isTold: told == 1)
+    }
+}
+
+extension CatalogueEvent {
+    /// The event of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent.
+    init?(validating row: Row) {
+        let cells = Cells(row: row)
+        guard let channel = cells.text("channel"), let start = cells.integer("start", in: Cells.wallClock),
+            let kind = cells.text("kind"), let text = cells.text("text")
+        else { return nil }
+        self.init(channel: channel, at: UTCTime(milliseconds: start), kind: kind, text: text)
     }
 }

@@ -14,6 +14,7 @@ enum CatalogueSchema {
             try database.execute(sql: segments)
             try database.execute(sql: gaps)
         }
+        migrator.registerMigration("2: events") { try $0.execute(sql: events) }
         return migrator
     }
 
@@ -56,5 +57,15 @@ enum CatalogueSchema {
             told INTEGER NOT NULL,         -- by the recorder, or found between the files
             PRIMARY KEY (run, from_pts)
         ) STRICT;
+        """
+
+    private static let events = """
+        CREATE TABLE events (
+            channel TEXT NOT NULL,
+            start INTEGER NOT NULL,        -- UTC, ms since 1970
+            kind TEXT NOT NULL,            -- input: another one is on air
+            text TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX events_by_time ON events (channel, start);
         """
 }

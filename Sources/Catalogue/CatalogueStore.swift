@@ -235,6 +235,28 @@ extension CatalogueStore {
         }
     }
 
+    /// Adds an event. Of each channel the newest 10 000 are kept.
+    func put(_ event: CatalogueEvent) throws(CatalogueFailure) {
+        try write { database in
+            try EventRow(event).insert(database)
+            try database.execute(sql: Self.forgetOldestEvents, arguments: [event.channel, event.channel])
+        }
+    }
+
+    private static let forgetOldestEvents = """
+        DELETE FROM events WHERE channel = ? AND rowid <= (
+            SELECT rowid FROM events WHERE channel = ? ORDER BY rowid DESC LIMIT 1 OFFSET 10000)
+        """
+
+    /// All events in the order of their time; none where the database is of a version without.
+    func events() throws(CatalogueFailure) -> [CatalogueEvent] {
+        try read { database in
+            guard try database.tableExists("events") else { return [] }
+            return try Row.fetchAll(database, sql: "SELECT * FROM events ORDER BY channel, start, rowid")
+                .compactMap(CatalogueEvent.init(validating:))
+        }
+    }
+
     /// Forgets segments whose files are gone. Gaps that were known stay; none is made where a file was removed.
     func remove(_ names: some Sequence<String>) throws(CatalogueFailure) {
         try write { database in

@@ -30,6 +30,8 @@ public struct RecordingArchive {
         public var segments: [CatalogueSegment]
         /// All gaps in the order of their time.
         public var gaps: [CatalogueGap]
+        /// All events in the order of their time, as far as the catalogue has them.
+        public var events: [CatalogueEvent]
         /// What a reader should know, one sentence each.
         public var notes: [String]
     }
@@ -70,8 +72,10 @@ public struct RecordingArchive {
     public func contents() throws -> Contents {
         var notes: [String] = []
         let store = try CatalogueStore()
+        var events: [CatalogueEvent] = []
         do throws(CatalogueFailure) {
             if let ledger = try ledger() {
+                events = ledger.events
                 try store.put(ledger.segments.filter { exists($0.name) } + ledger.deleted, living: [])
                 for gap in ledger.gaps where gap.isTold { try store.put(gap) }
             } else {
@@ -82,7 +86,7 @@ public struct RecordingArchive {
         }
         let unread = try CatalogueSync.run(store, directory) { report("reading", Int64($0), Int64($1)) }
         notes += unread.map { "\($0.name) is left out: \($0.failure)" }
-        return Contents(segments: try store.segments(), gaps: try store.gaps(), notes: notes)
+        return Contents(segments: try store.segments(), gaps: try store.gaps(), events: events, notes: notes)
     }
 
     /// Makes the catalogue anew from the files. What an intact one knows besides stays: checksums, uploads, and gaps
@@ -157,6 +161,7 @@ public struct RecordingArchive {
         var segments: [CatalogueSegment]
         var deleted: [CatalogueSegment]
         var gaps: [CatalogueGap]
+        var events: [CatalogueEvent] = []
         /// How many rows cannot be read.
         var damagedRows = 0
     }
@@ -165,7 +170,7 @@ public struct RecordingArchive {
         guard try store.hasTables() else { return nil }
         return Ledger(
             segments: try store.segments(), deleted: try store.deletedSegments(), gaps: try store.gaps(),
-            damagedRows: try store.damagedRows())
+            events: try store.events(), damagedRows: try store.damagedRows())
     }
 
     func exists(_ name: String) -> Bool { access("\(directory.path)/\(name)", F_OK) == 0 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CX264
+internal import Glibc
 internal import Media
 
 /// Owner of one x264 session. Used by one thread at a time; frees the session in `deinit`.
@@ -10,6 +11,8 @@ final class X264Encoder {
     private let handle: OpaquePointer
     // x264 keeps the address for the life of the session; allocated before it is opened, freed after it is closed.
     private let log: UnsafeMutablePointer<relay_x264_log>
+
+    private var captions = CaptionQueue()
 
     /// What the packets refer to: their size, color, rate and parameter sets.
     let description: TrackDescription
@@ -71,6 +74,7 @@ final class X264Encoder {
         x264_picture_init(&input)
         input.i_pts = index
         input.i_type = forceKeyframe ? X264_TYPE_IDR : X264_TYPE_AUTO
+        if let message = captions.message(adding: frame.captions) { input.extra_sei = .captions(message) }
         input.img.i_csp = X264_CSP_I420
         input.img.i_plane = 3
         let result: Result<EncodedPacket?, EncoderError> = frame.storage.withPlanes { planes in
@@ -142,6 +146,25 @@ final class X264Encoder {
             throw EncoderError(operation: "reading x264's parameter sets", reason: "they are incomplete")
         }
         return (SharedBytes(record), settings)
+    }
+}
+
+extension x264_sei_t {
+    /// One message of user data, which x264 frees.
+    fileprivate static func captions(_ message: [UInt8]) -> x264_sei_t {
+        var sei = x264_sei_t()
+        guard let bytes = malloc(message.count), let list = malloc(MemoryLayout<x264_sei_payload_t>.size) else {
+            return sei
+        }
+        bytes.copyMemory(from: message, byteCount: message.count)
+        let payload = x264_sei_payload_t(
+            payload_size: Int32(message.count), payload_type: CaptionQueue.payloadType,
+            payload: bytes.assumingMemoryBound(to: UInt8.self))
+        sei.payloads = list.bindMemory(to: x264_sei_payload_t.self, capacity: 1)
+        sei.payloads.initialize(to: payload)
+        sei.num_payloads = 1
+        sei.sei_free = { free($0) }
+        return sei
     }
 }
 

@@ -12,6 +12,8 @@ final class AudioTrack {
     private let monitor: SourceMonitor
     /// Whether the source has no video, so that its audio makes the timeline.
     private let leads: Bool
+    /// How much later than its place audio is put, in samples.
+    private let offset: Int64
     private var placing: AudioTimeline
 
     /// Whether the decoder is broken, and there is no audio any more until the input is opened again.
@@ -22,15 +24,16 @@ final class AudioTrack {
     private(set) var deliveredEnd: Int64 = 0
 
     init(
-        _ decoder: TrackDecoder, format: AudioFormat, leads: Bool, sink: any SourceSink, monitor: SourceMonitor,
-        subject: String
+        _ decoder: TrackDecoder, format: AudioFormat, options: TrackOptions, leads: Bool, sink: any SourceSink,
+        monitor: SourceMonitor, subject: String
     ) {
         self.decoder = decoder
         self.format = format
         self.leads = leads
         self.sink = sink
         self.monitor = monitor
-        resampler = Resampler(target: format, subject: subject)
+        offset = format.timeBase.ticks(options.audioOffset)
+        resampler = Resampler(target: format, subject: subject, channels: options.channels)
         placing = AudioTimeline(sampleRate: format.sampleRate)
     }
 
@@ -69,8 +72,16 @@ final class AudioTrack {
         guard deliveredEnd > start else { return }
         // However far beyond it was: silence replaces everything that is held from its position on.
         let count = Int(min(deliveredEnd - start, 60 * Int64(format.sampleRate)))
-        sink.deliver(AudioBuffer.silence(at: start, count: count, format: format))
+        put(AudioBuffer.silence(at: start, count: count, format: format))
         deliveredEnd = start
+    }
+
+    /// Delivers audio at its place, but for what would lie before the source begins.
+    private func put(_ audio: AudioBuffer) {
+        var audio = audio
+        audio.position += offset
+        if audio.position < 0 { audio = audio.slice(0..<max(0, audio.end)) }
+        if audio.count > 0 { sink.deliver(audio) }
     }
 
     /// Forgets everything that was read and not delivered.
@@ -110,7 +121,7 @@ final class AudioTrack {
         let end = max(start, limit ?? .max)
         let wanted = audio.position >= start && audio.end <= end ? audio : audio.slice(start..<end)
         guard wanted.count > 0 else { return }
-        sink.deliver(wanted)
+        put(wanted)
         deliveredEnd = max(deliveredEnd, wanted.end)
         if leads { timeline.extend(to: wanted.end, in: format.timeBase) }
     }

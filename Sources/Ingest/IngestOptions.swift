@@ -10,6 +10,8 @@ public struct IngestOptions: Sendable, Hashable {
     public var size: FrameSize?
     /// The frame rate asked of the test pattern and of devices; nil for their own.
     public var frameRate: FrameRate?
+    /// How much later than its clock says a live source is shown; 0 or more.
+    package var delay = Duration.zero
 
     /// Options of these values.
     public init(loop: Bool = false, size: FrameSize? = nil, frameRate: FrameRate? = nil) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
+package import Network
+internal import SRT
 
 /// Where media comes from, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
 /// `v4l2:/dev/video0`, `alsa:default` or `lavfi:testsrc2`.
@@ -24,7 +26,9 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The least time that a live source's media wait before they are shown, so that jitter does not show: what
     /// `#latency=` behind the address says; nil for the transport's own.
     let latency: Duration?
-    private let latencyFault: String?
+    /// Which tracks are taken, and how the audio is: what else stands behind the address.
+    package let tracks: TrackOptions
+    private let optionFault: String?
     /// The form that may be shown and logged.
     public let description: String
 
@@ -45,31 +49,65 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     private static let networkSchemes: Set<String> = liveSchemes.union(listeningSchemes)
         .union(["http", "https", "ftp", "sftp", "rist", "zmq"])
 
-    /// Reads `text`. A word and a colon are a scheme only where a scheme is known or `//` follows, so that
-    /// `12:30 news.mp4` stays a file. Where `text` holds secrets that were put into `original`, that is what is shown.
+    /// Reads `text`, an address with options behind it or without. A word and a colon are a scheme only where a scheme is
+    /// known or `//` follows, so that `12:30 news.mp4` stays a file. Where `text` holds secrets that were put into
+    /// `original`, that is what is shown.
     public init(_ text: String, shownAs original: String? = nil) {
-        let (address, option) = Self.split(text)
-        let (place, shown) = Self.read(address)
-        self.place = place
-        let duration = option.flatMap { try? DurationText(parsing: $0).duration }
-        latency = duration.flatMap { $0 <= Self.longestLatency ? $0 : nil }
-        latencyFault =
-            option == nil || latency != nil
-            ? nil : "#latency= takes a length of time from 0s to \(DurationText(Self.longestLatency)), such as 400ms."
-        description = original.map { Self.read(Self.split($0).address).shown } ?? shown
+        let (address, fragment) = Self.split(text)
+        let shown = original.map { Self.split($0).address }
+        do {
+            var options = try OptionList(behindMark: fragment, of: "input") { $0 }
+            try self.init(address: address, taking: &options, shownAs: shown)
+            try options.finish()
+        } catch {
+            self.init(
+                address, shown, latency: nil, tracks: TrackOptions(),
+                fault: "\(error) Options are written as in #latency=400ms.")
+        }
     }
 
-    /// The address in `text` and what `#latency=` behind it says. A file's name may have any character, so it has no
-    /// options.
-    private static func split(_ text: String) -> (address: String, latency: String?) {
-        let mark = "#latency="
-        guard let place = text.firstRange(of: mark), case let address = String(text[..<place.lowerBound]) else {
-            return (text, nil)
+    /// Reads `address`, which has no options behind it, and takes those of an address out of `options`. Throws one sentence
+    /// about an option that cannot be used.
+    package init(
+        address: String, taking options: inout OptionList, shownAs original: String? = nil
+    ) throws(AddressError) {
+        let tracks = try TrackOptions(taking: &options)
+        self.init(address, original, latency: try Self.latency(taking: &options), tracks: tracks, fault: nil)
+    }
+
+    private init(
+        _ address: String, _ original: String?, latency: Duration?, tracks: TrackOptions, fault: String?
+    ) {
+        let (place, shown) = Self.read(address)
+        self.place = place
+        self.latency = latency
+        self.tracks = tracks
+        optionFault = fault
+        description = original.map { Self.read($0).shown } ?? shown
+    }
+
+    private static func latency(taking options: inout OptionList) throws(AddressError) -> Duration? {
+        guard let text = try options.take("latency") else { return nil }
+        guard let duration = try? DurationText(parsing: text).duration, duration <= longestLatency else {
+            throw AddressError(
+                "#latency= takes a length of time from 0s to \(DurationText(longestLatency)), such as 400ms.")
         }
-        switch read(address).place {
-        case .test, .file: return (text, nil)
-        case .device, .url: return (address, String(text[place.upperBound...]))
+        return duration
+    }
+
+    /// The address in `text` and the options behind it: behind the first `#` that a name and `=` follow, so that the `#!`
+    /// of SRT stream ids is none. A file's name may have any character, so behind it only ``TrackOptions`` are options;
+    /// what begins with a reference to a secret may be an address.
+    package static func split(_ text: String) -> (address: String, options: Substring) {
+        guard let mark = text.firstRange(of: /#[a-z][a-z-]*=/), case let address = String(text[..<mark.lowerBound])
+        else { return (text, "") }
+        let options = text[text.index(after: mark.lowerBound)...]
+        if case .file = read(address).place, !address.hasPrefix("${"),
+            !TrackOptions.names.contains(String(options.prefix { $0 != "=" }))
+        {
+            return (text, "")
         }
+        return (address, options)
     }
 
     private static func read(_ text: String) -> (place: Place, shown: String) {
@@ -113,14 +151,27 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
 
     /// What is wrong with the address, in one sentence without any of it; nil if nothing is.
     public var fault: String? {
-        if let latencyFault { return latencyFault }
+        if let optionFault { return optionFault }
+        if tracks != TrackOptions(), isTest || rtmpListenAddress != nil {
+            return "\(description) has one track of each kind, which are taken as they are: leave its options out."
+        }
         guard case .url(var scheme, var rest) = place else { return nil }
+        if let srtAddress { return srtFault(of: srtAddress) }
         while let colon = rest.firstIndex(of: ":"), Self.wrappingSchemes.contains(scheme) {
             rest = String(rest[rest.index(after: colon)...])
             scheme = rest.prefix { $0 != ":" }.lowercased()
         }
         guard Self.networkSchemes.contains(scheme), !rest.dropFirst(scheme.count).hasPrefix("://") else { return nil }
         return "An address of this kind begins with \(scheme)://."
+    }
+
+    private func srtFault(of address: String) -> String? {
+        do throws(AddressError) {
+            _ = try SRTURL(address, for: .input)
+            return nil
+        } catch {
+            return error.description
+        }
     }
 
     /// Whether it is a path in the file system.
@@ -156,6 +207,12 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The address, with its key, at which our own RTMP server receives the media; nil for any other place.
     package var rtmpListenAddress: String? {
         guard case .url(let scheme, let text) = place, Self.listeningSchemes.contains(scheme) else { return nil }
+        return text
+    }
+
+    /// The address, with its passphrase, from which libsrt receives the media; nil for any other place.
+    var srtAddress: String? {
+        guard case .url("srt", let text) = place, text.dropFirst(3).hasPrefix("://") else { return nil }
         return text
     }
 

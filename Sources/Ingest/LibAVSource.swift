@@ -13,20 +13,20 @@ final class LibAVSource: MediaSource {
     let description: SourceDescription
     private let location: InputLocation
     private let options: IngestOptions
-    private let logger: Logger
     private let monitor: SourceMonitor
     private let queue: DispatchQueue
     private let opened: Mutex<OpenedInput?>
     private let settings: SourceClockSettings
     private let startOnce = StartOnce()
 
-    /// Opens `location`. Blocks.
-    init(_ location: InputLocation, options: IngestOptions, logger: Logger) throws(IngestError) {
-        let monitor = SourceMonitor(logger: logger)
+    /// Opens `location`. Blocks; stopping `monitor`, which is the source's from now on, ends that.
+    init(
+        _ location: InputLocation, options: IngestOptions, logger: Logger, monitor: SourceMonitor? = nil
+    ) throws(IngestError) {
+        let monitor = monitor ?? SourceMonitor(logger: logger)
         let input = try OpenedInput(location, options: options, monitor: monitor)
         self.location = location
         self.options = options
-        self.logger = logger
         self.monitor = monitor
         description = input.description
         settings = .of(
@@ -57,7 +57,7 @@ final class LibAVSource: MediaSource {
         while description.isLive || (failure != nil && loopEnd != nil), failure?.isPermanent != true, !monitor.isStopped
         {
             let delay = schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0))
-            noteInterruption(failure, schedule, delay)
+            monitor.noteInterruption(location.description, failure, schedule, delay)
             markStarved(sink)
             monitor.pause(delay)
             if monitor.isStopped { break }
@@ -69,7 +69,9 @@ final class LibAVSource: MediaSource {
                 return input
             }
         }
-        finish(failure, sink)
+        monitor.noteEnd(failure)
+        sink.end(.video)
+        sink.end(.audio)
     }
 
     /// Lets a program that waits for its source go on while a loop is opened again.
@@ -120,10 +122,12 @@ final class LibAVSource: MediaSource {
             timing.restart(tracks)
             return timing
         }
+        // Audio alone is not held against video of the same input, so its offset is a delay.
+        let delay = options.delay + (video == nil ? max(.zero, location.tracks.audioOffset) : .zero)
         let made = SourceTiming(
             SourceClock(settings, tracks: tracks),
-            frameLength: (video?.frameRate ?? FrameRate(25)).timeBase.duration(1), name: location.description,
-            monitor: monitor)
+            frameLength: (video?.frameRate ?? FrameRate(25)).timeBase.duration(1), delay: delay,
+            name: location.description, monitor: monitor)
         sink.attach(made)
         timing = made
         return made
@@ -142,35 +146,7 @@ final class LibAVSource: MediaSource {
 
     private func reopen(isWorthLogging: Bool) throws(IngestError) -> OpenedInput {
         let input = try OpenedInput(location, options: options, monitor: monitor)
-        // After a failure that was not logged this is none of the log's business either.
-        if isWorthLogging { logger.notice("input is open again", metadata: ["input": "\(location)"]) }
-        monitor.update { $0.reopens += 1 }
+        monitor.noteOpenAgain(location.description, isWorthLogging: isWorthLogging)
         return input
-    }
-
-    private func noteInterruption(_ failure: IngestError?, _ schedule: ReopenSchedule, _ delay: Duration) {
-        let reason = failure?.description ?? "The input \(location) ended."
-        monitor.update {
-            $0.state = .waiting
-            $0.lastError = reason
-        }
-        guard schedule.isWorthLogging else { return }
-        logger.warning(
-            "input is interrupted and will be opened again until it answers",
-            metadata: [
-                "input": "\(location)", "reason": "\(reason)", "delay_s": "\(delay.components.seconds)",
-                "failures": "\(schedule.failures)",
-            ])
-    }
-
-    private func finish(_ failure: IngestError?, _ sink: any SourceSink) {
-        let failed = monitor.isStopped ? nil : failure
-        monitor.update {
-            $0.state = failed == nil ? .ended : .failed
-            if let failed { $0.lastError = failed.description }
-        }
-        if let failed { logger.error("input failed", metadata: ["reason": "\(failed)"]) }
-        sink.end(.video)
-        sink.end(.audio)
     }
 }

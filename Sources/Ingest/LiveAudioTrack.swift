@@ -22,7 +22,7 @@ final class LiveAudioTrack {
     private(set) var isFinished = false
 
     init(
-        _ decoder: TrackDecoder, format: AudioFormat, timing: SourceTiming, sink: any SourceSink,
+        _ decoder: TrackDecoder, format: AudioFormat, channels: [Int]?, timing: SourceTiming, sink: any SourceSink,
         monitor: SourceMonitor, subject: String
     ) {
         self.decoder = decoder
@@ -30,7 +30,7 @@ final class LiveAudioTrack {
         self.timing = timing
         self.sink = sink
         self.monitor = monitor
-        resampler = Resampler(target: format, subject: subject, compensates: true)
+        resampler = Resampler(target: format, subject: subject, compensates: true, channels: channels)
         servo = AudioServo(sampleRate: format.sampleRate)
     }
 

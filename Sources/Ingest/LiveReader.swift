@@ -42,15 +42,23 @@ final class LiveReader {
         audio = wantedAudio.flatMap { format in
             input.audio.map {
                 LiveAudioTrack(
-                    $0, format: format, timing: timing, sink: sink, monitor: monitor, subject: input.name)
+                    $0, format: format, channels: input.options.channels, timing: timing, sink: sink, monitor: monitor,
+                    subject: input.name)
             }
         }
         let streams = [video?.decoder.stream, audio?.decoder.stream].compactMap(\.self)
         input.demuxer.select(Set(streams.map(\.index)))
         for decoder in [video?.decoder, audio?.decoder] { decoder?.queue.timeLimit = Self.timeLimit }
+        // Beside video, so that the clock knows how long it must wait; audio alone is placed later by `SourceTiming`.
+        let clock = input.captureClock
+        let offset = video == nil ? .zero : input.options.audioOffset
         pump = PacketPump(
             input.demuxer,
-            tracks: streams.map { PacketPump.Track(kind: $0.kind, index: $0.index, timeBase: $0.timeBase) },
+            tracks: streams.map {
+                PacketPump.Track(
+                    kind: $0.kind, index: $0.index, timeBase: $0.timeBase,
+                    shift: $0.kind == .audio ? $0.timeBase.ticks(offset) : 0, clock: clock)
+            },
             timing: timing, monitor: monitor)
     }
 

@@ -11,6 +11,8 @@ final class OpenedInput {
     let video: TrackDecoder?
     let audio: TrackDecoder?
     let isLive: Bool
+    /// How the audio is taken.
+    let options: TrackOptions
     private var discontinuity = DiscontinuityFilter()
 
     /// Makes the decoder of a stream, for an input that errors name so.
@@ -24,14 +26,10 @@ final class OpenedInput {
         }
     ) throws(IngestError) {
         name = location.description
-        let (url, settings) = Self.settings(location, options)
-        do throws(AVFailure) {
-            demuxer = try Demuxer(
-                url: url, options: settings, interrupter: monitor.interrupter, subject: location.description)
-        } catch {
-            throw IngestError.cannotBeOpened(input: location.description, reason: error.message)
-        }
-        isLive = location.isLiveByNature ?? (demuxer.duration == nil)
+        demuxer = try location.openDemuxer(options, monitor: monitor)
+        isLive = location.isLive(demuxer)
+        self.options = location.tracks
+        let choice = try TrackChoice(location.tracks, from: demuxer, input: location.description)
         let threading: Decoder.Threading = isLive ? .slices : .frames
         do throws(AVFailure) {
             let track = { (stream: StreamInfo?) throws(AVFailure) -> TrackDecoder? in
@@ -39,8 +37,8 @@ final class OpenedInput {
                 let decoder = try makeDecoder(stream, threading, location.description)
                 return TrackDecoder(stream, decoder: decoder, monitor: monitor)
             }
-            video = try track(demuxer.bestVideo)
-            audio = try track(demuxer.bestAudio)
+            video = try track(choice.video)
+            audio = try track(choice.audio)
         } catch {
             throw IngestError.cannotBeDecoded(input: location.description, reason: error.message)
         }
@@ -63,6 +61,12 @@ final class OpenedInput {
         [TrackKind.video: video, .audio: audio].compactMapValues { track in
             track.map { ($0.stream.timeBase, $0.stream.stampBits) }
         }
+    }
+
+    /// Which clock the stamps of a capture device are readings of.
+    var captureClock: CaptureClock? {
+        let isDevice = SourceClockSettings.isDevice(formatName: demuxer.formatName)
+        return isDevice ? demuxer.firstStamp.flatMap { CaptureClock(stamp: $0) } : nil
     }
 
     /// Removes the jumps of a file's clock that may jump.
@@ -89,37 +93,5 @@ final class OpenedInput {
         return VideoFormat(
             width: min(8192, max(16, width & ~1)), height: min(8192, max(16, height & ~1)), frameRate: frameRate,
             sampleAspectRatio: aspect, color: stream.color)
-    }
-
-    /// What libav is told: the URL, the device, its options and deadlines.
-    static func settings(
-        _ location: InputLocation, _ options: IngestOptions
-    ) -> (url: String, options: Demuxer.Options) {
-        switch location.place {
-        case .test: return ("", Demuxer.Options())
-        case .file(let path): return ("file:" + path, Demuxer.Options())
-        case .device(let format, let name):
-            var values: [String: String] = [:]
-            if format != "lavfi" {
-                if let size = options.size { values["video_size"] = "\(size.width)x\(size.height)" }
-                if let rate = options.frameRate { values["framerate"] = rate.description }
-            }
-            let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
-            return (name, Demuxer.Options(format: format, values: values, readTimeout: limit))
-        case .url(let scheme, let text):
-            let values =
-                switch scheme {
-                case "rtsp": ["rtsp_flags": "prefer_tcp"]
-                // In packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. When even that is full, what comes is lost, as
-                // on the way, instead of ending the input (ffmpeg-protocols(1), udp). The address may say otherwise.
-                case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
-                default: [:] as [String: String]
-                }
-            return (
-                text,
-                Demuxer.Options(
-                    values: values, openTimeout: location.listens ? nil : .seconds(15), readTimeout: .seconds(10))
-            )
-        }
     }
 }

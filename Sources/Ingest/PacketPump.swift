@@ -13,6 +13,10 @@ final class PacketPump: Sendable {
         let kind: TrackKind
         let index: Int
         let timeBase: TimeBase
+        /// What is added to its stamps, in ticks.
+        var shift: Int64 = 0
+        /// The clock of its stamps, if they say when it was captured.
+        var clock: CaptureClock?
     }
 
     /// How the reading ended.
@@ -29,8 +33,6 @@ final class PacketPump: Sendable {
         var ending: Ending?
     }
 
-    /// Damaged reads in a row after which an input is taken to be unreadable.
-    private static let damageLimit = 100
     /// How many bytes may wait to be taken (64 MiB); reading waits beyond it.
     private static let byteLimit = 64 << 20
 
@@ -83,31 +85,18 @@ final class PacketPump: Sendable {
     func wait(_ timeout: Duration) { _ = news.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds))) }
 
     private func read() {
-        var damage = 0
+        var errors = ReadErrors()
         var ends: [Int: Int64] = [:]
         while !isStopped.load(ordering: .relaxed), !monitor.isStopped {
             if state.withLock({ $0.bytes > Self.byteLimit }) {
                 monitor.pause(.milliseconds(5))
                 continue
             }
-            do throws(AVFailure) {
-                guard let packet = try demuxer.readPacket() else { return end(.over) }
-                let arrival = Timestamp(nanoseconds: clock.now)
-                damage = 0
-                take(packet, arrival, &ends)
-            } catch {
-                if error.isInterrupted { return end(.over) }
-                if error.isWouldBlock {
-                    monitor.pause(.milliseconds(5))
-                    continue
-                }
-                damage += 1
-                monitor.update {
-                    $0.decodeErrors += 1
-                    $0.lastError = error.description
-                }
-                if error.isInvalidData, damage < Self.damageLimit { continue }
-                return end(.failed(error))
+            switch monitor.read(demuxer, &errors) {
+            case .packet(let packet): take(packet, Timestamp(nanoseconds: clock.now), &ends)
+            case .nothing: continue
+            case .over: return end(.over)
+            case .failed(let failure): return end(.failed(failure))
             }
         }
         end(.over)
@@ -116,15 +105,13 @@ final class PacketPump: Sendable {
     /// Notes a packet, gives it its times on the source's timeline and hands it on. `ends` is where the last packet of
     /// each stream ended by its own stamps, for packets without any.
     private func take(_ packet: PacketBox, _ arrival: Timestamp, _ ends: inout [Int: Int64]) {
-        monitor.update {
-            $0.packetsRead += 1
-            if packet.isCorrupt { $0.decodeErrors += 1 }
-        }
         guard let track = tracks.first(where: { $0.index == packet.streamIndex }),
             let dts = packet.dts
                 ?? Self.decodeTime(pts: packet.pts, end: ends[track.index], in: track.timeBase)
         else { return }
-        let stamp = SourceClock.Stamp(track.kind, dts: dts, pts: packet.pts ?? dts, duration: packet.duration)
+        let shift = track.shift &+ TimeBase.nanoseconds.rescale(track.clock?.shift() ?? 0, to: track.timeBase)
+        let stamp = SourceClock.Stamp(
+            track.kind, dts: dts &+ shift, pts: (packet.pts ?? dts) &+ shift, duration: packet.duration)
         guard let noted = timing.note(stamp, arrival: arrival) else {
             monitor.update { $0.decodeErrors += 1 }
             return

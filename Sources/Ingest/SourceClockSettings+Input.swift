@@ -12,12 +12,24 @@ extension SourceClockSettings {
     static func of(_ demuxer: Demuxer, video: StreamInfo?, frameRate: FrameRate, latency: Duration?) -> Self {
         var settings = of(formatName: demuxer.formatName)
         if let latency { settings.latency = latency }
+        if isDevice(formatName: demuxer.formatName), let stamp = demuxer.firstStamp, CaptureClock(stamp: stamp) != nil {
+            (settings.arrivals, settings.sharesMap) = (.captureTime, true)
+        }
         guard let video = video?.video else { return settings }
         // The deinterlacer holds one frame, besides those that the decoder puts into order.
         let held = Int64(video.reorderedFrames + (video.isInterlaced ? 1 : 0))
         settings.decoding = frameRate.timeBase.duration(held)
         return settings
     }
+
+    /// Whether a demuxer of this name reads a capture device.
+    static func isDevice(formatName: String) -> Bool {
+        formatName.split(separator: ",").contains { devices.contains($0) }
+    }
+
+    private static let devices: Set<Substring> = [
+        "v4l2", "video4linux2", "alsa", "pulse", "jack", "oss", "sndio", "x11grab", "kmsgrab", "fbdev",
+    ]
 
     /// The defaults for what a demuxer of libavformat yields; a name may be one of several, with commas between them.
     static func of(formatName: String) -> Self {
@@ -27,7 +39,7 @@ extension SourceClockSettings {
             case "flv", "live_flv", "kux": return .rtmp
             case "rtsp", "rtp", "sdp": return .rtp
             case "hls", "dash": return .playlist(target: usualTarget)
-            case "v4l2", "video4linux2", "alsa", "pulse", "jack", "oss", "sndio", "x11grab", "kmsgrab", "fbdev":
+            case let name where devices.contains(name):
                 return .device(stampsAreMonotonic: false)
             default: continue
             }

@@ -4,6 +4,7 @@ internal import Dispatch
 internal import LibAV
 internal import Logging
 internal import Media
+internal import SRT
 internal import Synchronization
 
 /// What a source's thread shares with the others: its status and its log, and the order to stop.
@@ -12,7 +13,9 @@ final class SourceMonitor: Sendable {
     let interrupter = Interrupter()
     /// Where what an operator must know at once is said.
     let logger: Logger
+    private let onlyKeyframes = Atomic(false)
     private let state = Mutex(SourceStatus())
+    private let srt = Mutex<SRTInput?>(nil)
     private let hasFailedToConvert = Atomic(false)
     private let stopSignal = DispatchSemaphore(value: 0)
 
@@ -21,26 +24,99 @@ final class SourceMonitor: Sendable {
         self.logger = logger
     }
 
-    var status: SourceStatus { state.withLock { $0 } }
+    var status: SourceStatus {
+        var status = state.withLock { $0 }
+        status.srt = srt.withLock { $0 }?.statistics
+        return status
+    }
+
     var isStopped: Bool { interrupter.isInterrupted }
+
+    /// Whether of the video only keyframes are decoded, because nobody sees it.
+    var decodesKeyframesOnly: Bool {
+        get { onlyKeyframes.load(ordering: .relaxed) }
+        set { onlyKeyframes.store(newValue, ordering: .relaxed) }
+    }
 
     /// Stops the source. Any thread, any number of times.
     func stop() {
         interrupter.interrupt()
         stopSignal.signal()
+        srt.withLock { $0 }?.stop()
+    }
+
+    /// The source's way to its SRT peers, made by `make` if there is none yet: a port stays open however often the source is
+    /// opened again.
+    func srtInput(_ make: () -> SRTInput) -> SRTInput {
+        let input = srt.withLock { input in
+            let kept = input ?? make()
+            input = kept
+            return kept
+        }
+        if isStopped { input.stop() }
+        return input
     }
 
     func update(_ change: (inout SourceStatus) -> Void) { state.withLock { change(&$0) } }
 
-    /// Counts a frame or a run of audio that could not be converted. Only the source's first is logged: what follows
-    /// mostly fails in the same way.
-    func noteConversionFailure(_ failure: AVFailure) {
+    /// Counts a packet that was read.
+    func note(_ packet: PacketBox) {
+        update {
+            $0.packetsRead += 1
+            if packet.isCorrupt { $0.decodeErrors += 1 }
+        }
+    }
+
+    /// Counts what was lost by `failure`.
+    func noteDamage(_ failure: AVFailure) {
         update {
             $0.decodeErrors += 1
             $0.lastError = failure.description
         }
+    }
+
+    /// Counts a frame or a run of audio that could not be converted. Only the source's first is logged: what follows
+    /// mostly fails in the same way.
+    func noteConversionFailure(_ failure: AVFailure) {
+        noteDamage(failure)
         if hasFailedToConvert.exchange(true, ordering: .relaxed) { return }
         logger.warning("what was decoded cannot be converted", metadata: ["reason": "\(failure)"])
+    }
+
+    /// The input of the name `input` was opened again. It `isWorthLogging` if the failure before was.
+    func noteOpenAgain(_ input: String, isWorthLogging: Bool) {
+        if isWorthLogging { logger.notice("input is open again", metadata: ["input": "\(input)"]) }
+        update { $0.reopens += 1 }
+    }
+
+    /// The input of the name `input` ended, or failed with `failure`, and is opened again after `delay`, as `schedule`
+    /// says.
+    func noteInterruption(_ input: String, _ failure: IngestError?, _ schedule: ReopenSchedule, _ delay: Duration) {
+        let reason = failure?.description ?? "The input \(input) ended."
+        update {
+            $0.state = .waiting
+            $0.lastError = reason
+        }
+        guard schedule.isWorthLogging, !isStopped else { return }
+        logger.warning(
+            "input is interrupted and will be opened again until it answers",
+            metadata: [
+                "input": "\(input)", "reason": "\(reason)", "delay_s": "\(delay.components.seconds)",
+                "failures": "\(schedule.failures)",
+            ])
+    }
+
+    /// The source delivers nothing more, because of `failure` if there is one. What fails because the source was stopped
+    /// is no failure. Returns what failed.
+    @discardableResult
+    func noteEnd(_ failure: IngestError?) -> IngestError? {
+        let failed = isStopped ? nil : failure
+        update {
+            $0.state = failed == nil ? .ended : .failed
+            if let failed { $0.lastError = failed.description }
+        }
+        if let failed { logger.error("input failed", metadata: ["reason": "\(failed)"]) }
+        return failed
     }
 
     /// Waits for `time`, or until the source is stopped.

@@ -9,7 +9,28 @@ public enum SourceOpener {
     public static func open(
         _ location: InputLocation, options: IngestOptions, logger: Logger
     ) throws(IngestError) -> any MediaSource {
-        if location.isTest { return try TestSource(options: options) }
-        return try LibAVSource(location, options: options, logger: logger)
+        try open(location, options: options, logger: logger, opening: nil)
     }
+
+    /// The same, which ends with an error when `opening` is cancelled.
+    package static func open(
+        _ location: InputLocation, options: IngestOptions, logger: Logger, opening: SourceOpening?
+    ) throws(IngestError) -> any MediaSource {
+        if location.isTest { return try TestSource(options: options) }
+        return try LibAVSource(location, options: options, logger: logger, monitor: opening?.monitor)
+    }
+}
+
+/// One attempt to open an input, which another thread may cancel.
+package final class SourceOpening: Sendable {
+    let monitor: SourceMonitor
+
+    /// An attempt, for an input whose log `logger` is.
+    package init(logger: Logger) { monitor = SourceMonitor(logger: logger) }
+
+    /// Says whether of the source's video only keyframes are decoded. Without it all is.
+    package func decode(onlyKeyframes: Bool) { monitor.decodesKeyframesOnly = onlyKeyframes }
+
+    /// Ends the attempt, or the source that came of it. Returns at once; any number of times.
+    package func cancel() { monitor.stop() }
 }

@@ -18,9 +18,6 @@ final class SourceReader {
         case failed(AVFailure)
     }
 
-    /// Damaged reads in a row after which an input is taken to be unreadable.
-    private static let damageLimit = 100
-
     private let input: OpenedInput
     private let sink: any SourceSink
     private let monitor: SourceMonitor
@@ -31,7 +28,7 @@ final class SourceReader {
     private var timeline: SourceTimeline
     private var inputEnded = false
     private var failure: AVFailure?
-    private var damage = 0
+    private var errors = ReadErrors()
 
     /// A reader of `input` that delivers the wanted tracks, from position `start` in samples on.
     init(
@@ -65,7 +62,9 @@ final class SourceReader {
             wantedAudio == nil
             ? nil
             : input.audio.map {
-                AudioTrack($0, format: format, leads: leads, sink: sink, monitor: monitor, subject: subject)
+                AudioTrack(
+                    $0, format: format, options: input.options, leads: leads, sink: sink, monitor: monitor,
+                    subject: subject)
             }
         input.demuxer.select(Set([video?.decoder.stream.index, audio?.decoder.stream.index].compactMap(\.self)))
     }
@@ -180,19 +179,11 @@ extension SourceReader {
             monitor.pause(.milliseconds(5))
             return
         }
-        do throws(AVFailure) {
-            guard let packet = try input.demuxer.readPacket() else {
-                inputEnded = true
-                return
-            }
-            damage = 0
-            monitor.update {
-                $0.packetsRead += 1
-                if packet.isCorrupt { $0.decodeErrors += 1 }
-            }
-            sort(packet)
-        } catch {
-            takeReadError(error)
+        switch monitor.read(input.demuxer, &errors) {
+        case .packet(let packet): sort(packet)
+        case .nothing: break
+        case .over: inputEnded = true
+        case .failed(let failure): (self.failure, inputEnded) = (failure, true)
         }
     }
 
@@ -203,22 +194,6 @@ extension SourceReader {
         } else if let audio, packet.streamIndex == audio.decoder.stream.index, !audio.isFinished {
             audio.decoder.queue.append(packet)
         }
-    }
-
-    private func takeReadError(_ error: AVFailure) {
-        if error.isInterrupted { return }
-        if error.isWouldBlock {
-            monitor.pause(.milliseconds(5))
-            return
-        }
-        damage += 1
-        monitor.update {
-            $0.decodeErrors += 1
-            $0.lastError = error.description
-        }
-        if error.isInvalidData, damage < Self.damageLimit { return }
-        failure = error
-        inputEnded = true
     }
 
     /// Whether the track that is not `track` was read as far ahead as is allowed.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Media
+package import SRT
 
 /// What a source is doing: a snapshot.
 public struct SourceStatus: Sendable, Codable, Hashable {
@@ -22,6 +23,8 @@ public struct SourceStatus: Sendable, Codable, Hashable {
     public var state: State = .opening
     /// Frames delivered since the start.
     public var framesDecoded: Int64 = 0
+    /// Frames that were not decoded because only keyframes were wanted, or while the next one was waited for.
+    public var framesSkipped: Int64 = 0
     /// Packets or frames that the decoders refused or repaired, and packets that the transport says are damaged.
     public var decodeErrors: Int64 = 0
     /// Compressed packets read since the start.
@@ -32,6 +35,8 @@ public struct SourceStatus: Sendable, Codable, Hashable {
     public var silentTracks: Set<TrackKind> = []
     /// What is known of a live source's clock; nil for others.
     package var clock: SourceClockStatus?
+    /// What libsrt says of the connection; nil where the input does not come by SRT.
+    package var srt: SRTInputStatistics?
     /// The last failure, in one sentence without secrets.
     public var lastError: String?
 

@@ -27,17 +27,20 @@ final class SourceTiming: SourceTimes {
         var step = Duration.zero
     }
 
-    /// What a frame takes from its tick's beginning to its place in the program: the audio of a whole frame is taken
-    /// when it begins, and a frame is shown up to half a frame before it is due.
+    /// What a frame takes from its tick's beginning to its place in the program, because the audio of a whole frame is taken
+    /// when it begins, and a frame is shown up to half a frame before it is due; and what the source is to be later.
     private let preparation: Duration
     private let monitor: SourceMonitor
     private let name: String
     private let state: Mutex<State>
 
-    /// The clock of a source that logs name `name`, in a program whose frames last `frameLength`.
-    init(_ clock: SourceClock, frameLength: Duration, name: String, monitor: SourceMonitor) {
+    /// The clock of a source that logs name `name`, in a program whose frames last `frameLength`. All of the source is
+    /// `delay` later than its clock says.
+    init(
+        _ clock: SourceClock, frameLength: Duration, delay: Duration = .zero, name: String, monitor: SourceMonitor
+    ) {
         state = Mutex(State(clock: clock))
-        preparation = frameLength
+        preparation = frameLength + delay
         self.name = name
         self.monitor = monitor
     }

@@ -43,6 +43,8 @@ final class TrackDecoder {
     private let decoder: any PacketDecoder
     private let monitor: SourceMonitor
     private var isDraining = false
+    /// Whether packets were left out, so that decoding goes on at the next keyframe.
+    private var awaitsKeyframe = false
     /// Errors since the decoder last took a packet or gave a frame.
     private var stuckErrors = 0
     /// Errors since the decoder last gave a frame.
@@ -82,7 +84,7 @@ final class TrackDecoder {
             if let packet = queue.popFirst() {
                 // Whether it is taken or refused, the packet is used up: that is progress.
                 stuckErrors = 0
-                try decoder.send(packet)
+                if admits(packet) { try decoder.send(packet) }
             } else if inputEnded {
                 isDraining = true
                 try decoder.send(nil)
@@ -91,6 +93,18 @@ final class TrackDecoder {
             }
             return nil
         }
+    }
+
+    /// Whether the packet is to be decoded: all are, unless only keyframes are wanted.
+    private func admits(_ packet: PacketBox) -> Bool {
+        guard stream.kind == .video else { return true }
+        if packet.isKeyframe {
+            awaitsKeyframe = false
+            return true
+        }
+        awaitsKeyframe = awaitsKeyframe || monitor.decodesKeyframesOnly
+        if awaitsKeyframe { monitor.update { $0.framesSkipped += 1 } }
+        return !awaitsKeyframe
     }
 
     private func count(_ error: AVFailure) {

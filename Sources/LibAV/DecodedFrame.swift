@@ -50,6 +50,14 @@ public final class DecodedFrame: FrameStorage {
                 v: .init(bytes: v, stride: Int(stride.2))))
     }
 
+    /// Closed captions that came with the frame, as ``Media/VideoFrame/captions``.
+    var captions: [UInt8] {
+        guard let side = av_frame_get_side_data(frame, AV_FRAME_DATA_A53_CC), let data = side.pointee.data else {
+            return []
+        }
+        return Array(UnsafeBufferPointer(start: data, count: Int(side.pointee.size) / 3 * 3))
+    }
+
     var pixelFormat: AVPixelFormat { AVPixelFormat(rawValue: frame.pointee.format) }
 
     /// Whether the planes can be read as 8-bit planar 4:2:0, top row first.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-internal import Media
+package import Media
 
 /// Decodes the packets of one stream; the owner of an `AVCodecContext`. Used by one thread at a time.
 public final class Decoder {
@@ -44,6 +44,37 @@ public final class Decoder {
         try AVFailure.check(avcodec_open2(context, codec, nil), "open a decoder for", self.subject)
     }
 
+    /// A decoder for packets that refer to `track`, in whose time base its frames' times are.
+    package init(_ track: TrackDescription, subject: String) throws(AVFailure) {
+        _ = Library.prepared
+        self.subject = "\(track.codec) of \(subject)"
+        guard let codec = avcodec_find_decoder(track.codec.libavID) else {
+            throw AVFailure(
+                operation: "find a decoder for", subject: self.subject, code: relay_averror_decoder_not_found)
+        }
+        context = try AVFailure.unwrap(avcodec_alloc_context3(codec), "allocate a decoder for", self.subject)
+        // From here on every property is set: whatever is thrown, `deinit` frees the context and what it holds.
+        let configuration = track.decoderConfiguration
+        // Of AC-3 it is what MP4 needs, which no decoder reads.
+        if configuration.count > 0, track.codec != .ac3 {
+            let room = configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
+            let bytes = try AVFailure.unwrap(av_mallocz(room), "describe", self.subject)
+            configuration.withUnsafeBytes { source in
+                UnsafeMutableRawBufferPointer(start: bytes, count: source.count).copyMemory(from: source)
+            }
+            context.pointee.extradata = bytes.assumingMemoryBound(to: UInt8.self)
+            context.pointee.extradata_size = Int32(clamping: configuration.count)
+        }
+        if let format = track.audioFormat {
+            context.pointee.sample_rate = format.sampleRate
+            relay_codec_context_set_channels(context, Int32(format.channels))
+        }
+        context.pointee.pkt_timebase = AVRational(num: track.timeBase.numerator, den: track.timeBase.denominator)
+        context.pointee.thread_count = track.kind == .video ? 2 : 1
+        context.pointee.thread_type = FF_THREAD_SLICE
+        try AVFailure.check(avcodec_open2(context, codec, nil), "open a decoder for", self.subject)
+    }
+
     deinit {
         var owned: UnsafeMutablePointer<AVCodecContext>? = context
         avcodec_free_context(&owned)
@@ -53,6 +84,20 @@ public final class Decoder {
     /// An error means that this packet is lost; the next one may be good.
     public func send(_ packet: PacketBox?) throws(AVFailure) {
         try AVFailure.check(avcodec_send_packet(context, packet?.packet), "decode", subject)
+    }
+
+    /// As ``send(_:)``, of a packet that was read already.
+    package func send(coded packet: EncodedPacket) throws(AVFailure) {
+        let box = try PacketBox(subject: subject)
+        try AVFailure.check(av_new_packet(box.packet, Int32(clamping: packet.payload.count)), "decode", subject)
+        packet.payload.withUnsafeBytes { bytes in
+            UnsafeMutableRawBufferPointer(start: box.packet.pointee.data, count: bytes.count).copyMemory(from: bytes)
+        }
+        box.packet.pointee.pts = packet.pts
+        box.packet.pointee.dts = packet.dts
+        box.packet.pointee.duration = packet.duration
+        if packet.isKeyframe { box.packet.pointee.flags |= AV_PKT_FLAG_KEY }
+        try send(box)
     }
 
     /// Takes the next frame out. An error means that a frame is lost; the next one may be good.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
-internal import Media
+package import Media
 
 /// Reads packets from a file, a URL or a device; the owner of an `AVFormatContext`. Used by one thread at a time, but
 /// for its ``Interrupter``.
@@ -16,6 +16,9 @@ public final class Demuxer {
         public var openTimeout: Duration?
         /// The longest that one read may take; nil means for ever.
         public var readTimeout: Duration?
+        /// Whether reads return at once when there is nothing, because those of the input end by no deadline: capture
+        /// devices'. ``Demuxer/readPacket()`` then throws what ``AVFailure/isWouldBlock`` is true of.
+        package var isPolled = false
 
         /// Options of these values.
         public init(
@@ -29,13 +32,19 @@ public final class Demuxer {
         }
     }
 
-    private let context: UnsafeMutablePointer<AVFormatContext>
+    let context: UnsafeMutablePointer<AVFormatContext>
+    /// Where the bytes come from, if not from a URL.
+    private let reader: ByteReader?
     private let interrupter: Interrupter
     private let subject: String
     private let readTimeout: Duration?
+    /// Whether the last read found nothing, so that its deadline goes on.
+    private var isWaiting = false
 
     /// All video and audio streams, but for attached pictures.
     public let streams: [StreamInfo]
+    /// The programs of a multiplex, or the variants of a playlist; of most inputs there are none.
+    package let programs: [Program]
     /// The stream that libav considers best of each kind.
     public let bestVideo: StreamInfo?
     /// The audio that belongs to ``bestVideo``, or the best one.
@@ -43,16 +52,35 @@ public final class Demuxer {
 
     /// Opens `url` and reads as much of it as is needed to know its streams. Blocks; `interrupter` ends it.
     /// `subject` is how errors name the input.
-    public init(url: String, options: Options, interrupter: Interrupter, subject: String) throws(AVFailure) {
+    public convenience init(
+        url: String, options: Options, interrupter: Interrupter, subject: String
+    ) throws(AVFailure) {
+        try self.init(url, nil, options, interrupter, subject)
+    }
+
+    /// Opens the container that comes as `bytes`. As ``init(url:options:interrupter:subject:)``; the format is best named,
+    /// because libavformat has some that would open files.
+    public convenience init(
+        reading bytes: any ByteStream, options: Options, interrupter: Interrupter, subject: String
+    ) throws(AVFailure) {
+        let reader = try ByteReader(bytes, interrupter: interrupter, subject: subject)
+        try self.init("", reader, options, interrupter, subject)
+    }
+
+    private init(
+        _ url: String, _ reader: ByteReader?, _ options: Options, _ interrupter: Interrupter, _ subject: String
+    ) throws(AVFailure) {
         _ = Library.prepared
         self.interrupter = interrupter
         self.subject = subject
+        self.reader = reader
         readTimeout = options.readTimeout
         interrupter.allow(options.openTimeout)
-        context = try Self.open(url, options, interrupter, subject)
+        context = try Self.open(url, reader, options, interrupter, subject)
         do {
             try Self.check(avformat_find_stream_info(context, nil), "probe", subject, interrupter)
             streams = try Self.describe(context, subject)
+            programs = Self.programs(of: context)
         } catch {
             var owned: UnsafeMutablePointer<AVFormatContext>? = context
             avformat_close_input(&owned)
@@ -75,6 +103,9 @@ public final class Demuxer {
         context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil }
     }
 
+    /// The first stamp that was found when the input was opened; nil if there was none.
+    package var firstStamp: Duration? { context.pointee.start_time.asTimestamp.map { .microseconds($0) } }
+
     /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several, with commas between them.
     public var formatName: String { context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? "" }
 
@@ -82,6 +113,18 @@ public final class Demuxer {
     public var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
 
     private var formatFlags: Int32 { context.pointee.iformat?.pointee.flags ?? 0 }
+
+    /// The number of the stream that has splice information (SCTE 35), and its clock; nil if there is none.
+    package var spliceStream: (index: Int, timeBase: TimeBase)? {
+        for index in 0..<Int(context.pointee.nb_streams) {
+            guard let stream = context.pointee.streams?[index],
+                stream.pointee.codecpar?.pointee.codec_id == AV_CODEC_ID_SCTE_35,
+                let base = stream.pointee.time_base.asTimeBase
+            else { continue }
+            return (index, base)
+        }
+        return nil
+    }
 
     /// Delivers only packets of the streams in `indices` from now on.
     public func select(_ indices: Set<Int>) {
@@ -94,8 +137,9 @@ public final class Demuxer {
     /// The next packet, or nil at the end. Blocks; the interrupter ends it.
     public func readPacket() throws(AVFailure) -> PacketBox? {
         let box = try PacketBox(subject: subject)
-        interrupter.allow(readTimeout)
+        if !isWaiting { interrupter.allow(readTimeout) }
         let code = av_read_frame(context, box.packet)
+        isWaiting = code == relay_averror(EAGAIN) && !interrupter.mustEnd
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
         try Self.check(code, "read", subject, interrupter)
         return box
@@ -125,7 +169,7 @@ public final class Demuxer {
 
 extension Demuxer {
     private static func open(
-        _ url: String, _ options: Options, _ interrupter: Interrupter, _ subject: String
+        _ url: String, _ reader: ByteReader?, _ options: Options, _ interrupter: Interrupter, _ subject: String
     ) throws(AVFailure) -> UnsafeMutablePointer<AVFormatContext> {
         var format: UnsafePointer<AVInputFormat>?
         if let name = options.format {
@@ -146,6 +190,8 @@ extension Demuxer {
                 return Unmanaged<Interrupter>.fromOpaque(opaque).takeUnretainedValue().mustEnd ? 1 : 0
             },
             opaque: Unmanaged.passUnretained(interrupter).toOpaque())
+        if let reader { allocated.pointee.pb = reader.context }
+        if options.isPolled { allocated.pointee.flags |= AVFMT_FLAG_NONBLOCK }
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }
         for (key, value) in options.values { av_dict_set(&dictionary, key, value, 0) }

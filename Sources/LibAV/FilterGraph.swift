@@ -62,7 +62,7 @@ final class FilterGraph {
         return decoded
     }
 
-    private static func load(_ subject: String) throws(AVFailure) -> relay_avfilter {
+    static func load(_ subject: String) throws(AVFailure) -> relay_avfilter {
         let table = UnsafeMutablePointer<relay_avfilter>.allocate(capacity: 1)
         defer { table.deallocate() }
         // All of it is written, or it fails.
@@ -77,7 +77,7 @@ final class FilterGraph {
 
 /// The steps of setting a graph up.
 extension relay_avfilter {
-    fileprivate func make(
+    func make(
         _ name: String, _ arguments: String?, in graph: UnsafeMutablePointer<AVFilterGraph>, _ subject: String
     ) throws(AVFailure) -> UnsafeMutablePointer<AVFilterContext> {
         var context: UnsafeMutablePointer<AVFilterContext>?
@@ -86,7 +86,7 @@ extension relay_avfilter {
         return try AVFailure.unwrap(context, "create the filter \(name) for", subject)
     }
 
-    fileprivate func connect(
+    func connect(
         _ source: UnsafeMutablePointer<AVFilterContext>, _ sink: UnsafeMutablePointer<AVFilterContext>,
         by filters: String, in graph: UnsafeMutablePointer<AVFilterGraph>, _ subject: String
     ) throws(AVFailure) {

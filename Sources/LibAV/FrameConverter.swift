@@ -38,6 +38,15 @@ public final class FrameConverter {
         timeBase = stream.timeBase
     }
 
+    /// A converter of the frames of `track` into `target`.
+    package init(_ track: TrackDescription, target: VideoFormat, subject: String) throws(AVFailure) {
+        self.target = target
+        targetColor = target.color.resolved(width: target.width, height: target.height)
+        stream = StreamInfo.Video(try AVFailure.unwrap(track.frameFormat, "find the frames of", subject), track)
+        self.subject = subject
+        timeBase = track.timeBase
+    }
+
     /// Converts a frame with its pts, in ticks of the stream's time base, and delivers what is ready: mostly this
     /// frame; when deinterlacing, the one before.
     public func convert(
@@ -81,7 +90,10 @@ public final class FrameConverter {
     }
 
     private func frame(_ decoded: DecodedFrame, pts: Int64) -> VideoFrame {
-        VideoFrame(pts: pts, timeBase: timeBase, width: target.width, height: target.height, storage: decoded)
+        var frame = VideoFrame(
+            pts: pts, timeBase: timeBase, width: target.width, height: target.height, storage: decoded)
+        frame.captions = decoded.captions
+        return frame
     }
 }
 

@@ -26,10 +26,19 @@ public final class PacketBox: Sendable {
     /// Whether the container or the transport says that bytes are missing or wrong.
     public var isCorrupt: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
+    /// Whether decoding can begin with it, as the container or the parser says.
+    package var isKeyframe: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
+
     /// Presentation time in ticks of the stream's time base, if it is known.
     public var pts: Int64? { packet.pointee.pts.asTimestamp }
     /// Decoding time in ticks of the stream's time base, if it is known.
     public var dts: Int64? { packet.pointee.dts.asTimestamp }
+
+    /// A copy of the bytes.
+    package var content: [UInt8] {
+        guard let data = packet.pointee.data else { return [] }
+        return Array(UnsafeBufferPointer(start: data, count: size))
+    }
 
     /// How long it lasts in ticks of the stream's time base; 0 if that is not known.
     public var duration: Int64 { max(0, packet.pointee.duration) }

@@ -8,7 +8,7 @@ public import Media
 /// The buffers that come out follow each other without a hole from the position given to ``start(at:)``. The sample
 /// at position p is the audio of that very moment: what the filter holds back comes with a later buffer, at its own
 /// place. Mono becomes both channels at full level; more channels are mixed down by ITU-R BS.775 without
-/// attenuation. One that compensates can make a little more or less audio of what goes in; equal rates go through the
+/// attenuation, unless some of them are chosen. One that compensates can make a little more or less audio of what goes in; equal rates go through the
 /// filter then as well. Used by one thread at a time.
 public final class Resampler {
     /// What decides how the library must be set up.
@@ -22,6 +22,7 @@ public final class Resampler {
     private let target: AudioFormat
     private let subject: String
     private let compensates: Bool
+    private let channels: [Int]?
     private var stretch = 0.0
     private var shape: Shape?
     private var context: OpaquePointer?
@@ -32,8 +33,11 @@ public final class Resampler {
     /// The position of the next sample to come out, in samples of the target.
     public private(set) var position: Int64 = 0
 
-    /// A resampler into `target`; only one that `compensates` can be told to by ``compensate(by:)``.
-    public init(target: AudioFormat, subject: String, compensates: Bool = false) {
+    /// A resampler into `target`; only one that `compensates` can be told to by ``compensate(by:)``. `channels` are the
+    /// ones that become those of the target, from 0, as they are; one that is not there is silence. Nil for all, mixed.
+    public init(target: AudioFormat, subject: String, compensates: Bool = false, channels: [Int]? = nil) {
+        precondition(channels.map { $0.count == target.channels } ?? true, "one channel for each of the target")
+        self.channels = channels
         self.target = target
         self.compensates = compensates
         self.subject = subject
@@ -111,7 +115,10 @@ extension Resampler {
         let code = relay_swr_alloc(
             &context, Int32(target.channels), target.sampleRate, new.layout, new.channels, new.format, new.rate)
         try AVFailure.check(code, "set up audio of", subject)
-        if new.channels == 1, target.channels == 2 {
+        if let channels {
+            let matrix = channels.flatMap { wanted in (0..<Int(new.channels)).map { $0 == wanted ? 1.0 : 0 } }
+            try AVFailure.check(swr_set_matrix(context, matrix, new.channels), "set up audio of", subject)
+        } else if new.channels == 1, target.channels == 2 {
             try AVFailure.check(swr_set_matrix(context, [1, 1], 1), "set up audio of", subject)
         }
         if compensates {

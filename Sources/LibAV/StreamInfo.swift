@@ -41,6 +41,11 @@ public struct StreamInfo: Sendable {
     public let video: Video?
     /// Samples a second, for audio; 0 for video.
     public let sampleRate: Int
+    /// Channels, for audio, if probing found them; 0 otherwise.
+    package private(set) var channels = 0
+    /// The languages that the container states, in lower case: mostly one, of MPEG-TS one for each side of dual mono (EN
+    /// 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18). Letters and hyphens, nothing else.
+    package private(set) var languages: [String] = []
 
     let parameters: CodecParameters
 }
@@ -70,16 +75,21 @@ extension StreamInfo {
             kind = .video
             video = Video(stream, source)
             sampleRate = 0
+            channels = 0
         case AVMEDIA_TYPE_AUDIO:
             kind = .audio
             video = nil
             sampleRate = Int(source.pointee.sample_rate)
+            channels = Int(relay_parameters_channels(source))
         default:
             return nil
         }
         index = Int(stream.pointee.index)
         timeBase = base
         stampBits = Int(stream.pointee.pts_wrap_bits)
+        languages =
+            stream.pointee.metadata.text("language")?.lowercased().split(separator: ",").map(String.init)
+            .filter { $0 != "und" && $0.allSatisfy { $0.isASCII && $0.isLetter || $0 == "-" } } ?? []
         codecName = String(cString: avcodec_get_name(source.pointee.codec_id))
         parameters = try CodecParameters(copying: source, subject: subject)
     }
@@ -111,6 +121,17 @@ extension StreamInfo.Video {
     }
 }
 
+extension StreamInfo.Video {
+    /// What is known of frames that were described before.
+    init(_ frames: FrameFormat, _ track: TrackDescription) {
+        (width, height) = (frames.width, frames.height)
+        (averageRate, baseRate) = (track.nominalRate, nil)
+        (sampleAspectRatio, color) = (frames.sampleAspectRatio, frames.color)
+        (orientation, isInterlaced) = (.upright, false)
+        reorderedFrames = Int(track.reorderDepth)
+    }
+}
+
 extension ColorDescription {
     /// libav's tags as ours. RGB has no YCbCr tags of its own; it is converted to BT.709 in limited range.
     init(
@@ -126,6 +147,13 @@ extension ColorDescription {
                 matrix: UInt8(truncatingIfNeeded: matrix.rawValue),
                 isFullRange: range == AVCOL_RANGE_JPEG || (range != AVCOL_RANGE_MPEG && format.isFullRangeByNature))
         }
+    }
+}
+
+extension Optional where Wrapped == OpaquePointer {
+    /// The value of `key` in a dictionary of libav; nil if there is none.
+    func text(_ key: String) -> String? {
+        av_dict_get(self, key, nil, 0).flatMap { $0.pointee.value }.map { String(cString: $0) }
     }
 }
 

@@ -6,7 +6,8 @@ package import Media
 /// Makes the packets of one stream of a demuxer what outputs take: NAL units with their lengths in front, AAC without
 /// ADTS. What is coded stays as it is. Used by one thread at a time.
 ///
-/// A change of the parameter sets, which stand in front of a keyframe or come beside it, makes another description.
+/// A change of the parameter sets makes another description, which begins with a keyframe. Sets that change in the middle
+/// of a GOP are left among its frames, too, so that nothing is lost until then.
 package final class TrackReader {
     private enum Form {
         /// As MP4 and FLV have it.
@@ -25,6 +26,8 @@ package final class TrackReader {
     private let form: Form
     private let subject: String
     private var units: AnnexBReader
+    /// A configuration that takes effect with the next keyframe.
+    private var pending: [UInt8]?
 
     /// A reader of `stream`; nil if it is coded in a way that no output carries. `subject` is how errors name the input.
     package init?(_ stream: StreamInfo, subject: String) {
@@ -57,9 +60,17 @@ package final class TrackReader {
     }
 
     private func readPlain(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
-        if let configuration = box.newConfiguration, configuration != track?.decoderConfiguration.array {
+        if let configuration = box.newConfiguration { pending = configuration }
+        if let configuration = pending, configuration != track?.decoderConfiguration.array {
+            // What comes between two keyframes goes among the frames until the next one.
+            if !box.isKeyframe, codec == .h264 || codec == .hevc, let track {
+                let payload = ConfigurationRecord.payload(
+                    SharedBytes(box.bytes), from: track.decoderConfiguration, to: configuration, codec)
+                return payload.flatMap { box.encodedPacket(of: track, payload: $0, isKeyframe: false) }
+            }
             try changePlain(to: configuration, box)
         }
+        pending = nil
         if track == nil || codec == .ac3 && track?.decoderConfiguration.count == 0 {
             track = stream.codedTrack(firstPayload: box.bytes)
         }
@@ -101,29 +112,21 @@ package final class TrackReader {
 
 extension TrackReader {
     private func readByteStream(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
-        guard let unit = units.read(box.bytes) else { return nil }
         // Of streams without IDR frames the parser knows where decoding can start.
-        let isKeyframe = unit.isKeyframe || box.isKeyframe
-        if unit.changesConfiguration || track == nil { try follow(unit, isKeyframe: isKeyframe) }
-        return track.flatMap { box.encodedPacket(of: $0, payload: unit.payload, isKeyframe: isKeyframe) }
+        guard let unit = units.read(box.bytes, isRandomAccess: box.isKeyframe) else { return nil }
+        if unit.isKeyframe { try follow(unit.payload) }
+        return track.flatMap { box.encodedPacket(of: $0, payload: unit.payload, isKeyframe: unit.isKeyframe) }
     }
 
-    /// Describes the track by the parameter sets that are in force with `unit`.
-    private func follow(_ unit: AnnexBReader.AccessUnit, isKeyframe: Bool) throws(AVFailure) {
+    /// Describes the track by the parameter sets that are in force with `keyframe`. Those that came in between were among
+    /// the frames.
+    private func follow(_ keyframe: SharedBytes) throws(AVFailure) {
         guard let configuration = units.sets.configuration, configuration != track?.decoderConfiguration.array else {
             return
         }
-        if isKeyframe {
-            track = describe(
-                try CodedShape(of: codec, configuration: configuration, keyframe: unit.payload, subject: subject),
-                configuration)
-        } else if let track, let frames = track.frameFormat {
-            // A set that was added: the frames are the same.
-            self.track = TrackDescription(
-                video: codec, frames: frames, timeBase: track.timeBase,
-                decoderConfiguration: SharedBytes(configuration), bitrate: track.bitrate,
-                nominalRate: track.nominalRate, reorderDepth: track.reorderDepth)
-        }
+        track = describe(
+            try CodedShape(of: codec, configuration: configuration, keyframe: keyframe, subject: subject),
+            configuration)
     }
 
     /// Takes what probing found: parameter sets with start codes.
@@ -156,8 +159,6 @@ extension StreamInfo.Video {
 }
 
 extension PacketBox {
-    fileprivate var isKeyframe: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
-
     fileprivate var bytes: [UInt8] {
         guard let data = packet.pointee.data else { return [] }
         return Array(UnsafeBufferPointer(start: data, count: size))

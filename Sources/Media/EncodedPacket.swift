@@ -49,6 +49,13 @@ public final class EncodedPacket: Sendable {
         ptsNanoseconds = timeBase.rescale(pts, to: .nanoseconds, rounding: .down)
     }
 
+    /// The same packet with other bytes.
+    package func carrying(_ payload: SharedBytes) -> EncodedPacket {
+        EncodedPacket(
+            of: description, pts: pts, dts: dts, duration: duration, isKeyframe: isKeyframe,
+            isDisposable: isDisposable, payload: payload)
+    }
+
     /// The track's time base.
     public var timeBase: TimeBase { description.timeBase }
 }

@@ -27,6 +27,9 @@ public struct StreamDescription: Sendable {
     /// every packet is a keyframe. Video, as long as no track is known.
     public var leadingKind: TrackKind { video == nil && audio != nil ? .audio : .video }
 
+    /// Whether there is splice information (SCTE 35).
+    package var hasSplices: Bool { data.contains { $0.codec == .scte35 } }
+
     /// Average bits a second of all tracks, as far as they are known.
     public var bitrate: Int { tracks.reduce(0) { $0 + $1.bitrate } }
 

@@ -123,4 +123,13 @@ public final class TrackDescription: Sendable {
     public var audioFormat: AudioFormat? {
         if case .audio(let format) = format { format } else { nil }
     }
+
+    /// The same track on another clock.
+    package func timed(in timeBase: TimeBase) -> TrackDescription {
+        timeBase == self.timeBase
+            ? self
+            : TrackDescription(
+                codec, format, timeBase, decoderConfiguration, bitrate: bitrate, nominalRate: nominalRate,
+                reorderDepth: reorderDepth, frameLength: frameLength, encoderSettings: encoderSettings)
+    }
 }

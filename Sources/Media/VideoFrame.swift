@@ -14,6 +14,9 @@ public struct VideoFrame: Sendable {
     public let height: Int
     /// The pixels.
     public let storage: any FrameStorage
+    /// Closed captions that belong to this frame and to those before it that were left out: `cc_data` of CEA-708 in runs of
+    /// 3 bytes, as A/53 (part 4, 6.2.3) has it. Empty without any.
+    public var captions: [UInt8] = []
 
     /// A frame of these properties.
     public init(

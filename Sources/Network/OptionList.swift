@@ -65,6 +65,13 @@ package struct OptionList {
         return values.first
     }
 
+    /// Takes the values of the option `name`, which may be given several times, in their order.
+    package mutating func takeAll(_ name: String) -> [String] {
+        known.append(name)
+        defer { pairs.removeAll { $0.name == name } }
+        return pairs.filter { $0.name == name }.map(\.value)
+    }
+
     /// Takes the value of the option `name`, a whole number within `range`.
     package mutating func takeNumber(
         _ name: String, in range: ClosedRange<Int64>

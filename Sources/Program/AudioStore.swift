@@ -66,6 +66,13 @@ struct AudioStore {
         return (AudioBuffer(position: range.lowerBound, format: format, channels: channels), silence)
     }
 
+    /// Gives up what lies before `position`, if that is not behind what was taken: nobody will take it.
+    mutating func skip(to position: Int64) {
+        guard position > consumed else { return }
+        drop(before: position)
+        consumed = position
+    }
+
     private mutating func drop(before position: Int64) {
         let gone = runs.prefix { $0.end <= position }.count
         runs.removeFirst(gone)

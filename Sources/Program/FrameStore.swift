@@ -6,11 +6,12 @@ internal import Media
 ///
 /// A frame belongs to the program frame nearest to its own time. Variable and other frame rates become the
 /// program's by showing a frame again or leaving one out, both counted. Where two frames fall on one frame and none on
-/// the next, as rounded time stamps make them do, the second moves to the next frame and nothing is lost.
+/// the next, as rounded time stamps make them do, the second moves to the next frame and nothing is lost. The captions of
+/// a frame that is left out go with the next one, and are not shown again with a frame that is.
 struct FrameStore {
     private struct Entry {
         let index: FrameIndex
-        let frame: VideoFrame
+        var frame: VideoFrame
     }
 
     private var waiting: [Entry] = []
@@ -38,8 +39,11 @@ struct FrameStore {
     /// Drops the oldest frames until `limit` remain.
     mutating func trim(to limit: Int) {
         guard waiting.count > limit else { return }
-        dropped += waiting.count - limit
-        waiting.removeFirst(waiting.count - limit)
+        let lost = waiting.prefix(waiting.count - limit)
+        dropped += lost.count
+        let captions = lost.flatMap(\.frame.captions)
+        waiting.removeFirst(lost.count)
+        if !waiting.isEmpty { waiting[0].frame.captions = captions + waiting[0].frame.captions }
     }
 
     /// Whether the choice for program frame `index` can be made without knowing more frames: three decide whether two
@@ -68,12 +72,15 @@ struct FrameStore {
             repeated += 1
         }
         isCurrentShown = true
+        defer { current?.frame.captions = [] }
         return current?.frame
     }
 
     private mutating func replaceCurrent() {
         if !isCurrentShown { dropped += 1 }
+        let captions = current?.frame.captions ?? []
         current = waiting.removeFirst()
+        if !captions.isEmpty { current?.frame.captions.insert(contentsOf: captions, at: 0) }
         isCurrentShown = false
     }
 }

@@ -3,7 +3,8 @@
 internal import Media
 
 /// The frames of a live source that wait, and the choice of the one to show. A frame is placed when the program comes to
-/// it and not before, so what moves the source's map meanwhile moves the frame.
+/// it and not before, so what moves the source's map meanwhile moves the frame. The captions of a frame that is not shown go
+/// with the next one, and are not shown again with a frame that is.
 struct LiveFrames {
     /// A frame to show.
     struct Choice {
@@ -15,6 +16,8 @@ struct LiveFrames {
     private var waiting: [VideoFrame] = []
     private var slots: FrameSlots
     private var current: VideoFrame?
+    /// Captions of frames that were left out.
+    private var captions: [UInt8] = []
     /// Frames that were pushed out, or came too late to be shown.
     private var lost = 0
     /// Frames for which the frame before was shown again.
@@ -38,8 +41,10 @@ struct LiveFrames {
     mutating func add(_ frame: VideoFrame, limit: Int) {
         waiting.append(frame)
         guard waiting.count > limit else { return }
-        lost += waiting.count - limit
-        waiting.removeFirst(waiting.count - limit)
+        let count = waiting.count - limit
+        lost += count
+        captions += waiting.prefix(count).flatMap(\.captions)
+        waiting.removeFirst(count)
     }
 
     /// Before the program begins: gives up the frames whose time has passed at `now`, but for the newest one, and
@@ -47,15 +52,15 @@ struct LiveFrames {
     mutating func firstMoment(after now: Timestamp, due: (VideoFrame) -> Timestamp?) -> Timestamp? {
         while let next = waiting.first, let moment = due(next) {
             if moment >= now { return moment }
-            current = waiting.removeFirst()
+            show(waiting.removeFirst())
         }
         return nil
     }
 
     /// The frame to show as program frame `index`; nil before the first. `due` is as above; `line` is the program's time
-    /// against the clock of those moments.
+    /// against the clock of those moments. What is not seen is no repetition.
     mutating func choose(
-        for index: FrameIndex, on line: ClockLine, due: (VideoFrame) -> Timestamp?
+        for index: FrameIndex, on line: ClockLine, isSeen: Bool = true, due: (VideoFrame) -> Timestamp?
     ) -> Choice? {
         var newlyDue: Timestamp?
         while let next = waiting.first, let moment = due(next) {
@@ -64,12 +69,27 @@ struct LiveFrames {
             if let slot, slot > index { break }
             slots = trial
             waiting.removeFirst()
-            guard slot != nil else { continue }
+            guard slot != nil else {
+                captions += next.captions
+                continue
+            }
             if newlyDue != nil { lost += 1 }
-            (current, newlyDue) = (next, moment)
+            show(next)
+            newlyDue = moment
         }
-        if newlyDue == nil, current != nil { repeated += 1 }
+        if newlyDue == nil, current != nil, isSeen { repeated += 1 }
         // The program has begun and nothing is due yet: the first frame is shown early rather than nothing.
-        return (current ?? waiting.first).map { Choice(frame: $0, newlyDue: newlyDue) }
+        guard var frame = current ?? waiting.first else { return nil }
+        frame.captions = current?.captions ?? []
+        current?.captions = []
+        return Choice(frame: frame, newlyDue: newlyDue)
+    }
+
+    /// Makes `next` the frame to show, with the captions of those that were not shown before it.
+    private mutating func show(_ next: VideoFrame) {
+        let carried = captions + (current?.captions ?? [])
+        current = next
+        if !carried.isEmpty { current?.captions.insert(contentsOf: carried, at: 0) }
+        captions = []
     }
 }

@@ -49,8 +49,7 @@ public final class Program: Sendable {
     private let audio: AudioFormat
     private let pacing: Pacing
     private let frameLimit: Int64?
-    private let videoFeed: SourceFeed
-    private let audioFeed: SourceFeed?
+    private let stage: Stage
     private let sink: any ProgramSink
     private let clock: any MonotonicClock
     private let logger: Logger
@@ -59,16 +58,25 @@ public final class Program: Sendable {
 
     /// A program that takes its video from one feed and its audio from the same or another; silence without one.
     /// `frameLimit` ends it after that many frames.
-    public init(
+    public convenience init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, videoFeed: SourceFeed,
         audioFeed: SourceFeed?, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), logger: Logger
+    ) {
+        self.init(
+            frameRate: frameRate, audio: audio, pacing: pacing, frameLimit: frameLimit,
+            stage: Stage(Scene(video: .feed(videoFeed), audio: audioFeed)), sink: sink, clock: clock, logger: logger)
+    }
+
+    /// A program that shows what is on `stage`. `frameLimit` ends it after that many frames.
+    package init(
+        frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, stage: Stage,
+        sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
         self.frameRate = frameRate
         self.audio = audio
         self.pacing = pacing
         self.frameLimit = frameLimit
-        self.videoFeed = videoFeed
-        self.audioFeed = audioFeed
+        self.stage = stage
         self.sink = sink
         self.clock = clock
         self.logger = logger
@@ -76,45 +84,54 @@ public final class Program: Sendable {
 
     /// Runs the program to its end and flushes the encoder. Blocks; throws what the encoder throws.
     public func run() throws -> Ending {
-        guard let first = videoFeed.waitForFirstFrame() else {
+        guard let (opening, start) = waitForStart() else {
             return isStopped.load(ordering: .relaxed) ? .stopped : .empty
         }
-        var pace = Pace(frameRate: frameRate, pacing: pacing, start: first)
-        if case .live(let sourceRate) = videoFeed.pacing {
-            pace.reference.follow(Self.videoSource, sourceRate: sourceRate)
-            videoFeed.isReference = true
-        }
-        tell(pace.reference)
+        var scene = opening
+        var pace = Pace(frameRate: frameRate, pacing: pacing, start: start)
+        follow(scene, besides: nil, &pace.reference)
+        tell(pace.reference, scene)
         var ending = Ending.finished
         var index: FrameIndex = 0
         var audioEnd: SampleIndex = 0
+        var last: VideoFrame?
         var isHolding = false
-        while index.number < frameLimit ?? .max {
-            if isStopped.load(ordering: .relaxed) {
-                ending = .stopped
-                break
+        while index.number < frameLimit ?? .max, !stage.isOver {
+            index = index + wait(&pace, for: index, scene)
+            if let next = stage.scene, next != scene {
+                follow(next, besides: scene, &pace.reference)
+                scene = next
             }
-            index = index + wait(&pace, for: index)
-            guard let frame = frame(for: index, isHolding: &isHolding, &pace.reference) else {
-                ending = isStopped.load(ordering: .relaxed) ? .stopped : .finished
-                break
-            }
+            let shown = frame(for: index, in: scene, isHolding: &isHolding, &pace.reference)
+            guard let frame = shown ?? (stage.isFixed ? nil : last) else { break }
+            last = frame
             let next = firstSample(of: index + 1)
-            try sink.encode(takeAudio(audioEnd..<next))
+            try sink.encode(takeAudio(audioEnd..<next, of: scene))
+            for feed in stage.feeds(besides: scene) { feed.skip(index, upTo: next, count: next - audioEnd) }
             audioEnd = next
             try sink.encode(frame, at: index.number)
             index = index + 1
             counters.withLock { $0.frames += 1 }
         }
+        if isStopped.load(ordering: .relaxed) { ending = .stopped }
         try sink.finish()
         return ending
+    }
+
+    /// Waits for something to show, and returns it and when the program begins; nil if nothing comes.
+    private func waitForStart() -> (Scene, Timestamp)? {
+        while let scene = stage.waitForScene() {
+            guard let feed = scene.videoFeed else { return (scene, now) }
+            if let moment = feed.waitForFirstFrame() { return (scene, moment) }
+            if stage.isFixed || stage.scene == scene { return nil }
+        }
+        return nil
     }
 
     /// Ends the program after the frame under way. Returns at once.
     public func stop() {
         isStopped.store(true, ordering: .relaxed)
-        videoFeed.close()
-        audioFeed?.close()
+        stage.finish()
     }
 
     /// A snapshot for status and metrics. May be read on any thread, without waiting for the program.
@@ -122,13 +139,22 @@ public final class Program: Sendable {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// The number of the video's source for the program's clock.
-    private static let videoSource = 0
+    /// Makes the program's clock follow the live source that `scene` shows, and none that it does not show. With a file
+    /// or a still it goes on as it was.
+    private func follow(_ scene: Scene, besides old: Scene?, _ reference: inout ReferenceClock) {
+        if let feed = old?.videoFeed, feed !== scene.videoFeed { feed.isReference = false }
+        guard let feed = scene.videoFeed, case .live(let sourceRate) = feed.pacing else { return }
+        reference.follow(Self.number(of: feed), sourceRate: sourceRate)
+        feed.isReference = true
+    }
+
+    /// The number of a source for the program's clock.
+    private static func number(of feed: SourceFeed) -> Int { Int(bitPattern: ObjectIdentifier(feed)) }
 
     /// Tells the feeds of live sources how the program's clock runs.
-    private func tell(_ reference: ReferenceClock) {
-        videoFeed.follow(reference.line)
-        if let audioFeed, audioFeed !== videoFeed { audioFeed.follow(reference.line) }
+    private func tell(_ reference: ReferenceClock, _ scene: Scene) {
+        let line = reference.line
+        for feed in scene.feeds + stage.feeds(besides: scene) { feed.follow(line) }
     }
 
     /// The first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
@@ -138,15 +164,15 @@ public final class Program: Sendable {
 
     /// Waits for the moment of frame `index`, and returns how many frames must be skipped: none, unless the source is
     /// live and the program has fallen far behind.
-    private func wait(_ pace: inout Pace, for index: FrameIndex) -> Int64 {
+    private func wait(_ pace: inout Pace, for index: FrameIndex, _ scene: Scene) -> Int64 {
         guard let moment = pace.moment(of: index) else { return 0 }
         clock.sleep(until: moment.nanoseconds)
         let now = now
         pace.reference.advance(to: now)
-        tell(pace.reference)
+        tell(pace.reference, scene)
         let lag = now - moment
         var skipped: Int64 = 0
-        if videoFeed.pacing != .waits, lag > Self.latestSkip {
+        if !scene.waits, lag > Self.latestSkip {
             skipped = frameRate.frame(at: .zero + lag, rounding: .down).number
         }
         counters.withLock { counters in
@@ -157,25 +183,30 @@ public final class Program: Sendable {
         return skipped
     }
 
-    /// What to show as frame `index`; when the source has no more, its last frame for as long as audio goes on.
+    /// What to show as frame `index`; when the source of a fixed scene has no more, its last frame for as long as audio
+    /// goes on.
     private func frame(
-        for index: FrameIndex, isHolding: inout Bool, _ reference: inout ReferenceClock
+        for index: FrameIndex, in scene: Scene, isHolding: inout Bool, _ reference: inout ReferenceClock
     ) -> VideoFrame? {
-        if let choice = videoFeed.frame(for: index) {
+        guard let feed = scene.videoFeed else {
+            if case .still(let frame) = scene.video { return frame }
+            return nil
+        }
+        if let choice = feed.frame(for: index) {
             if let due = choice.newlyDue {
-                reference.note(Self.videoSource, due: due, stretch: videoFeed.stretch, now: now)
+                reference.note(Self.number(of: feed), due: due, stretch: feed.stretch, now: now)
             }
             return choice.frame
         }
-        guard audioFeed === videoFeed, !isStopped.load(ordering: .relaxed) else { return nil }
+        guard stage.isFixed, scene.audio === feed, !isStopped.load(ordering: .relaxed) else { return nil }
         let tail = isHolding ? 0 : audio.timeBase.ticks(Self.audioTail)
-        isHolding = videoFeed.hasAudio(beyond: firstSample(of: index), moreThan: tail)
-        return isHolding ? videoFeed.lastFrame(for: index) : nil
+        isHolding = feed.hasAudio(beyond: firstSample(of: index), moreThan: tail)
+        return isHolding ? feed.lastFrame(for: index) : nil
     }
 
-    private func takeAudio(_ range: Range<SampleIndex>) -> AudioBuffer {
+    private func takeAudio(_ range: Range<SampleIndex>, of scene: Scene) -> AudioBuffer {
         let (first, end) = (range.lowerBound, range.upperBound)
-        return audioFeed?.audio(upTo: end)
+        return scene.audio?.audio(from: first, upTo: end)
             ?? .silence(at: first.number, count: Int(end - first), format: audio)
     }
 }

@@ -32,6 +32,9 @@ public final class SourceFeed: SourceSink {
     public enum Pacing: Sendable, Equatable {
         /// The source waits for the program, and the program for the source.
         case waits
+        /// The source waits for the program, and the program never for it: it plays from where the program came to it,
+        /// and where it stalls it goes on later.
+        case paced
         /// The source comes at its own pace and is shown when its clock says. Its frames come at `frameRate`; nil for a
         /// source of audio alone.
         case live(frameRate: FrameRate?)
@@ -41,6 +44,12 @@ public final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveFrames
         var audio: AudioStore
+        /// When the newest frame was delivered.
+        var newest: Timestamp?
+        /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
+        var origin: FrameIndex?
+        /// Whether a paced source had nothing for the frame under way, so that its audio waits, too.
+        var isStalled = false
         /// A live source's clock.
         var times: (any SourceTimes)?
         var status = FeedStatus()
@@ -85,8 +94,12 @@ public final class SourceFeed: SourceSink {
 
     // MARK: The source's side
 
+    private var isLive: Bool {
+        if case .live = pacing { true } else { false }
+    }
+
     public func hasRoom(for track: TrackKind) -> Bool {
-        guard pacing == .waits else { return true }
+        if isLive { return true }
         return state.withLock { state in
             // A closed feed takes everything and keeps nothing, so that no source waits at it.
             if state.isClosed { return true }
@@ -116,10 +129,11 @@ public final class SourceFeed: SourceSink {
             if state.isClosed { return }
             state.status.framesIn += 1
             state.starved.remove(.video)
-            if pacing == .waits {
-                state.frames.add(frame, at: frameRate.frame(at: time), until: frameRate.frame(at: end))
-            } else {
+            state.newest = now
+            if isLive {
                 state.live.add(frame, limit: liveFrameLimit)
+            } else {
+                state.frames.add(frame, at: frameRate.frame(at: time), until: frameRate.frame(at: end))
             }
             wakeConsumer(&state)
         }
@@ -160,7 +174,7 @@ public final class SourceFeed: SourceSink {
     /// Waits for the first frame, and returns when the program is to begin: now, or when a live source's first frame
     /// is due that is not late. Nil if the source ended, or the feed was closed, without one.
     func waitForFirstFrame() -> Timestamp? {
-        if pacing != .waits { return waitForLiveFrame() }
+        if isLive { return waitForLiveFrame() }
         waitForNews { !$0.frames.isEmpty || $0.ended.contains(.video) || $0.isClosed }
         return state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil
     }
@@ -196,14 +210,14 @@ public final class SourceFeed: SourceSink {
     /// Says how the program's clock runs, at its beginning and at each tick, and lets a live source's map move on.
     func follow(_ line: ClockLine) {
         programTime.line = line
-        guard pacing != .waits else { return }
+        guard isLive else { return }
         state.withLock { $0.times }?.advance(to: now)
     }
 
     /// The frame for program frame `index`; nil when the source is over and its last frame was shown.
     /// Waits for a source that waits for the program.
     func frame(for index: FrameIndex) -> LiveFrames.Choice? {
-        if pacing != .waits { return liveFrame(for: index) }
+        if pacing != .waits { return isLive ? liveFrame(for: index) : pacedFrame(for: index) }
         waitForNews { state in
             state.frames.canChoose(for: index) || state.ended.contains(.video) || state.starved.contains(.video)
                 || state.isClosed
@@ -226,19 +240,69 @@ public final class SourceFeed: SourceSink {
         }
     }
 
+    private func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
+        state.withLock { state in
+            if state.frames.isEmpty { return nil }
+            var origin = state.origin ?? index
+            state.isStalled = state.frames.count == 0 && !state.ended.contains(.video)
+            if state.isStalled { origin = origin + 1 }
+            state.origin = origin
+            let own = FrameIndex(index - origin)
+            let isOver = state.isClosed || (state.ended.contains(.video) && !state.frames.hasVideo(from: own))
+            if isOver { return nil }
+            defer { wakeProducer(&state) }
+            return state.frames.choose(for: own).map { LiveFrames.Choice(frame: $0, newlyDue: nil) }
+        }
+    }
+
+    /// Plays along unseen, up to the end of program frame `index` and sample `end`. Never waits.
+    func skip(_ index: FrameIndex, upTo end: SampleIndex, count: Int64) {
+        guard isLive else {
+            _ = pacedFrame(for: index)
+            _ = pacedAudio(count: count, at: end.number - count)
+            return
+        }
+        guard let line = programTime.line else { return }
+        state.withLock { state in
+            let times = state.times
+            _ = state.live.choose(for: index, on: line, isSeen: false) { Self.due($0, by: times) }
+            state.audio.skip(to: end.number)
+        }
+    }
+
+    /// The next `count` samples of a paced source, as position `start` of the program; silence where there are none.
+    private func pacedAudio(count: Int64, at start: Int64) -> AudioBuffer {
+        state.withLock { state in
+            guard state.origin != nil, !state.isStalled else {
+                return .silence(at: start, count: Int(count), format: .program)
+            }
+            var (audio, silence) = state.audio.take(upTo: state.audio.consumed + count)
+            audio.position = start
+            state.status.silentSamples += silence
+            wakeProducer(&state)
+            return audio
+        }
+    }
+
+    /// When the source last had video: a paced one that has a frame ready has it now. Nil before its first frame.
+    package func newestVideo(at now: Timestamp) -> Timestamp? {
+        state.withLock { !isLive && $0.frames.count > 0 ? now : $0.newest }
+    }
+
     private static func due(_ frame: VideoFrame, by times: (any SourceTimes)?) -> Timestamp? {
         times?.due(Timestamp(frame.pts, in: frame.timeBase), of: .video)
     }
 
     /// The last frame once more, after the source's frames are over.
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
-        guard pacing != .waits else { return state.withLock { $0.frames.choose(for: index) } }
+        guard isLive else { return state.withLock { $0.frames.choose(for: index) } }
         guard let line = programTime.line else { return nil }
         return state.withLock { $0.live.choose(for: index, on: line) { _ in nil }?.frame }
     }
 
-    /// The audio up to sample `end`, silence where there is none. Waits for a source that waits for the program.
-    func audio(upTo end: SampleIndex) -> AudioBuffer {
+    /// The audio from sample `start` to `end`, silence where there is none. Waits for a source that waits for the program.
+    func audio(from start: SampleIndex, upTo end: SampleIndex) -> AudioBuffer {
+        if pacing == .paced { return pacedAudio(count: end - start, at: start.number) }
         if pacing == .waits {
             waitForNews { state in
                 state.audio.end >= end.number || state.ended.contains(.audio) || state.starved.contains(.audio)
@@ -246,6 +310,7 @@ public final class SourceFeed: SourceSink {
             }
         }
         return state.withLock { state in
+            state.audio.skip(to: start.number)
             let (audio, silence) = state.audio.take(upTo: end.number)
             state.status.silentSamples += silence
             wakeProducer(&state)

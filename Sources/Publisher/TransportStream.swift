@@ -14,6 +14,13 @@ final class TransportStream {
     /// Messages on their way out. A class, because libavformat's callback and the sender both reach it.
     private final class Outbox {
         var messages = Deque<[UInt8]>()
+        /// Nil in a stream without splice information.
+        var splices: SpliceTables?
+
+        /// Takes what libavformat made.
+        func take(_ bytes: UnsafeRawBufferPointer) {
+            messages.append(splices?.announced([UInt8](bytes)) ?? [UInt8](bytes))
+        }
     }
 
     /// libavformat's first stream, the frame's, which carries the PCR.
@@ -44,6 +51,7 @@ final class TransportStream {
     /// A stream with the tracks of `description`, in messages of at most `messageBytes`.
     init(description: StreamDescription, messageBytes: Int) throws(AVFailure) {
         streams = description
+        if description.hasSplices { outbox.splices = SpliceTables() }
         self.messageBytes = messageBytes
         if !description.tracks.isEmpty { muxer = try Self.makeMuxer(description, messageBytes, outbox) }
     }
@@ -63,14 +71,17 @@ final class TransportStream {
             options.values["tables_version"] = "\(version % 32)"
             options.values["mpegts_flags"] = "initial_discontinuity"
         }
-        return try Muxer(options, description: description) { outbox.messages.append([UInt8]($0)) }
+        return try Muxer(options, description: description) { outbox.take($0) }
     }
 
     /// From `packet` on its track is coded in another way: new tables and parameter sets.
     private func renew(for packet: EncodedPacket) throws(AVFailure) {
         let next = streams.updated(by: packet)
         defer { streams = next }
-        guard packet.track != .data else { return }
+        guard packet.track != .data else {
+            if next.hasSplices, outbox.splices == nil { outbox.splices = SpliceTables(isLate: true) }
+            return
+        }
         if let muxer {
             try muxer.finish()
             version += 1
@@ -113,7 +124,20 @@ final class TransportStream {
         case .audio:
             bridge(until: time + start, lasting: packet.timeBase.rescale(packet.duration, to: .mpegTS))
             try muxer?.write(packet, shift: start)
-        case .data: break
+        case .data: if packet.description.codec == .scte35 { writeSplice(packet.payload.array, later: start) }
+        }
+    }
+
+    /// Puts splice information, whose times are the program's, in front of what follows.
+    private func writeSplice(_ section: [UInt8], later ticks: Int64) {
+        // libavformat moves all times by twice the delay.
+        let later = ticks + 2 * TimeBase.mpegTS.ticks(Self.delay)
+        guard let section = SpliceSection.shifted(section, by: later) else { return }
+        flush()
+        guard let packets = outbox.splices?.packets(of: section) else { return }
+        for start in stride(from: 0, to: packets.count, by: max(188, messageBytes / 188 * 188)) {
+            outbox.messages.append(
+                Array(packets[start..<min(start + max(188, messageBytes / 188 * 188), packets.count)]))
         }
     }
 

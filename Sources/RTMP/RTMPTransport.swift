@@ -8,7 +8,7 @@ public struct RTMPTransport: Sendable, Equatable {
     public var tls: TLSVerification
     /// The proxy to go through, if any.
     public var proxy: ProxyURL?
-    /// Whether the server takes Enhanced RTMP, in whose form HEVC, AV1, Opus and AC-3 are sent.
+    /// Whether the server understands Enhanced RTMP, and so HEVC, AV1, Opus and AC-3.
     public var isEnhanced = false
 
     /// A transport of these values.
@@ -18,7 +18,8 @@ public struct RTMPTransport: Sendable, Equatable {
     }
 
     /// The transport that an output's options ask for, which are taken out of `options`: `tls=insecure`, `tls-ca=FILE`,
-    /// `proxy=URL` and `enhanced=yes`. What they leave open is as in `standard`. `isSecure` is whether the address is `rtmps://`.
+    /// `proxy=URL` and `enhanced=yes`. What they leave open is as in `standard`. `isSecure` is whether the address is
+    /// `rtmps://`.
     package init(
         taking options: inout OptionList, standard: RTMPTransport = RTMPTransport(), isSecure: Bool
     ) throws(AddressError) {
@@ -31,9 +32,9 @@ public struct RTMPTransport: Sendable, Equatable {
         if mode != nil, file != nil { throw AddressError("tls=insecure and tls-ca= exclude each other.") }
         if let file { tls = .authority(file: file) }
         if mode != nil { tls = .insecure }
-        if let text = try options.take("enhanced") {
-            guard text == "yes" else { throw AddressError("enhanced= takes the one value yes.") }
-            isEnhanced = true
+        if let answer = try options.take("enhanced") {
+            guard ["yes", "no"].contains(answer) else { throw AddressError("enhanced= is yes or no.") }
+            isEnhanced = answer == "yes"
         }
         if let text = try options.take("proxy") {
             do throws(AddressError) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CSRT
+internal import Glibc
 internal import Network
 
 /// The socket options that an SRT address may carry, by the names that `srt-live-transmit` and FFmpeg use.
@@ -147,5 +148,21 @@ enum SRTOptionValue: Equatable, Sendable {
             throw AddressError("The SRT option minversion is a version such as 1.4.0.")
         }
         return Int32(major) << 16 | Int32(minor) << 8 | Int32(patch)
+    }
+}
+
+extension SRTOptionValue {
+    /// Lends the value as `srt_setsockflag` takes it.
+    func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        switch self {
+        case .integer(let number): Swift.withUnsafeBytes(of: number, body)
+        case .wide(let number): Swift.withUnsafeBytes(of: number, body)
+        // A C++ bool or an int is accepted for most, but for some only an int.
+        case .flag(let flag): Swift.withUnsafeBytes(of: CInt(flag ? 1 : 0), body)
+        case .linger(let seconds):
+            Swift.withUnsafeBytes(of: Glibc.linger(l_onoff: seconds > 0 ? 1 : 0, l_linger: seconds), body)
+        case .text(let text):
+            text.utf8CString.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0.dropLast())) }
+        }
     }
 }

@@ -28,26 +28,53 @@ package final class SRTSocket: Sendable {
         srt_setloglevel(LOG_CRIT)  // its warnings would go to our standard error, unmasked
     }()
 
+    /// As many packets as the flow window (`SRTO_FC`) allows, in bytes: what 20 Mbit/s need for a latency of 12 s. The library
+    /// takes memory for what it holds; its own bound, 8192 packets, is too small from 4 s on.
+    private static let receiveBuffer: CInt = 25_600 * 1472
+
     /// The sockets of this process that are closing.
     private static let closings = Mutex(SRTClosings())
 
     let handle: SRTSOCKET
     /// What the library's callback of a listening socket reaches; it lives until the socket is closed.
-    private let admission: SRTAdmission?
+    private let hook: SRTListenHook?
     private let isClosed = Atomic(false)
 
-    private init(owning handle: SRTSOCKET, admission: SRTAdmission? = nil) {
+    private init(owning handle: SRTSOCKET, hook: SRTListenHook? = nil) {
         self.handle = handle
-        self.admission = admission
+        self.hook = hook
     }
 
     deinit { close {} }
 
-    /// A fresh socket with the options of `url`, for a stream of `bandwidth`. `admission` decides about callers, if the
-    /// socket is to listen.
+    /// A fresh socket with the options of `url`, for sending a stream of `bandwidth`. `admission` decides about callers,
+    /// if the socket is to listen.
     package convenience init(
         options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
     ) throws(EndpointFailure) {
+        try self.init(url, hook: admission.map { admission in SRTListenHook { admission.judge($0.streamID) } })
+        set(SRTO_SENDER, CInt(1))
+        if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
+        if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
+        if bandwidth.isLimited {  // what the address gives of these overrides it below
+            set(SRTO_MAXBW, Int64(0))
+            set(SRTO_INPUTBW, bandwidth.input)
+            set(SRTO_OHEADBW, bandwidth.overhead)
+        }
+        try apply(url)
+    }
+
+    /// A fresh socket with the options of `url` but for those `omitted`, for receiving. `hook` decides about callers, if
+    /// the socket is to listen.
+    convenience init(
+        receiving url: SRTURL, omitting omitted: Set<SRTOption> = [], hook: SRTListenHook? = nil
+    ) throws(EndpointFailure) {
+        try self.init(url, hook: hook)
+        set(SRTO_RCVBUF, Self.receiveBuffer)
+        try apply(url, omitting: omitted)
+    }
+
+    private convenience init(_ url: SRTURL, hook: SRTListenHook?) throws(EndpointFailure) {
         _ = Self.library
         let (reserved, closing) = Self.closings.withLock { ($0.reserve(at: SystemClock().now), $0.count) }
         guard let reserved else {
@@ -59,22 +86,17 @@ package final class SRTSocket: Sendable {
             Self.closings.withLock { $0.giveBack(reserved) }
             throw failure
         }
-        self.init(owning: handle, admission: admission)
+        self.init(owning: handle, hook: hook)
         set(SRTO_SNDSYN, false)
         set(SRTO_RCVSYN, false)
-        set(SRTO_SENDER, CInt(1))
         set(SRTO_LATENCY, CInt(200))
         set(SRTO_IPV6ONLY, CInt(0))  // without it the library does not bind to `::`
         set(SRTO_RENDEZVOUS, url.mode == .rendezvous)
-        if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
-        if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
-        if bandwidth.isLimited {  // what the address gives of these overrides it below
-            set(SRTO_MAXBW, Int64(0))
-            set(SRTO_INPUTBW, bandwidth.input)
-            set(SRTO_OHEADBW, bandwidth.overhead)
-        }
+    }
+
+    private func apply(_ url: SRTURL, omitting omitted: Set<SRTOption> = []) throws(EndpointFailure) {
         // In a fixed order, so that a special latency overrides the common one whatever the order in the address.
-        for option in SRTOption.allCases {
+        for option in SRTOption.allCases where !omitted.contains(option) {
             if let value = url.options[option], !apply(value, to: option.symbol) {
                 let text = url.masking("\(url): the option \(option.rawValue): \(Self.lastError)")
                 throw EndpointFailure(.refused, step: "connect", reason: text)
@@ -89,14 +111,7 @@ package final class SRTSocket: Sendable {
 
     /// Sets one option of an address. False if the library does not take it.
     func apply(_ value: SRTOptionValue, to option: SRT_SOCKOPT) -> Bool {
-        switch value {
-        case .integer(let number): set(option, number)
-        case .wide(let number): set(option, number)
-        // A C++ bool or an int is accepted for most, but for some only an int.
-        case .flag(let flag): set(option, CInt(flag ? 1 : 0))
-        case .linger(let seconds): set(option, linger(l_onoff: seconds > 0 ? 1 : 0, l_linger: seconds))
-        case .text(let text): srt_setsockflag(handle, option, text, Int32(text.utf8.count)) == 0
-        }
+        value.withUnsafeBytes { srt_setsockflag(handle, option, $0.baseAddress, Int32($0.count)) == 0 }
     }
 
     static func failure(_ operation: String, _ url: SRTURL, step: String = "connect") -> EndpointFailure {
@@ -108,9 +123,9 @@ package final class SRTSocket: Sendable {
     /// Closes the socket, once, and calls `completion` on any thread when the peer has been told. Does not block.
     package func close(_ completion: @escaping @Sendable () -> Void) {
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return completion() }
-        let work: @Sendable () -> Void = { [handle, admission] in
+        let work: @Sendable () -> Void = { [handle, hook] in
             srt_close(handle)
-            withExtendedLifetime(admission) {}
+            withExtendedLifetime(hook) {}
             Self.closings.withLock { $0.ended() }
             completion()
         }
@@ -132,24 +147,24 @@ extension SRTSocket {
         }
     }
 
-    /// Begins to call the receiver.
+    /// Begins to call the peer.
     package func connect(to address: HostAddress, url: SRTURL) throws(EndpointFailure) {
         let status = address.withSockaddr { srt_connect(handle, $0, Int32($1)) }
         guard status != SRT_ERROR else { throw Self.failure("srt_connect", url) }
     }
 
-    /// Begins to wait for receivers' calls.
+    /// Begins to wait for callers.
     package func listen(_ url: SRTURL) throws(EndpointFailure) {
-        if let admission {
-            let opaque = Unmanaged.passUnretained(admission).toOpaque()  // it is released after the close
-            srt_listen_callback(handle, SRTAdmission.callback, opaque)
+        if let hook {
+            let opaque = Unmanaged.passUnretained(hook).toOpaque()  // it is released after the close
+            srt_listen_callback(handle, SRTListenHook.callback, opaque)
         }
         guard srt_listen(handle, CInt(clamping: url.maximumCallers)) != SRT_ERROR else {
             throw Self.failure("srt_listen", url, step: "listening")
         }
     }
 
-    /// A receiver that has called, if one has. Nobody is taken while too many sockets are still closing.
+    /// Somebody who has called, if anybody has. Nobody is taken while too many sockets are still closing.
     package func accept() -> SRTSocket? {
         guard let reserved = Self.closings.withLock({ $0.reserve(at: SystemClock().now) }) else { return nil }
         let accepted = srt_accept(handle, nil, nil)
@@ -172,7 +187,7 @@ extension SRTSocket {
         }
     }
 
-    /// Why the receiver did not take the call.
+    /// Why the peer did not take the call.
     package func rejection(of url: SRTURL) -> EndpointFailure {
         let code = srt_getrejectreason(handle)
         let words = String(cString: srt_rejectreason_str(code))

@@ -19,8 +19,8 @@ package struct SRTStreamID: Equatable {
     var host: String?
     /// The key `s`, which the caller chooses for its log.
     var session: String?
-    /// The key `m`; without it a caller asks.
-    var mode = Mode.request
+    /// The key `m`, if the caller gives it.
+    var mode: Mode?
     /// The key `t`: whether live media is meant, and not a file.
     var isStream = true
 
@@ -41,7 +41,7 @@ package struct SRTStreamID: Equatable {
             case "u": user = value
             case "h": host = value
             case "s": session = value
-            case "m": mode = Mode(rawValue: value) ?? .request
+            case "m": mode = Mode(rawValue: value)
             case "t": isStream = value == "stream"
             default: continue
             }
@@ -49,8 +49,19 @@ package struct SRTStreamID: Equatable {
     }
 
     /// Whether a caller that asks for `other` is meant by this name: the same resource, and the same user and host where
-    /// this names them.
+    /// this names them. Takes as long for a wrong name of that length as for the right one.
     func isAnswered(by other: SRTStreamID) -> Bool {
-        resource == other.resource && (user == nil || user == other.user) && (host == nil || host == other.host)
+        let isSameName = Self.isEqual(other.resource, resource)
+        return isSameName && (user == nil || user == other.user) && (host == nil || host == other.host)
+    }
+
+    /// A comparison that looks at all bytes of `given`, wherever they differ.
+    private static func isEqual(_ given: String, _ secret: String) -> Bool {
+        let (given, secret) = (Array(given.utf8), Array(secret.utf8))
+        var difference = given.count ^ secret.count
+        for index in given.indices {
+            difference |= Int(given[index] ^ (secret.isEmpty ? 0 : secret[index % secret.count]))
+        }
+        return difference == 0
     }
 }

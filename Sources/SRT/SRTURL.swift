@@ -2,20 +2,29 @@
 
 public import Network
 
-/// Where an SRT output goes or listens: `srt://host:port?mode=caller&latency=200&…`.
+/// Where an SRT output goes or listens, or an input comes from: `srt://host:port?mode=caller&latency=200&…`.
 ///
 /// Options carry the names that `srt-live-transmit` and FFmpeg use. Times are milliseconds, as in
 /// `srt-live-transmit`; FFmpeg's own addresses count `latency` in microseconds. `ttl` is the IP packets' time to live.
 /// A listener without host listens on the loopback interface only; `0.0.0.0` or `::` names all. `localaddr` and
-/// `localport` choose our own side of a call; `callers` is how many receivers a listener serves at a time.
+/// `localport` choose our own side of a call; `callers` is how many receivers a listening output serves at a time, and
+/// with `takeover=yes` a second sender to a listening input takes the place of the first.
 ///
 /// It prints itself without its secrets, so that interpolation cannot leak them.
 public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// What the connection is for.
+    public enum Role: Sendable {
+        /// We send.
+        case output
+        /// We receive.
+        case input
+    }
+
     /// Who begins.
     public enum Mode: String, Sendable {
-        /// We call the receiver.
+        /// We call the peer.
         case caller
-        /// The receiver calls us.
+        /// The peer calls us.
         case listener
         /// Both call each other at once, which passes two firewalls.
         case rendezvous
@@ -24,7 +33,7 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     /// How many receivers a listener serves at a time, if the address does not say.
     static let usualCallers = 16
 
-    /// The receiver's name or address, or the address to listen at.
+    /// The peer's name or address, or the address to listen at.
     public let host: String
     /// The port.
     public let port: UInt16
@@ -32,12 +41,14 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     public let mode: Mode
     /// How many receivers a listener serves at a time.
     public let maximumCallers: Int
+    /// Whether a second sender takes the place of the first.
+    public let takesOver: Bool
     let options: [SRTOption: SRTOptionValue]
     /// Our own address of a call, if it matters; its port is 0 if that does not.
     package let local: HostAddress?
 
     /// The address in `text`.
-    public init(_ text: String) throws(AddressError) {
+    public init(_ text: String, for role: Role = .output) throws(AddressError) {
         let parts = try URLParts(text)
         guard parts.scheme == "srt" else { throw AddressError("The address must begin with srt://.") }
         guard let port = parts.port else {
@@ -49,7 +60,7 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
         guard parts.user == nil else {
             throw AddressError("An SRT address has no user; use ?passphrase= and ?streamid=.")
         }
-        let query = try Query(OptionList(query: parts.query, of: "SRT", aliases: SRTOption.aliases))
+        let query = try Query(OptionList(query: parts.query, of: "SRT", aliases: SRTOption.aliases), role)
         mode = query.mode ?? (parts.host.isEmpty ? .listener : .caller)
         guard mode == .listener || !parts.host.isEmpty else {
             throw AddressError("The address has no host to call.")
@@ -62,6 +73,10 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
             throw AddressError("The SRT option callers is for mode=listener.")
         }
         maximumCallers = query.callers ?? Self.usualCallers
+        guard query.takeover == nil || mode == .listener else {
+            throw AddressError("The SRT option takeover is for mode=listener.")
+        }
+        takesOver = query.takeover == .yes
     }
 
     /// Host, port, mode and at most two characters of the stream id.
@@ -89,7 +104,7 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     /// mode, where we need no more than a caller does: the next attempt follows at once.
     package var connectMilliseconds: Int64 { number(.connectTimeout) ?? 3000 }
 
-    /// The latency that we ask the receiver for, in milliseconds.
+    /// The latency that an output asks the receiver for, in milliseconds.
     var latencyMilliseconds: Int64 { number(.peerlatency) ?? number(.latency) ?? 200 }
 
     /// The age at which libsrt would drop messages of its own accord, in milliseconds, with a receiver of this latency
@@ -98,6 +113,14 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
         let delay = number(.snddropdelay) ?? 0
         if delay < 0 || options[.tlpktdrop] == .flag(false) { return nil }
         return max(1000, latency + delay)
+    }
+
+    /// Our own address of a call to `remote`, if it matters. In a rendezvous both sides must know each other's port: ours is
+    /// the same, unless the address says otherwise.
+    package func localAddress(for remote: HostAddress) -> HostAddress? {
+        if let local { return local }
+        guard mode == .rendezvous else { return nil }
+        return HostAddress.any(port: port).first { $0.family == remote.family }
     }
 
     /// The packet filter's configuration.
@@ -126,11 +149,14 @@ extension SRTURL {
     private struct Query {
         var mode: Mode?
         var callers: Int?
+        var takeover: Answer?
         var localAddress: String?
         var localPort: UInt16?
         var options: [SRTOption: SRTOptionValue] = [:]
 
-        init(_ list: OptionList) throws(AddressError) {
+        enum Answer: String, CaseIterable { case yes, no }
+
+        init(_ list: OptionList, _ role: Role) throws(AddressError) {
             var list = list
             if let name = try list.take("mode") {
                 guard let mode = Self.modes[name.lowercased()] else {
@@ -138,7 +164,10 @@ extension SRTURL {
                 }
                 self.mode = mode
             }
-            callers = try list.takeNumber("callers", in: 1...256).map(Int.init)
+            switch role {
+            case .output: callers = try list.takeNumber("callers", in: 1...256).map(Int.init)
+            case .input: takeover = try list.takeChoice("takeover")
+            }
             localAddress = try list.take("localaddr")
             localPort = try list.takeNumber("localport", in: 1...65_535).map { UInt16($0) }
             if let type = try list.take("transtype"), type != "live" { throw list.error(in: "transtype", "is live") }

@@ -11,6 +11,9 @@ protocol SegmentContainer {
     /// What an open file begins with.
     mutating func head() throws(FileFailure) -> [UInt8]
 
+    /// Takes timed data that goes with the next fragment, if the format has a place for it.
+    mutating func gather(_ data: EncodedPacket)
+
     /// The bytes of a fragment that is to lie at `offset`. `next` is the frame that follows, if one is known: its
     /// decoding time says how long the last of `videoPackets` lasts.
     mutating func fragment(
@@ -28,4 +31,8 @@ protocol SegmentContainer {
 
     /// Completes a file of `size` bytes whose index was appended. Without `isDurable` nothing waits for the disk.
     func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure)
+}
+
+extension SegmentContainer {
+    mutating func gather(_ data: EncodedPacket) {}
 }

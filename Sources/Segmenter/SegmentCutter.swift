@@ -94,7 +94,8 @@ struct SegmentCutter {
         switch packet.track {
         case leading: lead(packet, &actions)
         case .audio: audio(packet, &actions)
-        case .video, .data: break
+        case .data: takeData(packet, &actions)
+        case .video: break
         }
         passOver(packet)
         return actions
@@ -178,6 +179,14 @@ struct SegmentCutter {
         guard packet.description !== audioTrack else { return }
         schedule.requestCut()
         actions.append(.request(nil))
+    }
+
+    /// Timed data goes to the file that is open.
+    private func takeData(_ packet: EncodedPacket, _ actions: inout [Action]) {
+        switch phase {
+        case .writing, .holding(_, isFileOpen: true): actions.append(.write(packet))
+        case .waiting, .holding: break
+        }
     }
 
     /// Whether the open file's description does not fit `packet`, which is of the leading track.

@@ -135,7 +135,7 @@ final class SegmentFile {
         switch packet.track {
         case .video: appendVideo(packet)
         case .audio: if container.hidesPreRoll || !isPreRoll(packet) { audioPackets.append(packet) }
-        case .data: break
+        case .data: container.gather(packet)
         }
     }
 

@@ -10,11 +10,21 @@ struct TransportStreamContainer: SegmentContainer {
     /// What libavformat hands out; a class, because its callback and this container both reach it.
     private final class Outbox {
         var bytes: [UInt8] = []
+        /// Nil in a stream without splice information.
+        var splices: SpliceTables?
+
+        /// Takes what libavformat made.
+        func take(_ made: UnsafeRawBufferPointer) {
+            if let splices { bytes += splices.announced([UInt8](made)) } else { bytes.append(contentsOf: made) }
+        }
     }
 
     private let outbox = Outbox()
     private let muxer: Muxer
     private let path: String
+    /// Splice information that goes with the next fragment.
+    private var splices: [EncodedPacket] = []
+    private static let delay = Duration.milliseconds(50)
     /// Ticks of 90 kHz that all times move by, so that none is negative: the decoding time of a program's first frame is
     /// less than this before its zero. The same for all files.
     private static let shift: Int64 = 3 * 90_000
@@ -32,10 +42,11 @@ struct TransportStreamContainer: SegmentContainer {
             "pes_payload_size": "0", "pat_period": "0.1", "pcr_period": "20", "mpegts_flags": "initial_discontinuity",
         ]
         options.metadata = ["service_name": settings.tags.channel, "service_provider": TransportStreamFile.provider]
-        options.maximumDelay = .milliseconds(50)
+        options.maximumDelay = Self.delay
+        if settings.description.hasSplices { outbox.splices = SpliceTables() }
         do {
             muxer = try Muxer(options, description: settings.description) { [outbox] bytes in
-                outbox.bytes.append(contentsOf: bytes)
+                outbox.take(bytes)
             }
         } catch {
             throw FileFailure("write", path, text: "\(error)")
@@ -50,16 +61,32 @@ struct TransportStreamContainer: SegmentContainer {
 
     func head() -> [UInt8] { takeBytes() }
 
-    func fragment(
+    mutating func gather(_ data: EncodedPacket) {
+        if data.description.codec == .scte35 { splices.append(data) }
+    }
+
+    mutating func fragment(
         _ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], next: EncodedPacket?, at offset: Int64
     ) throws(FileFailure) -> [SharedBytes] {
-        let packets = (videoPackets + audioPackets).sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
+        let packets = (videoPackets + audioPackets + splices).sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
+        splices = []
         do {
-            for packet in packets { try muxer.write(packet, shift: Self.shift) }
+            for packet in packets {
+                if packet.track == .data { write(splice: packet.payload.array) }
+                try muxer.write(packet, shift: Self.shift)
+            }
         } catch {
             throw FileFailure("write", path, text: "\(error)")
         }
         return [SharedBytes(takeBytes())]
+    }
+
+    private func write(splice section: [UInt8]) {
+        // libavformat moves all times by twice the delay.
+        let later = Self.shift + 2 * TimeBase.mpegTS.ticks(Self.delay)
+        guard let section = SpliceSection.shifted(section, by: later) else { return }
+        muxer.flush()
+        outbox.bytes += outbox.splices?.packets(of: section) ?? []
     }
 
     func wrote() {}

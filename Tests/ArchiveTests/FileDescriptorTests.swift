@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import RecordingSamples
+import TestSupport
 import Testing
 
 @testable import Archive

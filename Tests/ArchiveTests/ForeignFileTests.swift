@@ -2,6 +2,7 @@
 
 import Foundation
 import RecordingSamples
+import TestSupport
 import Testing
 
 @testable import Archive
@@ -28,16 +29,16 @@ import Testing
         let packet = [UInt8](repeating: 0x47, count: 188)
         let stream = Array(repeatElement(packet, count: 20).joined()) + [1, 2, 3]
         let content = fileExtension == "ts" ? stream : other
-        try temporary.write(content, name)
+        try temporary.write(content, to: name)
         #expect(try SegmentRecovery.run(in: directory, channel: "test").isEmpty)
         #expect(SegmentRecovery.run(in: directory, open: [name]).isEmpty)
         #expect(temporary.files == [name])
-        #expect(try temporary.read(name) == content)
+        #expect(try temporary.bytes(name) == content)
     }
 
     @Test func `A file that a crash left empty or full of zeros is still put aside`() throws {
         for content in [[], [UInt8](repeating: 0, count: 4096)] {
-            try temporary.write(content, SampleRecording.name + ".part")
+            try temporary.write(content, to: SampleRecording.name + ".part")
             guard case .setAside(let name, _) = try SegmentRecovery.run(in: directory, channel: "test").first?.outcome
             else {
                 Issue.record("\(temporary.files)")
@@ -49,7 +50,7 @@ import Testing
 
     /// A finished file of the name of a recording.
     private func delete(_ content: [UInt8], _ fileName: String = SampleRecording.name) throws -> Bool {
-        try temporary.write(content, fileName)
+        try temporary.write(content, to: fileName)
         let segment = try #require(directory.segments(of: "test").first { $0.fileName == fileName })
         return try directory.delete(segment, of: "test")
     }
@@ -59,7 +60,7 @@ import Testing
         let remux = fileType + [0, 0, 0, 1] + Array("mdat".utf8) + [0, 0, 0, 1, 0x40, 0, 0, 0]
         let failure = #expect(throws: FileFailure.self) { try delete(remux) }
         #expect(failure?.description.contains("none of this program") == true)
-        #expect(try temporary.read(SampleRecording.name) == remux)
+        #expect(try temporary.bytes(SampleRecording.name) == remux)
     }
 
     @Test func `Files of this program go, open or closed, but not those without its tags`() throws {

@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import RecordingSamples
+import TestSupport
 import Testing
 
 @testable import Archive
@@ -71,7 +72,7 @@ import Testing
         var torn = sample.open
         for index in sample.fragments[3] + 2048..<sample.fragments[3] + 4096 { torn[index] = 0 }
         let temporary = try TemporaryDirectory()
-        try temporary.write(torn, SampleRecording.name + ".part")
+        try temporary.write(torn, to: SampleRecording.name + ".part")
         let outcome = try SegmentRecovery.run(in: .prepare(temporary.path), channel: "test").first?.outcome
         let dropped = Int64(sample.open.count - sample.fragments[3])
         #expect(outcome == .completed(fileName: SampleRecording.name, frames: 75, droppedBytes: dropped))
@@ -81,7 +82,7 @@ import Testing
     @Test func `Past the system's memory a file reads the same`() throws {
         let temporary = try TemporaryDirectory()
         let bytes = (0..<600_001).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
-        try temporary.write(bytes, "file")
+        try temporary.write(bytes, to: "file")
         let file = try UncachedFile(temporary.path("file"))
         #expect(try file.size() == 600_001)
         for (offset, count) in [(0, 10), (599_990, 100), (262_140, 20), (4095, 300_000), (700_000, 5), (1, 0)] {
@@ -95,7 +96,7 @@ import Testing
     @Test func `Where reading past the system's memory is refused only then, a file is read the usual way`() throws {
         let temporary = try TemporaryDirectory()
         let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
-        try temporary.write(bytes, "file")
+        try temporary.write(bytes, to: "file")
         let file = try UncachedFile(temporary.path("file")) { file, buffer, offset in
             if fcntl(file, F_GETFL) & 0o240000 != 0 {
                 errno = EINVAL

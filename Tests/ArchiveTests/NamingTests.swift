@@ -2,6 +2,7 @@
 
 import Foundation
 import RecordingSamples
+import TestSupport
 import Testing
 
 @testable import Archive

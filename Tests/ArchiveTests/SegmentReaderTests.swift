@@ -15,12 +15,12 @@ import Testing
     init() throws { temporary = try TemporaryDirectory() }
 
     private func read(_ bytes: some Collection<UInt8>) throws -> SegmentFacts {
-        try temporary.write(bytes, "file.mp4")
+        try temporary.write(bytes, to: "file.mp4")
         return try SegmentReader.read(temporary.path("file.mp4"))
     }
 
     private func index(_ bytes: [UInt8]) throws -> SegmentIndex {
-        try temporary.write(bytes, "file.mp4")
+        try temporary.write(bytes, to: "file.mp4")
         return try SegmentIndex.read(temporary.path("file.mp4"))
     }
 

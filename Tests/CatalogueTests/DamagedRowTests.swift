@@ -3,6 +3,7 @@
 import Archive
 import Foundation
 import GRDB
+import TestSupport
 import Testing
 
 @testable import Archive

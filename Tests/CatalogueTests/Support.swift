@@ -5,42 +5,15 @@ import Foundation
 import Logging
 import Media
 import Synchronization
+import TestSupport
 
 @testable import Archive
 @testable import Catalogue
 @testable import Segmenter
 
-/// A directory that goes when the test is over.
-final class TemporaryDirectory: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("catalogue-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    /// Names that do not begin with a dot.
-    var files: [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).filter { !$0.hasPrefix(".") }.sorted()
-    }
-    func path(_ name: String) -> String { "\(path)/\(name)" }
-    func bytes(_ name: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path(name)))) }
-    func write(_ bytes: some Sequence<UInt8>, to name: String) throws {
-        try Data(bytes).write(to: URL(fileURLWithPath: path(name)))
-    }
-}
-
 final class KeyframeSpy: KeyframeRequester {
     func requestKeyframe(at programTime: Int64?) {}
 }
-
-let quiet: Logger = {
-    var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    logger.logLevel = .critical
-    return logger
-}()
 
 /// A recorder of a synthetic program of 25 frames a second, in files of two seconds, with a catalogue beside it.
 struct Recording {

@@ -5,6 +5,7 @@ import Dispatch
 import Foundation
 import GRDB
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Archive

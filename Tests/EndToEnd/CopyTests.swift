@@ -47,6 +47,27 @@ extension SerialPeers {
             }
         }
 
+        /// What a server and a receiver got, and what was recorded, with each one's file.
+        private func arrived(
+            at server: RTMPServer, _ receiver: SRTReceiver
+        ) async throws -> [(path: String, units: CodedUnits)] {
+            var all: [(String, CodedUnits)] = []
+            for path in [try await server.recording(), try await receiver.recording(), try recorded] {
+                all.append((path, try await CodedUnits(path)))
+            }
+            return all
+        }
+
+        /// Expects just what was sent at a server, at a receiver and in the recording.
+        private func expectEqual(
+            _ sent: CodedUnits, at server: RTMPServer, _ receiver: SRTReceiver
+        ) async throws {
+            for (path, arrived) in try await arrived(at: server, receiver) {
+                #expect(arrived.video == sent.video, "\(path): \(arrived.video.count) of \(sent.video.count)")
+                #expect(arrived.audio == sent.audio, "\(path): \(arrived.audio.count) of \(sent.audio.count)")
+            }
+        }
+
         @Test("Each NAL unit and each frame of AAC of a file is in RTMP, in SRT and in the recording, as it was")
         func file() async throws {
             let input = try await clip()
@@ -60,11 +81,7 @@ extension SerialPeers {
             #expect(result.ending == .exited(0), "\(result.log)")
             let sent = try await CodedUnits(input)
             #expect(sent.video.count >= 300 && sent.audio.count > 280)
-            for path in [try await server.recording(), try await receiver.recording(), try recorded] {
-                let arrived = try await CodedUnits(path)
-                #expect(arrived.video == sent.video, "\(path): \(arrived.video.count) of \(sent.video.count)")
-                #expect(arrived.audio == sent.audio, "\(path): \(arrived.audio.count) of \(sent.audio.count)")
-            }
+            try await expectEqual(sent, at: server, receiver)
             let (before, after) = (try await Probe.times(input, "v:0"), try await Probe.times(recorded, "v:0"))
             #expect(before.count == after.count && zip(before, after).allSatisfy { abs($0 - $1) < 0.0011 })
         }
@@ -86,11 +103,7 @@ extension SerialPeers {
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(!result.log.contains("secret-key"))
             let sent = try await CodedUnits(input)
-            for path in [try await server.recording(), try await receiver.recording(), try recorded] {
-                let arrived = try await CodedUnits(path)
-                #expect(arrived.video == sent.video, "\(path): \(arrived.video.count) of \(sent.video.count)")
-                #expect(arrived.audio == sent.audio, "\(path): \(arrived.audio.count) of \(sent.audio.count)")
-            }
+            try await expectEqual(sent, at: server, receiver)
         }
 
         @Test("The same of a transport stream that comes by UDP, from the first keyframe on")
@@ -109,8 +122,7 @@ extension SerialPeers {
             let result = try await relay.end(by: SIGINT, within: .seconds(20))
             #expect(result.ending == .exited(0), "\(result.log)")
             let sent = try await CodedUnits(input)
-            for path in [try await server.recording(), try await receiver.recording(), try recorded] {
-                let arrived = try await CodedUnits(path)
+            for (path, arrived) in try await arrived(at: server, receiver) {
                 // The demuxer cannot know that the last frame, and the audio behind it, is whole.
                 let (video, audio) = (arrived.video, arrived.audio)
                 #expect(video.count >= sent.video.count - 4, "\(path): \(video.count) of \(sent.video.count)")
@@ -215,6 +227,7 @@ extension SerialPeers {
                 (["--preset", "fast"], "--preset is for the encoder"), (["--gop", "1s"], "--gop is for the encoder"),
                 (["--input", "test:"], "test: is not"), (["--audio-input", "alsa:default"], "leave --audio-input out"),
                 (["--tls-cert", "a.pem"], "--tls-cert is for"),
+                (["--loudness", "-23"], "--loudness is for what is encoded"),
                 (["--input", "rtmps-listen://127.0.0.1/live/key"], "needs --tls-cert and --tls-key"),
             ])
         func contradictions(flags: [String], sentence: String) async throws {

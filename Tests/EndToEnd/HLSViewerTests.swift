@@ -3,7 +3,6 @@
 import ArgumentParser
 import FanOut
 import Foundation
-import Logging
 import Program
 import TestSupport
 import Testing
@@ -84,18 +83,6 @@ extension Serial {
             #expect(frames[1] == 150)
         }
 
-        /// Runs a channel in this process while `changes` happen to it, to its own end.
-        private func run(
-            _ configuration: ChannelConfiguration, _ changes: @escaping @Sendable (Channel) async throws -> Void
-        ) async throws {
-            let channel = try Channel(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-            async let status = withCheckedContinuation { continuation in
-                Thread { continuation.resume(returning: channel.run()) }.start()
-            }
-            try await changes(channel)
-            #expect(await status == .done)
-        }
-
         @Test("A player that reads through a pause of the output plays on")
         func pause() async throws {
             let target = "hls:\(live)#name=hls," + options.map { "\($0)=\($1)" }.joined(separator: ",")
@@ -103,7 +90,7 @@ extension Serial {
                 Shape.small + ["--gop", "1s", "--duration", "14s", "--output", target]
             ).channelConfiguration()
             let server = try await WebServer(live)
-            try await run(configuration) { channel in
+            let status = try await runChannel(configuration) { channel in
                 try await hasSegments(1)
                 let player = try player(server)
                 try await hasSegments(3)
@@ -121,6 +108,7 @@ extension Serial {
                 try await hasSegments(count + 1)
                 try await check(player, server, from: nil)
             }
+            #expect(status == .done)
         }
 
         @Test("A player of the backup reads on when the stream came back to it after the primary had it")
@@ -133,7 +121,7 @@ extension Serial {
             let list = options.map { "\($0)=\($1)" }.joined(separator: ",")
             configuration.outputs[0].backup = try OutputSpecification("hls:\(live)#\(list)").address
             let server = try await WebServer(live)
-            try await run(configuration) { channel in
+            let status = try await runChannel(configuration) { channel in
                 try await hasSegments(1)
                 let player = try player(server)
                 try await hasSegments(3)
@@ -144,6 +132,7 @@ extension Serial {
                 try await hasSegments(count + 1)
                 try await check(player, server, from: nil)
             }
+            #expect(status == .done)
         }
     }
 }

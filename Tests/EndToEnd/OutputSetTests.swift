@@ -3,7 +3,6 @@
 import ArgumentParser
 import FanOut
 import Foundation
-import Logging
 import TestSupport
 import Testing
 
@@ -33,13 +32,11 @@ extension SerialPeers {
             let server = try await RTMPServer.running()
             let configuration = try RunCommand.parse(Shape.small + ["--duration", "8s", "--rtmp", server.url()])
                 .channelConfiguration()
-            let channel = try Channel(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-            async let status = withCheckedContinuation { continuation in
-                Thread { continuation.resume(returning: channel.run()) }.start()
+            let status = try await runChannel(configuration) { channel in
+                try await server.hasReceived(within: .seconds(5))
+                try await changes(channel)
             }
-            try await server.hasReceived(within: .seconds(5))
-            try await changes(channel)
-            #expect(await status == .done)
+            #expect(status == .done)
             return try await packets(try await server.recording())
         }
 

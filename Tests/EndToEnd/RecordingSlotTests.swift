@@ -2,7 +2,6 @@
 
 import ArgumentParser
 import Foundation
-import Logging
 import Segmenter
 import TestSupport
 import Testing
@@ -31,18 +30,10 @@ extension SerialRecordings {
         ) async throws -> Relay.ExitStatus {
             let configuration = try RunCommand.parse(Shape.small + ["--gop", "10s"] + arguments)
                 .channelConfiguration()
-            let channel = try Channel(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-            async let status = withCheckedContinuation { continuation in
-                Thread { continuation.resume(returning: channel.run()) }.start()
-            }
-            do {
+            return try await runChannel(configuration) { channel in
                 try await changes(channel)
-            } catch {
                 channel.end()
-                throw error
             }
-            channel.end()
-            return await status
         }
 
         private func records(_ channel: Channel, frames: Int) async throws {

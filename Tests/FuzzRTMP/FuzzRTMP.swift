@@ -12,7 +12,7 @@ public func fuzzRTMP(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: start, count: count))
     guard count > 1 else { return 0 }
     let bytes = Array(input.dropFirst(2))
-    switch input[0] % 6 {
+    switch FuzzCase.given ?? Int(input[0] % 6) {
     case 0: converse(Prelude.greeted + bytes, cut: Int(input[1]))
     case 1: converse(Prelude.published + bytes, cut: Int(input[1]))
     case 2: readChunks(bytes, cut: Int(input[1]))
@@ -21,6 +21,11 @@ public func fuzzRTMP(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     default: _ = try? FLVAudio(body: bytes[...])
     }
     return 0
+}
+
+private enum FuzzCase {
+    /// The only case that is tried, if one was named.
+    static let given = getenv("RELAY_FUZZ_CASE").flatMap { Int(String(cString: $0)) }
 }
 
 private enum Prelude {

@@ -100,6 +100,19 @@ struct InputLocationTests {
     }
 
     @Test(
+        "An SRT address that cannot work has a fault, which is named without its secrets",
+        arguments: [
+            ("srt://h:9000?passphrase=secret", "10 to 79"), ("srt://h", "no port"),
+            ("srt://h:9000?secret=1", "unknown"),
+            ("srt://h:9000?latency=200000", "60000"), ("SRT://:9000?mode=caller", "no host"),
+        ])
+    func srtFault(text: String, part: String) throws {
+        let fault = try #require(InputLocation(text).fault)
+        #expect(fault.contains(part) && !fault.contains("secret"))
+        #expect(InputLocation("srt://:9000?takeover=yes&streamid=#!::r=a,m=publish#latency=1s").fault == nil)
+    }
+
+    @Test(
         "What is an address, a path or a device has no fault",
         arguments: [
             "rtmp://h/live/key", "cache:https://h/x", "cache:/a/b.mp4", "/a/b", "12:30 news.mp4", "a:b.ts", "test:",

@@ -2,6 +2,7 @@
 
 import CFFmpeg
 import Media
+import TestSupport
 import Testing
 
 @testable import Ingest

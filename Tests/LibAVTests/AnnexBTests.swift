@@ -145,6 +145,39 @@ import Testing
         #expect(reader.sets.size?.width == 640)
     }
 
+    @Test(
+        "A parameter set that is new in the middle of a GOP stays in front of its frame, and is beside the next keyframe"
+    )
+    func middle() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let clip = try makeClip(["libx264", "-bf", "0"])
+        let stream = try ffmpeg(
+            "-i", clip, "-c", "copy", "-bsf", "h264_mp4toannexb,h264_metadata=aud=insert", "-f", "h264", "-")
+        let units = accessUnits(stream) { $0 & 0x1F == 9 }
+        let sets = AnnexBReader.units(units[0]).filter { [7, 8].contains($0.first.map { $0 & 0x1F }) }.map(Array.init)
+        // Number 1 in place of 0, and then the same number with another byte.
+        let added: [[UInt8]] = [[0x68, 0x5A, 0x80], [0x68, 0x5B, 0x80]]
+        func marked(_ unit: [UInt8], _ set: [UInt8]) -> [UInt8] { [0, 0, 0, 1] + set + unit.dropFirst(6) }
+        var reader = AnnexBReader(.h264)
+        let read = reader.read(units[0])
+        let first = try #require(read)
+        let length = { (set: [UInt8]) -> [UInt8] in [0, 0, 0, UInt8(set.count)] + set }
+        #expect(!first.payload.array.starts(with: length(sets[0])))
+        for (number, set) in [(1, added[0]), (2, added[0]), (3, added[1])] {
+            let read = reader.read(marked(units[number], set))
+            let unit = try #require(read)
+            #expect(unit.payload.array.starts(with: length(set)) == (number != 2))
+            #expect(unit.changesConfiguration == (number != 2) && !unit.isKeyframe)
+        }
+        let record = try #require(reader.sets.configuration)
+        #expect(ConfigurationRecord.sets(record, .h264) == sets + [added[1]])
+        let old = try #require(AnnexBReader.configured(by: units[0]))
+        let frame = SharedBytes([0, 0, 0, 1, 0x41])
+        let whole = ConfigurationRecord.payload(frame, from: SharedBytes(old), to: record, .h264)
+        #expect(whole?.array == length(added[1]) + frame.array)
+        #expect(ConfigurationRecord.payload(frame, from: SharedBytes([]), to: record, .h264) == nil)
+    }
+
     @Test("Damage is no access unit, and never more than there is")
     func damage() {
         var reader = AnnexBReader(.h264)
@@ -153,6 +186,20 @@ import Testing
         #expect(reader.read([0, 0, 1, 0x67, 0x64, 0, 0x1F, 0xFF, 0xFF, 0, 0, 1, 0x68, 1]) == nil)
         #expect(reader.sets.configuration == nil && reader.sets.size == nil)
         #expect(AnnexBReader.units([0, 0, 1, 5, 0, 0, 0, 1, 6, 0, 0]).map(Array.init) == [[5], [6]])
+    }
+
+    @Test("Parameter sets with a bit depth near 2^32 ended the process: they are none", arguments: [Codec.h264, .hevc])
+    func depths(codec: Codec) {
+        // The largest Exp-Golomb code: 31 zeros, a one, and 31 ones. Threes keep start codes out.
+        let avc: [UInt8] = [0x67, 0x64, 0, 0x1F, 0xA0, 0, 0, 3, 0, 0x1F] + [UInt8](repeating: 0xFF, count: 20)
+        // 320 x 180 in 4:2:0 without cropping, behind 96 bits of profile and level, and then the same.
+        let hevc: [UInt8] =
+            [0x42, 1, 0x01] + [UInt8](repeating: 0x55, count: 12) + [0xA0, 0x0A, 0x08, 0x0B, 0x50, 0, 0, 3]
+            + [0, 0x0F] + [UInt8](repeating: 0xFF, count: 20)
+        let unit = codec == .h264 ? avc : hevc
+        var reader = AnnexBReader(codec)
+        _ = reader.read([0, 0, 1] + unit + [0, 0, 1, codec == .h264 ? 0x68 : 0x44, 1, 1])
+        #expect(reader.sets.configuration == nil && reader.sets.size == nil)
     }
 
     @Test("AAC comes out of ADTS as ffmpeg's MP4 has it, with its configuration")
@@ -166,5 +213,13 @@ import Testing
         #expect(isSame && frames.count > 40)
         #expect(frames.allSatisfy { $0.configuration == [0x11, 0x90] && $0.sampleRate == 48_000 && $0.channels == 2 })
         #expect(ADTSFrame.frames([]).isEmpty && ADTSFrame.frames([0xFF, 0xF1, 0x50, 0x80, 0xFF, 0xFF, 0xFC]).isEmpty)
+    }
+}
+
+extension AnnexBReader {
+    fileprivate static func configured(by unit: [UInt8]) -> [UInt8]? {
+        var reader = AnnexBReader(.h264)
+        _ = reader.read(unit)
+        return reader.sets.configuration
     }
 }

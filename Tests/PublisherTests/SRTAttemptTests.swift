@@ -48,23 +48,32 @@ import Testing
         }
     }
 
-    private func awaitListening(_ listener: Listener, line: Int = #line) throws {
+    /// A listener with `options` at a port of its own, once it listens, and a caller with `callerOptions` that calls it.
+    private func pair(
+        _ options: String, calling callerOptions: String, line: Int = #line
+    ) throws -> (listener: Listener, caller: Caller) {
+        let port = try LoopbackSocket.freePort()
+        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&\(options)")
+        listener.attempt.start()
         try eventually(line: line) {
             listener.events.count { if case .step("listening") = $0 { true } else { false } } == 1
         }
+        return (listener, try Caller("srt://127.0.0.1:\(port)?\(callerOptions)"))
+    }
+
+    /// A listener with `options` that is on air, because it was called.
+    private func livePair(_ options: String, line: Int = #line) throws -> (listener: Listener, caller: Caller) {
+        let (listener, caller) = try pair(options, calling: "latency=50", line: line)
+        caller.attempt.start()
+        try eventually(line: line) { listener.events.isAccepted && caller.events.isAccepted }
+        _ = listener.packets.connected()
+        listener.attempt.goLive()
+        return (listener, caller)
     }
 
     @Test("A listener is on air when it is called, and each caller gets every frame from its first keyframe on")
     func listens() throws {
-        let port = try LoopbackSocket.freePort()
-        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50")
-        listener.attempt.start()
-        try awaitListening(listener)
-        let caller = try Caller("srt://127.0.0.1:\(port)?latency=50")
-        caller.attempt.start()
-        try eventually { listener.events.isAccepted && caller.events.isAccepted }
-        _ = listener.packets.connected()
-        listener.attempt.goLive()
+        let (listener, caller) = try livePair("latency=50")
         push(0..<15, to: listener.packets)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames == 15 }
@@ -81,15 +90,7 @@ import Testing
 
     @Test("What a receiver that left had not got was counted nowhere: it is dropped, in the totals and in the log")
     func leaves() throws {
-        let port = try LoopbackSocket.freePort()
-        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50&maxbw=20000&sndbuf=100000")
-        listener.attempt.start()
-        try awaitListening(listener)
-        let caller = try Caller("srt://127.0.0.1:\(port)?latency=50")
-        caller.attempt.start()
-        try eventually { listener.events.isAccepted && caller.events.isAccepted }
-        _ = listener.packets.connected()
-        listener.attempt.goLive()
+        let (listener, caller) = try livePair("latency=50&maxbw=20000&sndbuf=100000")
         push(0..<1, to: listener.packets)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames == 1 }
@@ -112,11 +113,7 @@ import Testing
 
     @Test("A call carries what is queued, and its end is told when the receiver has it")
     func calls() throws {
-        let port = try LoopbackSocket.freePort()
-        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&latency=50")
-        listener.attempt.start()
-        try awaitListening(listener)
-        let caller = try Caller("srt://127.0.0.1:\(port)?latency=50")
+        let (listener, caller) = try pair("latency=50", calling: "latency=50")
         push(0..<30, to: caller.packets)
         caller.attempt.start()
         try eventually { caller.events.isAccepted }
@@ -130,11 +127,7 @@ import Testing
 
     @Test("Who asks for another stream is sent away, by a code that both sides tell")
     func sentAway() throws {
-        let port = try LoopbackSocket.freePort()
-        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&streamid=studio")
-        listener.attempt.start()
-        try awaitListening(listener)
-        let caller = try Caller("srt://127.0.0.1:\(port)?streamid=kitchen")
+        let (listener, caller) = try pair("streamid=studio", calling: "streamid=kitchen")
         caller.attempt.start()
         try eventually { caller.events.failure != nil }
         #expect(caller.events.failure?.kind == .rejected)
@@ -149,11 +142,7 @@ import Testing
 
     @Test("A receiver with another passphrase refuses for good, and the passphrase is in no word of it")
     func passphrase() throws {
-        let port = try LoopbackSocket.freePort()
-        let listener = try Listener("srt://127.0.0.1:\(port)?mode=listener&passphrase=0123456789")
-        listener.attempt.start()
-        try awaitListening(listener)
-        let caller = try Caller("srt://127.0.0.1:\(port)?passphrase=9876543210")
+        let (listener, caller) = try pair("passphrase=0123456789", calling: "passphrase=9876543210")
         caller.attempt.start()
         try eventually { caller.events.failure != nil }
         #expect(caller.events.failure?.kind == .refused)

@@ -3,6 +3,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import Logging
 import Media
 import Synchronization
 import TestSupport
@@ -232,15 +233,15 @@ private final class Remover: RecordingObserver {
 
     // Each file that could be closed had all of another read again that could not.
     @Test func `A file that cannot be closed is tried again once a minute while others are`() throws {
-        let (directory, clock, lines) = (try TemporaryDirectory(), ManualClock(), LogLines())
+        let (directory, clock, log) = (try TemporaryDirectory(), ManualClock(), CollectedLog(from: .info))
         let closer = SegmentCloser(
             directory: try .prepare(directory.path), channel: "test", status: RecorderStatusBox(), clock: clock,
-            logger: lines.logger)
+            logger: log.logger)
         func attempts(closing number: Int) throws -> Int {
             closer.close(try file(number, in: directory))
             closer.waitUntilIdle()
             closer.waitUntilIdle()
-            return lines.all.count { $0.contains("segment still not closed") }
+            return log.lines(containing: "segment still not closed").count
         }
         let start = UTCTime(milliseconds: 1_795_269_790_123)
         _ = try occupy(SegmentName(channel: "test", start: start, sequence: 1).open, in: directory)

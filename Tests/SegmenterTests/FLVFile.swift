@@ -2,6 +2,7 @@
 
 import Foundation
 import Media
+import TestSupport
 
 /// A program out of an FLV file (Adobe Flash Video File Format Specification 10.1, annex E), as `ffmpeg -c copy` writes
 /// one: first frame and first sample at the same time, audio with one packet of priming.

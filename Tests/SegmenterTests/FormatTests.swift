@@ -3,6 +3,7 @@
 import Dispatch
 import Foundation
 import Media
+import TestSupport
 import Testing
 
 @testable import Archive

@@ -2,6 +2,7 @@
 
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Archive

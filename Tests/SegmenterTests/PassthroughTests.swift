@@ -4,6 +4,7 @@ import Archive
 import FanOut
 import Media
 import PacketSamples
+import TestSupport
 import Testing
 
 @testable import Segmenter

@@ -3,6 +3,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import Logging
 import Media
 import Synchronization
 import TestSupport
@@ -86,7 +87,7 @@ private final class RoomSpy: RecordingObserver {
 
     private var files: [String] { temporary.files.filter { $0.hasSuffix(".mp4") } }
 
-    private func make(_ rules: RetentionRules, logger: LogLines = LogLines()) throws -> Retention {
+    private func make(_ rules: RetentionRules, logger: CollectedLog = CollectedLog(from: .info)) throws -> Retention {
         Retention(
             directory: try .prepare(temporary.path), channel: "test", rules: rules, leastFree: 0, vetoes: [upload],
             observers: [upload], probe: disk, clock: clock,
@@ -95,14 +96,14 @@ private final class RoomSpy: RecordingObserver {
     }
 
     @Test func `Old files are deleted, and it is told and counted`() throws {
-        let (lines, all) = (LogLines(), files)
+        let (log, all) = (CollectedLog(from: .info), files)
         #expect(all.count == 5)
         upload.waiting.withLock { $0 = [all[0]] }
-        let retention = try make(.init(maximumAge: .seconds(3 * 3600)), logger: lines)
+        let retention = try make(.init(maximumAge: .seconds(3 * 3600)), logger: log)
         retention.check()
         #expect(files == [all[0]] + all[3...])
         #expect(upload.deleted.withLock { $0 } == [all[1], all[2]])
-        #expect(lines.all.filter { $0.contains("segment deleted: older than 3h") }.count == 2)
+        #expect(log.lines(containing: "segment deleted: older than 3h").count == 2)
         let status = retention.status
         #expect(status.files == 3 && status.deletedFiles == 2 && status.heldFiles == 1)
         #expect(status.deletedBytes == retention.balance.deletedBytes && status.deletedBytes > 1000)
@@ -132,14 +133,14 @@ private final class RoomSpy: RecordingObserver {
         let link = model.replacingOccurrences(of: "_000001", with: "_900002")
         try FileManager.default.createSymbolicLink(
             atPath: temporary.path(link), withDestinationPath: temporary.path("notes.mp4"))
-        let lines = LogLines()
-        let retention = try make(.init(maximumAge: .seconds(1), minimumAge: .zero), logger: lines)
+        let log = CollectedLog(from: .info)
+        let retention = try make(.init(maximumAge: .seconds(1), minimumAge: .zero), logger: log)
         retention.check()
         clock.advance(by: .seconds(30))
         retention.segmentRecovered(fileName: "")
         retention.check()
         #expect(Set(temporary.files) == Set(others + [foreign, link]))
-        #expect(lines.all.filter { $0.contains("none of this program") }.count == 1, "\(lines.all)")
+        #expect(log.lines(containing: "none of this program").count == 1, "\(log.lines)")
     }
 
     @Test func `A recording of another channel stays, whatever its name says`() throws {
@@ -158,13 +159,13 @@ private final class RoomSpy: RecordingObserver {
         }
         #expect(stranger.files.count == 4)
         for name in stranger.files { try age(stranger.path(name), hours: 2) }
-        let lines = LogLines()
+        let log = CollectedLog(from: .info)
         let retention = Retention(
             directory: target, channel: "test", rules: RetentionRules(maximumAge: .seconds(3600)), leastFree: 0,
-            logger: lines.logger)
+            logger: log.logger)
         retention.check()
         #expect(stranger.files.map { String($0.suffix(10)) } == ["000003.mp4", "000004.mp4"])
-        #expect(lines.all.contains { $0.contains("of the channel \"other\"") }, "\(lines.all)")
+        #expect(!log.lines(containing: "of the channel \"other\"").isEmpty, "\(log.lines)")
     }
 
     @Test func `Free space is looked at each second, and files go one after the other until there is enough`() throws {
@@ -264,8 +265,8 @@ private final class RoomSpy: RecordingObserver {
         try Data("something else entirely".utf8).write(to: URL(fileURLWithPath: temporary.path(all[0])))
         try #require(truncate(temporary.path(all[0]), 300 << 20) == 0)
         try age(temporary.path(all[0]), hours: 6)
-        let lines = LogLines()
-        let retention = try make(.init(minimumFree: .percent(20)), logger: lines)
+        let log = CollectedLog(from: .info)
+        let retention = try make(.init(minimumFree: .percent(20)), logger: log)
         disk.free.withLock { $0 = 199_999 }
         retention.check()
         #expect(files == all)
@@ -273,17 +274,17 @@ private final class RoomSpy: RecordingObserver {
         retention.check()
         #expect(files == [all[0]] + all[2...])
         #expect(retention.status.heldFiles == 0 && retention.balance.reclaimableBytes < 300 << 20)
-        #expect(lines.all.filter { $0.contains("none of this program") }.count == 1, "\(lines.all)")
+        #expect(log.lines(containing: "none of this program").count == 1, "\(log.lines)")
     }
 
     @Test func `A directory that is not the one any more is not looked into`() throws {
-        let lines = LogLines()
-        let retention = try make(.init(maximumAge: .seconds(3600), minimumAge: .zero), logger: lines)
+        let log = CollectedLog(from: .info)
+        let retention = try make(.init(maximumAge: .seconds(3600), minimumAge: .zero), logger: log)
         let away = temporary.path + "-away"
         try FileManager.default.moveItem(atPath: temporary.path, toPath: away)
         retention.check()
         retention.check()
-        #expect(lines.all.count == 1 && lines.all.first?.contains("No such file") == true, "\(lines.all)")
+        #expect(log.lines.count == 1 && log.lines.first?.contains("No such file") == true, "\(log.lines)")
         try FileManager.default.moveItem(atPath: away, toPath: temporary.path)
         retention.check()
         #expect(files.isEmpty)

@@ -5,39 +5,16 @@ import Foundation
 import Logging
 import Media
 import Synchronization
+import TestSupport
 
 @testable import Archive
 @testable import Segmenter
-
-/// A directory that goes when the test is over.
-final class TemporaryDirectory: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("segmenter-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    /// The names of what is in it, without hidden ones.
-    var files: [String] { all.filter { !$0.hasPrefix(".") } }
-    /// The names of all that is in it.
-    var all: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
-    func path(_ name: String) -> String { "\(path)/\(name)" }
-}
 
 /// Notes what the recorder asks for.
 final class KeyframeSpy: KeyframeRequester {
     let requests = Mutex<[Int64?]>([])
     func requestKeyframe(at programTime: Int64?) { requests.withLock { $0.append(programTime) } }
 }
-
-let quiet: Logger = {
-    var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    logger.logLevel = .critical
-    return logger
-}()
 
 @discardableResult
 func run(_ arguments: String...) throws -> (status: Int32, output: String) {
@@ -169,26 +146,4 @@ struct Recording {
     }
 
     var finished: [String] { directory.files.filter { $0.hasSuffix(".mp4") }.map(directory.path) }
-}
-
-/// Keeps log lines.
-final class LogLines: Sendable {
-    private let lines = Mutex<[String]>([])
-
-    var all: [String] { lines.withLock { $0 } }
-
-    var logger: Logger { Logger(label: "test") { [self] _ in Handler(lines: self) } }
-
-    private struct Handler: LogHandler {
-        let lines: LogLines
-        var logLevel = Logger.Level.info
-        var metadata: Logger.Metadata = [:]
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) { lines.lines.withLock { $0.append("\(event.message)") } }
-    }
 }

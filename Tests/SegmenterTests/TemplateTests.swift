@@ -2,6 +2,7 @@
 
 import Foundation
 import Media
+import TestSupport
 import Testing
 
 @testable import Archive

@@ -3,6 +3,7 @@
 import Archive
 import FanOut
 import Media
+import TestSupport
 import Testing
 
 @testable import Segmenter

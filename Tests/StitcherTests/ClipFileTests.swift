@@ -4,6 +4,7 @@ import Archive
 import MP4
 import Media
 import RecordingSamples
+import TestSupport
 import Testing
 
 @testable import Stitcher
@@ -14,7 +15,7 @@ import Testing
 
     init() throws {
         temporary = try TemporaryDirectory()
-        try temporary.write(SampleRecording(ending: .rotate).closed, "source.mp4")
+        try temporary.write(SampleRecording(ending: .rotate).closed, to: "source.mp4")
         source = try SegmentIndex.read(temporary.path("source.mp4"))
     }
 
@@ -49,7 +50,7 @@ import Testing
         #expect(clip.facts.start == UTCTime(milliseconds: 1_795_269_791_123) && clip.facts.channel == "test")
         #expect(clip.encoderSettings == source.encoderSettings && clip.video.coding == source.video.coding)
         #expect(clip.facts.position == nil, "a clip is no part of a recording")
-        let bytes = try temporary.read("clip.mp4")
+        let bytes = try temporary.bytes("clip.mp4")
         for sample in clip.video.samples {
             #expect(Array(bytes[Int(sample.offset)..<Int(sample.offset) + 5]) == [0, 0, 0, 196, 0x41])
         }
@@ -73,8 +74,8 @@ import Testing
 
     @Test func `A file that appears meanwhile is not replaced`() throws {
         let clip = try ClipFile(temporary.path("clip.mp4"), replaces: false)
-        try temporary.write([7], "clip.mp4")
+        try temporary.write([7], to: "clip.mp4")
         #expect(throws: FileFailure.self) { try finish(clip) }
-        #expect(try temporary.read("clip.mp4") == [7])
+        #expect(try temporary.bytes("clip.mp4") == [7])
     }
 }

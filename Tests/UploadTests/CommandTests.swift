@@ -19,8 +19,8 @@ struct CommandTests {
 
     private func deliver(_ script: String, _ name: String = "a.mp4", limit: Duration = .seconds(60)) async throws {
         try directory.write("#!/bin/sh\n" + script, to: "hook", isProgram: true)
-        _ = try await CommandDelivery(directory.file("hook"), limit: limit)
-            .deliver(.sample(name), at: directory.file(name), holding: lock)
+        _ = try await CommandDelivery(directory.path("hook"), limit: limit)
+            .deliver(.sample(name), at: directory.path(name), holding: lock)
     }
 
     @Test("A command gets its variables as they are, whatever is in the file's name")
@@ -35,7 +35,7 @@ struct CommandTests {
         let failure = try await #require(throws: DeliveryFailure.self) {
             try await deliver("echo first >&2; echo https://u:pw@h/x?k=pw >&2; exit 3")
         }
-        #expect(failure.description == "\(directory.file("hook")) ended with status 3: https://h/x?***")
+        #expect(failure.description == "\(directory.path("hook")) ended with status 3: https://h/x?***")
     }
 
     @Test("A command that writes much, and one that leaves something behind, hold nothing up")

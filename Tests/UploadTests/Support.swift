@@ -1,39 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Logging
 import Synchronization
+import TestSupport
 
 @testable import Archive
 @testable import Catalogue
 @testable import Upload
 
-/// A directory that goes when the test is over.
-final class TemporaryDirectory: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("upload-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    func file(_ name: String) -> String { "\(path)/\(name)" }
-
+extension TemporaryDirectory {
     func write(_ text: String, to name: String, isProgram: Bool = false) throws {
-        try Data(text.utf8).write(to: URL(fileURLWithPath: file(name)))
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path(name)))
         if isProgram {
-            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file(name))
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path(name))
         }
     }
 
     func text(_ name: String) -> String {
-        String(decoding: FileManager.default.contents(atPath: file(name)) ?? Data(), as: UTF8.self)
+        String(decoding: FileManager.default.contents(atPath: path(name)) ?? Data(), as: UTF8.self)
     }
 }
-
-let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
 extension SegmentRecord {
     /// A file of a thousand bytes.

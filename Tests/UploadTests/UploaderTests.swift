@@ -125,7 +125,7 @@ struct UploaderTests {
     @Test("A file that is gone is not tried")
     func gone() async throws {
         try record("a.mp4")
-        try FileManager.default.removeItem(atPath: directory.file("a.mp4"))
+        try FileManager.default.removeItem(atPath: directory.path("a.mp4"))
         let delivery = ScriptedDelivery()
         let uploader = uploader(delivery)
         uploader.start()

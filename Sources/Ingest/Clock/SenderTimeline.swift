@@ -6,8 +6,9 @@ internal import Media
 ///
 /// A jump is seen in the sender's own steps, never in lateness: back, if a decoding time falls by a quarter of a
 /// second, because it can only grow; forward, if it leaps *and* the packet comes earlier than any could. What is late
-/// without a leap is jitter, however late. A jump is closed by a shift that lets the packet follow its last one. The
-/// track that jumps first finds the shift, and the other takes the same one with the first packet that it suits better.
+/// without a leap is jitter, however late. A jump is closed by a shift that lets the packet follow its last one, or
+/// leaves the pause in which nothing came. The track that jumps first finds the shift, and the other takes the same one
+/// with the first packet that it suits better.
 struct SenderTimeline: Sendable {
     /// A jump that was closed.
     struct Jump: Sendable, Hashable {
@@ -34,6 +35,8 @@ struct SenderTimeline: Sendable {
         var last: Int64?
         var duration: Int64 = 0
         var arrival: Int64 = 0
+        /// How late the last packets came that came alone, or first of many.
+        var delays: [Int64] = []
         /// The last leap that was no jump, as far as its delay could tell: the first of many packets that come at once
         /// is not early even if the sender leapt.
         var leap: (distance: Int64, arrival: Int64)?
@@ -45,6 +48,8 @@ struct SenderTimeline: Sendable {
         let distance: Int64
         let track: TrackKind
         let arrival: Int64
+        /// How late the packet is that showed the jump, where it was put; nil if the source waits to be read.
+        let delay: Int64?
     }
 
     static let jump: Int64 = 250_000_000
@@ -57,6 +62,12 @@ struct SenderTimeline: Sendable {
     /// How long the other track may take to follow, and how far its own shift may be from the first one's.
     private static let followWithin: Int64 = 5_000_000_000
     private static let followNear: Int64 = 500_000_000
+    /// How far two tracks of one sender may be apart in the multiplex.
+    private static let apart: Int64 = 2_000_000_000
+    /// Packets that are no further apart came together.
+    private static let together: Int64 = 5_000_000
+    /// Of how many packets the usual delay is the median: a demuxer may hold back two or three until the next ones come.
+    private static let delaysKept = 8
 
     /// How long nothing may come of any track before it is a pause, in nanoseconds.
     private let longestGap: Int64
@@ -71,14 +82,16 @@ struct SenderTimeline: Sendable {
     /// Says how `track` is stamped.
     mutating func declare(_ track: TrackKind, _ stamps: StampTrack) { tracks[track] = Track(stamps: stamps) }
 
-    /// The sender begins anew, with stamps that have nothing to do with the old ones. The timeline goes on.
-    mutating func restart() {
-        if let newest = tracks.values.filter({ $0.last != nil }).max(by: { $0.arrival < $1.arrival }) {
+    /// The sender begins anew, with stamps that have nothing to do with the old ones. The timeline goes on, unless it
+    /// `resumes` nothing, because stamps are readings of one clock throughout.
+    mutating func restart(resumes: Bool = true) {
+        if resumes, let newest = tracks.values.filter({ $0.last != nil }).max(by: { $0.arrival < $1.arrival }) {
             resume = (newest.last ?? 0, newest.arrival)
         }
         pending = nil
         for track in tracks.tracks {
             tracks[track]?.last = nil
+            tracks[track]?.delays = []
             tracks[track]?.stamps.forget()
         }
     }
@@ -109,9 +122,13 @@ struct SenderTimeline: Sendable {
         var place = Place(decode: raw &+ track.shift, presentation: 0)
         if let last = track.last {
             let expected = last &+ track.duration
-            if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor) {
-                (track.shift, pending, track.leap) = (shift, nil, nil)
-            } else if isJump(place.decode, track, expected, arrival, floor, isCollecting) {
+            let jumps = isJump(place.decode, track, expected, arrival, floor, isCollecting)
+            if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor)
+                ?? (jumps ? shiftOfJumpTogether(kind, raw: raw, at: arrival) : nil)
+            {
+                // Where the track goes on may lie before its end.
+                (track.shift, track.last, pending, track.leap) = (shift, nil, nil, nil)
+            } else if jumps {
                 place.jump = Jump(track: kind, distance: place.decode &- expected)
                 close(place.decode, &track, kind, expected, arrival)
             } else if place.decode &- expected > Self.jump {
@@ -122,7 +139,12 @@ struct SenderTimeline: Sendable {
         place.presentation = place.decode &+ max(-Self.jumpOfFile, min(Self.jumpOfFile, shown &- raw))
         track.last = max(track.last ?? place.decode, place.decode)
         if length > 0 || track.duration == 0 { track.duration = length }
-        track.arrival = arrival ?? 0
+        if let arrival {
+            if track.delays.isEmpty || arrival &- track.arrival > Self.together {
+                track.delays = track.delays.suffix(Self.delaysKept - 1) + [arrival &- place.decode]
+            }
+            track.arrival = arrival
+        }
         tracks[kind] = track
         return place
     }
@@ -182,22 +204,36 @@ struct SenderTimeline: Sendable {
         return isNear && new.magnitude < old.magnitude ? pending.shift : nil
     }
 
-    /// Shifts `track` so that its packet follows its last one; after a pause of both tracks, the pause stays.
+    /// The other track's new shift for a packet that jumps, too, if it is then about as late as the other track's:
+    /// the sender began anew, and the relation of its tracks is its own.
+    private func shiftOfJumpTogether(_ kind: TrackKind, raw: Int64, at arrival: Int64?) -> Int64? {
+        guard let pending, pending.track != kind, let arrival, let delay = pending.delay,
+            arrival &- pending.arrival <= Self.followWithin,
+            (arrival &- (raw &+ pending.shift) &- delay).magnitude < UInt64(Self.apart)
+        else { return nil }
+        return pending.shift
+    }
+
+    /// Shifts `track` so that its packet follows its last one; after a pause, so that it is as late as packets were.
     private mutating func close(
         _ time: Int64, _ track: inout Track, _ kind: TrackKind, _ expected: Int64, _ arrival: Int64?
     ) {
         var goal = expected
-        let newest = tracks.values.map(\.arrival).max() ?? track.arrival
-        if let arrival, arrival &- newest > longestGap {
-            goal = goal &+ max(0, arrival &- track.arrival &- track.duration)
+        let delays = track.delays.sorted()
+        if let arrival, !delays.isEmpty, case let usual = arrival &- delays[delays.count / 2],
+            usual &- expected > longestGap
+        {
+            goal = usual
         }
         track.shift = track.shift &+ goal &- time
-        track.leap = nil
+        (track.leap, track.delays) = (nil, [])
         if let pending, pending.track != kind, (arrival ?? 0) &- pending.arrival <= Self.followWithin {
             // Both jumped, each by a distance of its own, as at a seam of a playlist: neither has to follow.
             self.pending = nil
         } else {
-            pending = Pending(shift: track.shift, distance: time &- expected, track: kind, arrival: arrival ?? 0)
+            pending = Pending(
+                shift: track.shift, distance: time &- expected, track: kind, arrival: arrival ?? 0,
+                delay: arrival.map { $0 &- goal })
         }
     }
 }

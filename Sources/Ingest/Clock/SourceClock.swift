@@ -125,7 +125,7 @@ package struct SourceClock: Sendable {
 
     /// The source was opened again: packets are collected anew. The timeline goes on, and the rate is kept as a hint.
     package mutating func restart() {
-        timeline.restart()
+        timeline.restart(resumes: settings.arrivals != .captureTime)
         for index in maps.indices { maps[index].floor.restart() }
         delays = PerTrack()
         started = nil

@@ -21,8 +21,8 @@ package struct SourceClockSettings: Sendable, Hashable {
 
     /// What arrivals say.
     package var arrivals: Arrivals
-    /// The least buffer over the earliest packets of the track that comes later; 0 or more. Half of it is the least
-    /// over the first ones of packets that come together.
+    /// The least buffer over the earliest packets of the track that comes later; 0 or more. Two thirds of it are the
+    /// least over the first ones of packets that come together.
     package var latency: Duration
     /// The most buffer over the earliest packets that is granted by itself, or half a second over the latency. What is
     /// later is late, and the last frame stands, until nothing but late packets came for 3 s.

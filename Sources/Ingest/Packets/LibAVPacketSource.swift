@@ -13,7 +13,6 @@ internal import Synchronization
 package final class LibAVPacketSource: PacketSource {
     private let location: InputLocation
     private let loops: Bool
-    private let logger: Logger
     private let monitor: SourceMonitor
     private let queue: DispatchQueue
     private let opened = Mutex<PacketInput?>(nil)
@@ -23,7 +22,6 @@ package final class LibAVPacketSource: PacketSource {
     package init(_ location: InputLocation, loops: Bool, logger: Logger) {
         self.location = location
         self.loops = loops
-        self.logger = logger
         monitor = SourceMonitor(logger: logger)
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
     }
@@ -61,10 +59,7 @@ package final class LibAVPacketSource: PacketSource {
                 if input == nil {
                     input = try PacketInput(location, monitor: monitor)
                     openedAt = clock.now
-                    if schedule.isWorthLogging {
-                        logger.notice("input is open again", metadata: ["input": "\(location)"])
-                    }
-                    monitor.update { $0.reopens += 1 }
+                    monitor.noteOpenAgain(location.description, isWorthLogging: schedule.isWorthLogging)
                     sink.restart()
                 }
                 monitor.update { $0.state = .running }
@@ -77,34 +72,13 @@ package final class LibAVPacketSource: PacketSource {
             guard isLive, failure?.isPermanent != true else { return finish(failure, sink) }
             let delay = schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0))
             openedAt = nil
-            noteInterruption(failure, schedule, delay)
+            monitor.noteInterruption(location.description, failure, schedule, delay)
             monitor.pause(delay)
         }
         finish(nil, sink)
     }
 
-    private func noteInterruption(_ failure: IngestError?, _ schedule: ReopenSchedule, _ delay: Duration) {
-        let reason = failure?.description ?? "The input \(location) ended."
-        monitor.update {
-            $0.state = .waiting
-            $0.lastError = reason
-        }
-        guard schedule.isWorthLogging, !monitor.isStopped else { return }
-        logger.warning(
-            "input is interrupted and will be opened again until it answers",
-            metadata: [
-                "input": "\(location)", "reason": "\(reason)", "delay_s": "\(delay.components.seconds)",
-                "failures": "\(schedule.failures)",
-            ])
-    }
-
     private func finish(_ failure: IngestError?, _ sink: any PacketSourceSink) {
-        let failed = monitor.isStopped ? nil : failure
-        monitor.update {
-            $0.state = failed == nil ? .ended : .failed
-            if let failed { $0.lastError = failed.description }
-        }
-        if let failed { logger.error("input failed", metadata: ["reason": "\(failed)"]) }
-        sink.end(failure: failed?.description)
+        sink.end(failure: monitor.noteEnd(failure)?.description)
     }
 }

@@ -5,13 +5,12 @@ internal import Media
 
 /// An input that libav opened, whose packets are handed on. Used by one thread at a time.
 final class PacketInput {
-    /// Damaged reads in a row after which an input is taken to be unreadable.
-    private static let damageLimit = 100
-
     private let name: String
     private let demuxer: Demuxer
     private let monitor: SourceMonitor
     private let readers: [TrackReader]
+    /// Splice information, whose times are those of the stream's frames.
+    private let splices: (index: Int, track: TrackDescription)?
     private let location: InputLocation
     /// Whether media comes at its own pace, and the input is opened again when it ends.
     let isLive: Bool
@@ -32,14 +31,10 @@ final class PacketInput {
         (self.location, self.monitor) = (location, monitor)
         let name = location.description
         self.name = name
-        let (url, settings) = OpenedInput.settings(location, IngestOptions())
-        do throws(AVFailure) {
-            demuxer = try Demuxer(url: url, options: settings, interrupter: monitor.interrupter, subject: name)
-        } catch {
-            throw IngestError.cannotBeOpened(input: name, reason: error.message)
-        }
-        isLive = location.isLiveByNature ?? (demuxer.duration == nil)
-        let streams = [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self)
+        demuxer = try location.openDemuxer(IngestOptions(), monitor: monitor)
+        isLive = location.isLive(demuxer)
+        let choice = try TrackChoice(location.tracks, from: demuxer, input: name)
+        let streams = [choice.video, choice.audio].compactMap(\.self)
         if streams.isEmpty { throw IngestError.noMedia(input: name) }
         var readers: [TrackReader] = []
         for stream in streams {
@@ -49,7 +44,8 @@ final class PacketInput {
             readers.append(reader)
         }
         self.readers = readers
-        demuxer.select(Set(streams.map(\.index)))
+        splices = demuxer.spliceStream.map { ($0.index, TrackDescription(data: .scte35, timeBase: $0.timeBase)) }
+        demuxer.select(Set(streams.map(\.index) + [splices?.index].compactMap(\.self)))
         try peek()
     }
 
@@ -65,7 +61,8 @@ final class PacketInput {
     var description: PacketSourceDescription {
         let tracks = readers.compactMap(\.track)
         let stream = StreamDescription(
-            video: tracks.first { $0.kind == .video }, audio: tracks.first { $0.kind == .audio })
+            video: tracks.first { $0.kind == .video }, audio: tracks.first { $0.kind == .audio },
+            data: [splices?.track].compactMap(\.self))
         // What comes over HTTP comes in bursts, and can wait on the server.
         let canWait = !isLive || location.isLiveByNature == nil
         return PacketSourceDescription(
@@ -91,13 +88,15 @@ final class PacketInput {
     }
 
     private func read(_ box: PacketBox) -> EncodedPacket? {
+        if let splices, box.streamIndex == splices.index {
+            return EncodedPacket(
+                of: splices.track, pts: box.pts ?? 0, dts: box.pts ?? 0, duration: 0, isKeyframe: true,
+                payload: SharedBytes(box.content))
+        }
         do throws(AVFailure) {
             return try readers.first { $0.stream.index == box.streamIndex }?.read(box)
         } catch {
-            monitor.update {
-                $0.decodeErrors += 1
-                $0.lastError = error.description
-            }
+            monitor.noteDamage(error)
             return nil
         }
     }
@@ -108,26 +107,13 @@ final class PacketInput {
 
     /// The next packet, past what is damaged; nil at the end.
     private func next() throws(IngestError) -> PacketBox? {
-        var damage = 0
+        var errors = ReadErrors()
         while !monitor.isStopped {
-            do throws(AVFailure) {
-                let box = try demuxer.readPacket()
-                monitor.update {
-                    $0.packetsRead += box == nil ? 0 : 1
-                    if box?.isCorrupt == true { $0.decodeErrors += 1 }
-                }
-                return box
-            } catch {
-                if error.isInterrupted { return nil }
-                if error.isWouldBlock {
-                    monitor.pause(.milliseconds(5))
-                    continue
-                }
-                damage += 1
-                guard error.isInvalidData, damage < Self.damageLimit else {
-                    throw IngestError.unreadable(input: name, reason: error.message)
-                }
-                monitor.update { $0.decodeErrors += 1 }
+            switch monitor.read(demuxer, &errors) {
+            case .packet(let box): return box
+            case .nothing: continue
+            case .over: return nil
+            case .failed(let failure): throw IngestError.unreadable(input: name, reason: failure.message)
             }
         }
         return nil
@@ -148,6 +134,10 @@ final class PacketInput {
         }
         guard shift != 0 else { return packet }
         let ticks = TimeBase.nanoseconds.rescale(shift, to: base)
+        if packet.track == .data {
+            let later = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
+            return SpliceSection.shifted(packet.payload.array, by: later).map { packet.carrying(SharedBytes($0)) }
+        }
         return EncodedPacket(
             of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
             isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable, payload: packet.payload)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LibAV
 package import Media
 
 /// Gives the packets of one input the program's times: 0 is where the first keyframe is shown, or the first audio of an
@@ -8,6 +9,7 @@ package import Media
 /// The relation of audio to video and each interval are the sender's; wraps are undone, jumps are closed, and after
 /// ``restart()`` time goes on from where it was. No packet is held but audio in front of the first keyframe. Video begins
 /// with a keyframe, and again after a restart. A track that is coded as before refers to the description from before.
+/// Times in milliseconds go on in 90 kHz, which changes none of them, and those of audio in samples, see ``SampleTimes``.
 /// A value without a clock or I/O of its own.
 package struct PacketTimeline: Sendable {
     /// What was left out, and what happened.
@@ -33,8 +35,15 @@ package struct PacketTimeline: Sendable {
     private var clock: SourceClock
     private let bits: Int?
     private let leading: TrackKind
+    /// How much later than the sender has it audio is, in nanoseconds.
+    private let audioOffset: Int64
     private var timeBases: [TrackKind: TimeBase] = [:]
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
+    private var samples = SampleTimes()
+    private let data: [TrackDescription]
+    /// The newest packet of the leading track: its time in the program, and by how much that is later than the sender's, in
+    /// 90 kHz.
+    private var newest: (dts: Int64, later: Int64)?
     /// Where the program's time is 0.
     private var zero: Int64?
     private var preRoll: [Placed] = []
@@ -42,11 +51,23 @@ package struct PacketTimeline: Sendable {
     /// Where the keyframe is shown at which video began last: what is shown earlier refers to what is missing.
     private var begin = Int64.min
 
-    /// A timeline for the source of this description.
-    package init(_ source: PacketSourceDescription) {
+    /// Where the first frame is decoded: audio that ends before it belongs to nothing.
+    private var firstDecode = Int64.min
+
+    /// A timeline for the source of this description, whose audio becomes `audioOffset` later than it is. Audio without
+    /// video stays as it is.
+    package init(_ source: PacketSourceDescription, audioOffset: Duration = .zero) {
+        self.audioOffset = source.stream.leadingKind == .audio ? 0 : audioOffset.inNanoseconds
         clock = SourceClock(source.clock, tracks: [:])
         bits = source.stampBits
         leading = source.stream.leadingKind
+        data = source.stream.data
+        for track in source.stream.tracks { tracks[track.kind] = (track, Self.finelyTimed(track)) }
+    }
+
+    /// The tracks that are known, as the packets refer to them that go on air.
+    package var stream: StreamDescription {
+        StreamDescription(video: tracks[.video]?.known, audio: tracks[.audio]?.known, data: data)
     }
 
     /// Numbers of the source's clock.
@@ -60,8 +81,7 @@ package struct PacketTimeline: Sendable {
 
     /// Takes the next packet that was read, and returns what goes on air because of it, in order.
     package mutating func take(_ packet: EncodedPacket, at arrival: Timestamp) -> [EncodedPacket] {
-        // Timed data has no place in the source's clock yet.
-        guard packet.track != .data else { return [] }
+        if packet.track == .data { return splice(packet).map { [$0] } ?? [] }
         if timeBases[packet.track] != packet.timeBase {
             timeBases[packet.track] = packet.timeBase
             clock.declare(packet.track, packet.timeBase, bits: bits)
@@ -71,14 +91,16 @@ package struct PacketTimeline: Sendable {
             counts.unplaced += 1
             return []
         }
+        let shift = packet.track == .audio ? audioOffset : 0
         let placed = Placed(
-            packet: packet, decode: noted.decodeTime.nanoseconds, time: noted.time.nanoseconds)
+            packet: packet, decode: noted.decodeTime.nanoseconds &+ shift, time: noted.time.nanoseconds &+ shift)
         if packet.track == .video, !admits(placed) {
             counts.undecodableFrames += 1
             return []
         }
-        if let zero { return [renamed(placed, from: zero)] }
-        return start(with: placed)
+        guard let zero else { return start(with: placed) }
+        if packet.track == .audio, audioOffset < 0, !reachesProgram(placed) { return [] }
+        return [renamed(placed, from: zero)]
     }
 
     /// Whether a frame can be decoded behind those that went on air.
@@ -98,32 +120,72 @@ package struct PacketTimeline: Sendable {
             return []
         }
         zero = placed.time
+        firstDecode = placed.decode
         // Of audio, what is heard while the first frames are decoded and shown.
-        let audio = preRoll.filter { audio in
-            let base = audio.packet.timeBase
-            return audio.time + base.rescale(audio.packet.duration, to: .nanoseconds) >= placed.decode
-        }
+        let audio = preRoll.filter(reachesProgram)
         preRoll = []
         return (audio + [placed]).map { renamed($0, from: placed.time) }
     }
 
+    private func reachesProgram(_ audio: Placed) -> Bool {
+        audio.time + audio.packet.timeBase.rescale(audio.packet.duration, to: .nanoseconds) >= firstDecode
+    }
+
     private mutating func renamed(_ placed: Placed, from zero: Int64) -> EncodedPacket {
         let packet = placed.packet
-        let base = packet.timeBase
-        let dts = TimeBase.nanoseconds.rescale(placed.decode - zero, to: base)
+        let track = known(packet.description)
+        let base = track.timeBase
+        var duration = packet.timeBase.rescale(packet.duration, to: base)
+        let dts: Int64
+        if packet.track == .audio {
+            // What the sender rounded is as long as the coding says.
+            let off = abs(duration - Int64(track.frameLength))
+            if off <= packet.timeBase.rescale(1, to: base, rounding: .up) { duration = Int64(track.frameLength) }
+            dts = samples.place(placed.decode - zero, roundedTo: packet.timeBase, rate: base, lasting: duration)
+        } else {
+            dts = TimeBase.nanoseconds.rescale(placed.decode - zero, to: base)
+        }
+        let delay = TimeBase.nanoseconds.rescale(placed.time - placed.decode, to: base)
+        if packet.track == leading {
+            let (time, stamp) = (
+                TimeBase.nanoseconds.rescale(placed.time - zero, to: .mpegTS),
+                packet.timeBase.rescale(packet.pts, to: .mpegTS)
+            )
+            newest = (base.rescale(dts, to: .mpegTS), time &- stamp)
+        }
         return EncodedPacket(
-            of: known(packet.description), pts: max(dts, TimeBase.nanoseconds.rescale(placed.time - zero, to: base)),
-            dts: dts, duration: packet.duration, isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable,
-            payload: packet.payload)
+            of: track, pts: dts + max(0, delay), dts: dts, duration: duration, isKeyframe: packet.isKeyframe,
+            isDisposable: packet.isDisposable, payload: packet.payload)
+    }
+
+    /// Splice information behind the frame that it came behind. Its times are the sender's: `pts_adjustment` makes them the
+    /// program's. Nil before the first frame, and for what is damaged.
+    private mutating func splice(_ packet: EncodedPacket) -> EncodedPacket? {
+        guard let newest, packet.description.codec == .scte35 else { return nil }
+        guard let section = SpliceSection.shifted(packet.payload.array, by: newest.later) else {
+            counts.unplaced += 1
+            return nil
+        }
+        let time = TimeBase.mpegTS.rescale(newest.dts, to: packet.timeBase)
+        return EncodedPacket(
+            of: packet.description, pts: time, dts: time, duration: 0, isKeyframe: true,
+            payload: SharedBytes(section))
     }
 
     /// The description that says the same as `given`, if the track has one.
     private mutating func known(_ given: TrackDescription) -> TrackDescription {
         let kind = given.kind
         if let track = tracks[kind], track.given === given { return track.known }
-        let known = tracks[kind].flatMap { given.isCodedAs($0.known) ? $0.known : nil } ?? given
+        let timed = Self.finelyTimed(given)
+        let known = tracks[kind].flatMap { timed.isCodedAs($0.known) ? $0.known : nil } ?? timed
         tracks[kind] = (given, known)
         return known
+    }
+
+    /// The track on the clock that its packets go on air with.
+    private static func finelyTimed(_ track: TrackDescription) -> TrackDescription {
+        if let format = track.audioFormat { return track.timed(in: format.timeBase) }
+        return track.timeBase == .milliseconds ? track.timed(in: .mpegTS) : track
     }
 }
 

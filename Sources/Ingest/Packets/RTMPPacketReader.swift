@@ -52,9 +52,18 @@ struct RTMPPacketReader {
             configuration = new == stream.video?.decoderConfiguration.array ? nil : new
             return nil
         case .frame(let payload, let isKeyframe, let isDisposable, let offset):
-            if configuration != nil {
-                guard isKeyframe else { return nil }
-                describe(codec, by: payload)
+            var payload = payload
+            if let new = configuration {
+                if isKeyframe {
+                    describe(codec, by: payload)
+                } else {
+                    // It takes effect with the next keyframe; what the frames until then need of it goes among them.
+                    guard let track = stream.video, track.codec == codec,
+                        let whole = ConfigurationRecord.payload(
+                            payload, from: track.decoderConfiguration, to: new, codec)
+                    else { return nil }
+                    payload = whole
+                }
             }
             guard let track = stream.video, track.codec == codec else { return nil }
             return EncodedPacket(
@@ -95,11 +104,13 @@ struct RTMPPacketReader {
     private mutating func read(_ audio: FLVAudio, at time: Int64) -> EncodedPacket? {
         switch audio.content {
         case .configuration(let bytes):
-            if bytes.array != stream.audio?.decoderConfiguration.array { describe(audio.codec, by: bytes.array) }
+            describe(audio.codec, by: bytes.array)
             return nil
         case .frame(let payload):
-            if stream.audio == nil { describe(audio.codec, byFrame: payload) }
-            guard let track = stream.audio, let format = track.audioFormat else { return nil }
+            describe(audio.codec, byFrame: payload)
+            guard let track = stream.audio, track.codec == audio.codec.carried, let format = track.audioFormat else {
+                return nil
+            }
             let duration = format.timeBase.rescale(Int64(track.frameLength), to: .milliseconds)
             return EncodedPacket(
                 of: track, pts: time, dts: time, duration: duration, isKeyframe: true, payload: payload)
@@ -121,31 +132,43 @@ struct RTMPPacketReader {
         }
     }
 
-    /// MP3 and AC-3 have no configuration: a frame says it all.
+    /// MP3 and AC-3 have no configuration: each frame says it all.
     private mutating func describe(_ codec: FLVAudio.Codec, byFrame payload: SharedBytes) {
-        let bytes = payload.array
         switch codec {
-        case .mp3:
-            guard bytes.count > 4, bytes[0] == 0xFF, bytes[1] & 0xE6 == 0xE2, bytes[2] >> 2 & 3 < 3 else { return }
-            // Version 1, 2 or 2.5, the rates of each being half of those before (ISO/IEC 11172-3, 2.4.2.3).
-            let halvings: Int32 = [4, 0, 2, 1][Int(bytes[1] >> 3 & 3)]
-            guard halvings > 0 else { return }
-            let rate = [44_100, 48_000, 32_000][Int(bytes[2] >> 2 & 3)] / halvings
-            setAudio(.mp3, rate, bytes[3] >> 6 == 3 ? 1 : 2, [], frameLength: halvings == 1 ? 1152 : 576)
-        case .ac3:
-            guard let box = AC3Header.specificBox(bytes), bytes[4] >> 6 < 3 else { return }
-            let channels = [2, 1, 2, 3, 3, 4, 4, 5][Int(bytes[6] >> 5)] + Int(box[1] >> 2 & 1)
-            setAudio(.ac3, [48_000, 44_100, 32_000][Int(bytes[4] >> 6)], channels, box, frameLength: 1536)
+        case .mp3: describeMP3(payload.array)
+        case .ac3: describeAC3(payload.array)
         case .aac, .opus: return
         case .eac3, .flac: complain("\(codec.rawValue) is not carried")
         }
     }
 
+    private mutating func describeMP3(_ frame: [UInt8]) {
+        guard frame.count > 4, frame[0] == 0xFF, frame[1] & 0xE6 == 0xE2, frame[2] >> 2 & 3 < 3 else { return }
+        // Version 1, 2 or 2.5, the rates of each being half of those before (ISO/IEC 11172-3, 2.4.2.3).
+        let halvings: Int32 = [4, 0, 2, 1][Int(frame[1] >> 3 & 3)]
+        guard halvings > 0 else { return }
+        let rate = [44_100, 48_000, 32_000][Int(frame[2] >> 2 & 3)] / halvings
+        setAudio(.mp3, rate, frame[3] >> 6 == 3 ? 1 : 2, [], frameLength: halvings == 1 ? 1152 : 576)
+    }
+
+    private mutating func describeAC3(_ frame: [UInt8]) {
+        guard let box = AC3Header.specificBox(frame), frame[4] >> 6 < 3 else { return }
+        let channels = [2, 1, 2, 3, 3, 4, 4, 5][Int(frame[6] >> 5)] + Int(box[1] >> 2 & 1)
+        setAudio(.ac3, [48_000, 44_100, 32_000][Int(frame[4] >> 6)], channels, box, frameLength: 1536)
+    }
+
+    /// Describes the audio anew, unless it is as it was.
     private mutating func setAudio(
         _ codec: Codec, _ rate: Int32, _ channels: Int, _ configuration: [UInt8], frameLength: Int
     ) {
+        let format = AudioFormat(sampleRate: rate, channels: max(1, channels))
+        if let known = stream.audio, known.codec == codec, known.audioFormat == format,
+            known.decoderConfiguration.array == configuration
+        {
+            return
+        }
         stream.audio = TrackDescription(
-            audio: codec, format: AudioFormat(sampleRate: rate, channels: max(1, channels)), timeBase: .milliseconds,
+            audio: codec, format: format, timeBase: .milliseconds,
             decoderConfiguration: SharedBytes(configuration), bitrate: bitrate("audiodatarate"),
             frameLength: frameLength)
     }
@@ -162,5 +185,18 @@ struct RTMPPacketReader {
 
     private mutating func complain(_ text: String) {
         if !complaints.contains(text), complaints.count < 8 { complaints.append(text) }
+    }
+}
+
+extension FLVAudio.Codec {
+    /// The codec, if outputs can carry it.
+    fileprivate var carried: Codec? {
+        switch self {
+        case .aac: .aac
+        case .opus: .opus
+        case .ac3: .ac3
+        case .mp3: .mp3
+        case .eac3, .flac: nil
+        }
     }
 }

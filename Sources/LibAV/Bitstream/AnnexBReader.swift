@@ -5,7 +5,9 @@ public import Media
 /// Turns access units as transport streams and RTP have them (ITU-T H.264 and H.265, annex B: start codes, parameter sets
 /// among the frames) into what MP4 and FLV have: NAL units behind their lengths, parameter sets beside the frames.
 ///
-/// NAL units are copied byte by byte, supplemental information included. Used by one thread at a time.
+/// NAL units are copied byte by byte, supplemental information included. Parameter sets that are new in the middle of a GOP
+/// stay where they are, in front of the frame that needs them: what is beside the frames changes with a keyframe only.
+/// Used by one thread at a time.
 public struct AnnexBReader: Sendable {
     /// One access unit.
     public struct AccessUnit: Sendable {
@@ -15,7 +17,7 @@ public struct AnnexBReader: Sendable {
         public let isKeyframe: Bool
         /// Whether no other frame refers to it.
         public let isDisposable: Bool
-        /// Whether the decoder configuration is another from this unit on.
+        /// Whether the parameter sets are others from this unit on.
         public let changesConfiguration: Bool
     }
 
@@ -27,21 +29,24 @@ public struct AnnexBReader: Sendable {
     public init(_ codec: Codec) { sets = ParameterSets(codec) }
 
     /// Reads one access unit; nil if there is no frame in it. Its parameter sets are taken in either way.
-    public mutating func read(_ bytes: [UInt8]) -> AccessUnit? {
+    /// `isRandomAccess` says that decoding can start there although there is no IDR frame.
+    public mutating func read(_ bytes: [UInt8], isRandomAccess: Bool = false) -> AccessUnit? {
         let units = Self.units(bytes)
         let before = sets
         sets.take(units)
         var kept: [ArraySlice<UInt8>] = []
-        var (hasSlice, isKeyframe, isReference) = (false, false, false)
+        var (hasSlice, isReference) = (false, false)
+        let isKeyframe = isRandomAccess || units.contains { NALUnit($0, codec).isKeyframe }
         for unit in units {
             let header = NALUnit(unit, codec)
             switch header.role {
-            case .slice(let isKey):
-                (hasSlice, isKeyframe) = (true, isKeyframe || isKey)
+            case .slice:
+                hasSlice = true
                 isReference = isReference || header.isReference
                 kept.append(unit)
             case .other: kept.append(unit)
-            case .vps, .sps, .pps, .delimiter: break
+            case .vps, .sps, .pps: if !isKeyframe, !before.holds(unit) { kept.append(unit) }
+            case .delimiter: break
             }
         }
         guard hasSlice else { return nil }

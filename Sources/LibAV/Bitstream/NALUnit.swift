@@ -5,7 +5,7 @@ internal import Media
 /// The first bytes of a NAL unit (ITU-T H.264, 7.3.1; H.265, 7.3.1.2).
 struct NALUnit {
     /// What a unit is for, as far as it matters to who hands it on.
-    enum Role {
+    enum Role: Equatable {
         /// A part of a frame; `isKeyframe` says that decoding can start there.
         case slice(isKeyframe: Bool)
         case vps, sps, pps
@@ -18,6 +18,9 @@ struct NALUnit {
     let role: Role
     /// Whether other frames may refer to it.
     let isReference: Bool
+
+    /// Whether it is a part of a frame at which decoding can start.
+    var isKeyframe: Bool { if case .slice(let isKeyframe) = role { isKeyframe } else { false } }
 
     /// The unit `bytes`, which is not empty.
     init(_ bytes: ArraySlice<UInt8>, _ codec: Codec) {

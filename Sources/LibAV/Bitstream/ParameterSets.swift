@@ -15,7 +15,8 @@ public struct ParameterSets: Sendable, Equatable {
     public init(_ codec: Codec) { self.codec = codec }
 
     /// Takes in the sets of one access unit. One with an SPS brings all sets that are in force from then
-    /// on, as encoders repeat them in front of keyframes; other sets are added to those that are there.
+    /// on, as encoders repeat them in front of keyframes; other sets are added to those that are there, or take the place
+    /// of the one of the same number.
     mutating func take(_ units: [ArraySlice<UInt8>]) {
         var found = ParameterSets(codec)
         for unit in units {
@@ -31,8 +32,34 @@ public struct ParameterSets: Sendable, Equatable {
             if found.pps.isEmpty { found.pps = pps }
             self = found
         } else {
-            vps += found.vps.filter { !vps.contains($0) }
-            pps += found.pps.filter { !pps.contains($0) }
+            for set in found.vps { Self.put(set, into: &vps) { $0.dropFirst(2).first.map { UInt32($0 >> 4) } } }
+            for set in found.pps { Self.put(set, into: &pps, number: number) }
+        }
+    }
+
+    /// Whether `unit` is one of the sets that are in force.
+    func holds(_ unit: ArraySlice<UInt8>) -> Bool {
+        switch NALUnit(unit, codec).role {
+        case .vps: vps.contains { $0[...] == unit }
+        case .sps: sps.contains { $0[...] == unit }
+        case .pps: pps.contains { $0[...] == unit }
+        default: false
+        }
+    }
+
+    /// `pic_parameter_set_id` (ITU-T H.264, 7.3.2.2; H.265, 7.3.2.3.1).
+    private func number(ofPPS set: [UInt8]) -> UInt32? {
+        var reader = BitReader(set[...], header: codec == .hevc ? 2 : 1)
+        let number = reader.golomb()
+        return reader.isExhausted ? nil : number
+    }
+
+    private static func put(_ set: [UInt8], into sets: inout [[UInt8]], number: ([UInt8]) -> UInt32?) {
+        guard !sets.contains(set) else { return }
+        if let place = sets.firstIndex(where: { number($0) == number(set) }) {
+            sets[place] = set
+        } else {
+            sets.append(set)
         }
     }
 

@@ -31,6 +31,9 @@ struct SequenceParameters: Equatable {
         height -= (edges[2] + edges[3]) * cropUnit.height * rows
     }
 
+    /// A bit depth, which is coded by how far it is over 8; 17 for all that no codec has.
+    private static func depth(_ reader: inout BitReader) -> UInt32 { 8 + min(reader.golomb(), 9) }
+
     /// The size is one that a description can have.
     private var isValid: Bool { (1...16_384).contains(width) && (1...16_384).contains(height) }
 }
@@ -49,8 +52,8 @@ extension SequenceParameters {
         if Self.highProfiles.contains(profile) {
             chroma = reader.golomb()
             if chroma == 3 { reader.skip(1) }
-            lumaDepth = 8 + reader.golomb()
-            chromaDepth = 8 + reader.golomb()
+            lumaDepth = Self.depth(&reader)
+            chromaDepth = Self.depth(&reader)
             reader.skip(1)
             if reader.flag() { Self.skipScalingLists(&reader, count: chroma == 3 ? 12 : 8) }
         }
@@ -103,8 +106,8 @@ extension SequenceParameters {
         if chroma == 3 { reader.skip(1) }
         (width, height) = (Int(reader.golomb()), Int(reader.golomb()))
         if reader.flag() { crop(&reader) }
-        lumaDepth = 8 + reader.golomb()
-        chromaDepth = 8 + reader.golomb()
+        lumaDepth = Self.depth(&reader)
+        chromaDepth = Self.depth(&reader)
         guard !reader.isExhausted, isValid, chroma < 4, lumaDepth < 17, chromaDepth < 17 else { return nil }
     }
 

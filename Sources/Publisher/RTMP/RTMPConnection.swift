@@ -167,7 +167,7 @@ extension RTMPConnection {
         defer { shared.batch.removeAll(keepingCapacity: true) }
         if !playback.isWhole { shared.batch.removeAll { !playback.takes($0) } }
         // What others share has no headers in it.
-        let isAnnounced = shared.batch.allSatisfy { streams.holds($0) }
+        let isAnnounced = shared.batch.allSatisfy { $0.track != .data && streams.holds($0) }
         if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
             return true
         }

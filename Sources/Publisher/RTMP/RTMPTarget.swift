@@ -14,13 +14,14 @@ public struct RTMPTarget: OutputTarget {
     private let carriage: Carriage
 
     /// The stream at `url` for the output `name`, reached by `transport`. All outputs of a process share one `pool`.
-    /// `isEnhanced` says that the server understands Enhanced RTMP.
+    /// `isEnhanced` says that the server understands Enhanced RTMP, as the transport may, too.
     public init(
         url: RTMPURL, name: String, pool: RTMPWriterPool, transport: RTMPTransport = RTMPTransport(),
         isEnhanced: Bool = false
     ) {
         self.init(
-            url: url, name: name, pool: pool, transport: transport, carriage: isEnhanced ? .enhancedRTMP : .rtmp)
+            url: url, name: name, pool: pool, transport: transport,
+            carriage: isEnhanced || transport.isEnhanced ? .enhancedRTMP : .rtmp)
     }
 
     private init(url: RTMPURL, name: String, pool: RTMPWriterPool, transport: RTMPTransport, carriage: Carriage) {

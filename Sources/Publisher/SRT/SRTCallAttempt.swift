@@ -91,7 +91,7 @@ extension SRTCallAttempt {
         let address = untried.removeFirst()
         do throws(EndpointFailure) {
             let socket = try SRTSocket(options: url, bandwidth: SRTBandwidth(streams, url: url))
-            if let local = url.local ?? rendezvousAddress(for: address) { try socket.bind(to: local, url: url) }
+            if let local = url.localAddress(for: address) { try socket.bind(to: local, url: url) }
             try socket.connect(to: address, url: url)
             self.socket = socket
         } catch {
@@ -101,12 +101,6 @@ extension SRTCallAttempt {
         }
         deadline = min(lastDeadline, clock.now + addressTimeout.inNanoseconds)
         poll()
-    }
-
-    /// In a rendezvous both sides must know each other's port: ours is the same, unless the address says otherwise.
-    private func rendezvousAddress(for remote: HostAddress) -> HostAddress? {
-        guard url.mode == .rendezvous else { return nil }
-        return HostAddress.any(port: url.port).first { $0.family == remote.family }
     }
 
     private func poll() {

@@ -21,6 +21,9 @@ enum ArgumentParsing {
         try message { () throws(TextFailure) in try DurationText(parsing: text).duration }
     }
 
+    /// How long something may last before it is an alarm; nothing for never.
+    static func alarm(_ text: String) throws -> Duration { text == "off" ? .zero : try duration(text) }
+
     static func freeSpace(_ text: String) throws -> FreeSpaceGoal {
         try message { () throws(TextFailure) in try FreeSpaceGoal(parsing: text) }
     }

@@ -61,15 +61,27 @@ struct EncoderOptions: ParsableArguments {
         if let gop, gop > .seconds(60) { throw ValidationError("--gop must be at most 60s; 2s is usual.") }
     }
 
-    /// The first of these flags that was given, by its name; nil if none was.
-    var given: String? {
-        let flags: [(String, Bool)] = [
+    /// Throws where a flag is about a track that is passed through.
+    func check(against copying: ChannelConfiguration.Copying, by copyFlag: String) throws {
+        let video: [(String, Bool)] = [
             ("--preset", preset != nil), ("--tune", tune != nil), ("--profile", profile != nil),
             ("--video-bitrate", videoBitrate != nil), ("--crf", crf != nil), ("--gop", gop != nil),
             ("--bframes", bframes != nil), ("--size", size != nil), ("--fps", fps != nil),
-            ("--audio-bitrate", audioBitrate != nil),
         ]
-        return flags.first(where: \.1)?.0
+        let audio = [("--audio-bitrate", audioBitrate != nil)]
+        let (kind, flags): (String, [(String, Bool)]) =
+            switch copying {
+            case .nothing: ("", [])
+            case .all: ("encoder", video + audio)
+            case .video: ("video encoder", video)
+            case .audio: ("audio encoder", audio)
+            }
+        if let flag = flags.first(where: \.1)?.0 {
+            throw ValidationError("\(flag) is for the \(kind), and \(copyFlag) has none. Leave one of them out.")
+        }
+        if copying == .audio, fps != nil {
+            throw ValidationError("With --copy-audio frames keep the input's times: leave --fps out.")
+        }
     }
 
     func apply(to configuration: inout ChannelConfiguration) {

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Encoder
+internal import Glibc
 internal import Ingest
 internal import Media
 internal import RTMP
@@ -16,9 +17,27 @@ struct InputOptions: ParsableArguments {
                 + "are taken as they come. rtmp-listen://[address][:port]/app/KEY waits for whoever publishes "
                 + "there by RTMP, on the loopback interface unless an address is given, such as 0.0.0.0; "
                 + "?takeover=yes lets a second publisher take the place of the first. "
+                + "srt://host:port?mode=caller&latency=200&passphrase=…&streamid=… receives MPEG-TS by SRT, times in "
+                + "milliseconds; with mode=listener it waits for a sender, on the loopback interface unless an address "
+                + "is given, and inputs with different stream ids may share a port. "
+                + "Behind a #, with commas between them: program=N, video-track= and audio-track= (a number from 1, or a "
+                + "language such as eng), channels=L+R (the numbers of the channels that become left and right, or one for "
+                + "both), audio-offset=TIME (later; -TIME for earlier); of live input latency=TIME, name=cam1 and "
+                + "backup=srt://…,backup=loop.mp4 with timeout=2s (how long it may show nothing), "
+                + "standby=cold|keyframes|hot (what is kept ready of backups) and return=10s|never (how long it must be "
+                + "healthy to come back). A comma in a value is written %2C. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = "test:"
+
+    @Option(
+        help: ArgumentHelp(
+            "What is shown when no input has anything: bars, off, or a file.",
+            discussion: "bars are color bars with “no signal” and the channel's name; a file is an image or a video, "
+                + "which is played again and again without its audio. The channel goes on air with it if its input is "
+                + "absent. off leaves the last frame standing. bars is usual with backup=, off without.",
+            valueName: "slate"))
+    var slate: String?
 
     @Option(help: ArgumentHelp("Take the audio from here instead, such as alsa:default.", valueName: "source"))
     var audioInput: String?
@@ -28,6 +47,18 @@ struct InputOptions: ParsableArguments {
             "Pass the input on as it is, without an encoder.",
             discussion: "Frames, audio and their times are the input's own, and files begin at its keyframes."))
     var copy = false
+
+    @Flag(
+        help: ArgumentHelp(
+            "Pass the input's video on as it is, and encode its audio.",
+            discussion: "Both keep the input's times."))
+    var copyVideo = false
+
+    @Flag(
+        help: ArgumentHelp(
+            "Pass the input's audio on as it is, and encode its video.",
+            discussion: "Both keep the input's times; frames are neither repeated nor left out."))
+    var copyAudio = false
 
     @Option(
         name: .customLong("tls-cert"),
@@ -57,10 +88,10 @@ struct InputOptions: ParsableArguments {
     var unpaced = false
 
     func apply(to configuration: inout ChannelConfiguration) throws {
-        configuration.input = try Self.location(input, flag: "--input")
+        try applyChoice(to: &configuration)
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
-        configuration.copies = copy
+        configuration.copying = try copying
         try checkCopy(configuration)
         try checkListeners(configuration)
         try checkCommand(&configuration)
@@ -74,13 +105,74 @@ struct InputOptions: ParsableArguments {
         }
     }
 
+    /// The input, what takes its place, and how that is chosen.
+    private func applyChoice(to configuration: inout ChannelConfiguration) throws {
+        guard !input.isEmpty else { throw ValidationError("--input is empty: name a file, a URL or test:.") }
+        let specification: InputSpecification
+        do throws(InputSpecificationError) {
+            specification = try InputSpecification(input)
+        } catch {
+            throw ValidationError("--input is not usable: \(error)")
+        }
+        configuration.input = specification.location
+        configuration.inputName = specification.name
+        configuration.backups = specification.backups
+        configuration.selection = specification.selection
+        configuration.slate = try slateChoice(hasBackups: !specification.backups.isEmpty)
+        guard configuration.hasChoice else {
+            guard let option = specification.selectionOption else { return }
+            throw ValidationError("\(option)= needs backup= beside it, or --slate.")
+        }
+        let flag = configuration.backups.isEmpty ? "--slate" : "backup="
+        if configuration.input.isLiveByNature == false {
+            throw ValidationError("\(flag) is for live inputs: \(configuration.input) is none. Leave it out.")
+        }
+        if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
+        if let copyFlag {
+            throw ValidationError("\(flag) does not go together with \(copyFlag) yet. Leave one of them out.")
+        }
+        if ([configuration.input] + configuration.backups).contains(where: { $0.rtmpListenAddress != nil }) {
+            throw ValidationError("\(flag) does not go together with rtmp-listen:// yet. Leave one of them out.")
+        }
+    }
+
+    private func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
+        switch slate {
+        case nil: return hasBackups ? .bars : nil
+        case "bars": return .bars
+        case "off": return nil
+        case "": throw ValidationError("--slate is bars, off, or the name of an image or a video file.")
+        case let path?:
+            guard access(path, R_OK) == 0 else {
+                throw ValidationError("--slate: there is no file \(path) that can be read. It may also be bars or off.")
+            }
+            return .file(path: path)
+        }
+    }
+
     private func checkCopy(_ configuration: ChannelConfiguration) throws {
-        guard copy else { return }
+        guard let flag = copyFlag else { return }
         if configuration.input.isTest {
-            throw ValidationError("--copy needs an input that is encoded already: test: is not. Give --input.")
+            throw ValidationError("\(flag) needs an input that is encoded already: test: is not. Give --input.")
+        }
+        if configuration.input.tracks.channels != nil {
+            throw ValidationError(
+                "#channels= is for audio that is decoded, and --copy leaves it as it is. Leave one out.")
         }
         if audioInput != nil {
-            throw ValidationError("--copy takes video and audio from one input: leave --audio-input out.")
+            throw ValidationError("\(flag) takes video and audio from one input: leave --audio-input out.")
+        }
+    }
+
+    /// The flag that passes something through, if there is one.
+    var copyFlag: String? { copy ? "--copy" : copyVideo ? "--copy-video" : copyAudio ? "--copy-audio" : nil }
+
+    private var copying: ChannelConfiguration.Copying {
+        get throws {
+            if [copy, copyVideo, copyAudio].filter(\.self).count > 1 {
+                throw ValidationError("--copy, --copy-video and --copy-audio exclude each other; --copy is both.")
+            }
+            return copy ? .all : copyVideo ? .video : copyAudio ? .audio : .nothing
         }
     }
 

@@ -30,6 +30,7 @@ struct RunCommand: BlockingCommand {
     @OptionGroup(title: "Recording") var record: RecordOptions
     @OptionGroup(title: "Retention") var retention: RetentionOptions
     @OptionGroup(title: "Encoder") var encoder: EncoderOptions
+    @OptionGroup(title: "Monitors") var monitor: MonitorOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
     func validate() throws { _ = try channelConfiguration() }
@@ -58,10 +59,15 @@ struct RunCommand: BlockingCommand {
         try record.apply(to: &configuration, duration: operation.duration)
         try record.checkAlignment(isPaced: !input.unpaced)
         try retention.apply(to: &configuration)
-        if configuration.copies, let flag = encoder.given {
-            throw ValidationError("\(flag) is for the encoder, and --copy has none. Leave one of them out.")
+        if let flag = input.copyFlag {
+            try encoder.check(against: configuration.copying, by: flag)
+            if let monitoring = monitor.givenForEncoded {
+                throw ValidationError(
+                    "\(monitoring) is for what is encoded, and \(flag) passes it on. Leave one of them out.")
+            }
         }
         encoder.apply(to: &configuration)
+        configuration.monitor = monitor.settings(isCopied: configuration.copies)
         configuration.name = operation.channel
         configuration.duration = operation.duration
         guard !configuration.outputs.isEmpty || configuration.recording != nil else {

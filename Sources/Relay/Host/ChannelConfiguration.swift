@@ -5,6 +5,7 @@ internal import Encoder
 internal import FanOut
 internal import Ingest
 internal import Media
+internal import Monitor
 internal import Network
 internal import Publisher
 internal import Segmenter
@@ -31,11 +32,24 @@ struct ChannelConfiguration {
         var upload: UploadTarget?
     }
 
+    /// The tracks of the input that are passed through.
+    enum Copying {
+        case nothing, video, audio, all
+    }
+
     var name = "relay"
     var input = InputLocation("test:")
+    /// What logs and the status call the input; nil for its address.
+    var inputName: String?
+    /// What takes the input's place while it is away, in this order.
+    var backups: [InputLocation] = []
+    /// How the choice is made.
+    var selection = SourceSelector.Options()
+    /// What is shown when no input has anything; nil for the last frame.
+    var slate: Slate?
     var audioInput: InputLocation?
-    /// Whether the input goes on air as it is, without an encoder.
-    var copies = false
+    /// What of the input goes on air as it is, without an encoder.
+    var copying = Copying.nothing
     /// What a listener with TLS shows: files in PEM.
     var certificate: (certificate: String, key: String)?
     /// Programs that decide who may publish to us, and who may play.
@@ -47,11 +61,26 @@ struct ChannelConfiguration {
     var frameRate: FrameRate?
     var duration: Duration?
     var encoder = EncoderSettings()
+    var monitor = MonitorSettings()
     var outputs: [OutputSpecification] = []
     var recording: Recording?
 }
 
 extension ChannelConfiguration {
+    /// Whether any track of the input is passed through.
+    var copies: Bool { copying != .nothing }
+
+    /// What is shown when no input has anything.
+    enum Slate: Sendable, Hashable {
+        /// Color bars with “no signal” and the channel's name.
+        case bars
+        /// An image, or a video file that is played again and again.
+        case file(path: String)
+    }
+
+    /// Whether there is more than one thing to show.
+    var hasChoice: Bool { !backups.isEmpty || slate != nil }
+
     /// Descriptors that the outputs hold at most.
     var descriptors: Int { outputs.reduce(0) { $0 + $1.address.descriptors + ($1.backup?.descriptors ?? 0) } }
 

@@ -8,13 +8,14 @@ internal import Program
 /// The opened inputs of a channel, and the feeds between them and its program.
 ///
 /// All calls may come from any thread.
-struct ChannelInputs: Sendable {
+struct ChannelInputs: ProgramInputs {
     /// The program's shape: the video input's own, but for what the configuration says.
     let format: VideoFormat
     /// Where the program's video comes from.
     let videoFeed: SourceFeed
     /// Where the program's audio comes from; nil for silence.
     let audioFeed: SourceFeed?
+    let stage: Stage
     /// Whether all inputs can be read ahead of the clock.
     let canReadAhead: Bool
     private let sources: [any MediaSource]
@@ -40,6 +41,7 @@ struct ChannelInputs: Sendable {
         } else {
             audioFeed = video.source.description.hasAudio ? videoFeed : nil
         }
+        stage = Stage(Scene(video: .feed(videoFeed), audio: audioFeed))
         sources = [video.source] + (audio.map { [$0] } ?? [])
     }
 
@@ -54,6 +56,9 @@ struct ChannelInputs: Sendable {
         for source in sources { source.stop() }
     }
 
+    var feedStatuses: (video: FeedStatus, audio: FeedStatus?) { (videoFeed.status, audioFeed?.status) }
+    var selection: SelectionStatus? { nil }
+
     /// A snapshot of each source: the video's first.
     var statuses: [SourceStatus] { sources.map(\.status) }
 
@@ -66,13 +71,17 @@ struct ChannelInputs: Sendable {
     var lastVideoError: String? { sources[0].status.lastError }
 
     /// Opens an input. Blocks until it answers.
-    private typealias Opener = (InputLocation, IngestOptions) throws(RelayFailure) -> any MediaSource
+    typealias Opener = (InputLocation, IngestOptions) throws(RelayFailure) -> any MediaSource
 
     private static func openVideo(
         _ configuration: ChannelConfiguration, _ open: Opener
     ) throws(RelayFailure) -> (source: any MediaSource, format: VideoFormat) {
-        let options = IngestOptions(
+        var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
+        // What is live cannot be played before it comes: where audio is to be earlier, video is later.
+        if let audio = configuration.audioInput, audio.isLiveByNature != false {
+            options.delay = max(.zero, .zero - audio.tracks.audioOffset)
+        }
         let source = try open(configuration.input, options)
         guard let format = source.description.video else {
             throw RelayFailure(
@@ -86,7 +95,8 @@ struct ChannelInputs: Sendable {
         return (source, format)
     }
 
-    private static func openAudio(
+    /// Opens the audio input, if there is one. Blocks until it answers.
+    static func openAudio(
         _ configuration: ChannelConfiguration, _ open: Opener
     ) throws(RelayFailure) -> (any MediaSource)? {
         guard let location = configuration.audioInput else { return nil }

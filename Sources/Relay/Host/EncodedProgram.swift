@@ -4,14 +4,16 @@ internal import Encoder
 internal import FanOut
 internal import Logging
 internal import Media
+internal import Monitor
 internal import Program
 
 /// A program that is decoded, put together and encoded here, with the inputs that it is made of.
 final class EncodedProgram: ChannelProgram {
-    private let inputs: ChannelInputs
+    private let inputs: any ProgramInputs
     /// What the encoder's packets go through on their way to the hub.
     private let interleaver: InterleavingSink
     private let encoder: EncoderSession
+    private let monitor: MonitoredSink
     private let program: Program
     private let isAhead: Bool
     private let logger: Logger
@@ -25,7 +27,11 @@ final class EncodedProgram: ChannelProgram {
     ) throws(RelayFailure) {
         self.logger = logger
         gop = configuration.encoder.gop
-        let inputs = try ChannelInputs(configuration, listening: listening, clock: clock, logger: logger)
+        let inputs: any ProgramInputs =
+            configuration.hasChoice
+            ? try SwitchedInputs(
+                configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
+            : try ChannelInputs(configuration, listening: listening, clock: clock, logger: logger)
         self.inputs = inputs
         isAhead = configuration.isPaced && inputs.canReadAhead
         interleaver = InterleavingSink(hub)
@@ -34,14 +40,16 @@ final class EncodedProgram: ChannelProgram {
         // Audio is ahead of the video by the encoder's delay.
         let delay = inputs.format.frameRate.timeBase.duration(Int64(encoder.delayInFrames))
         interleaver.wait(upTo: max(.seconds(10), delay * 2))
+        monitor = try Self.openMonitor(
+            configuration, inputs,
+            sink: configuration.isPaced ? encoder : RecorderPacedSink(encoder: encoder, recordings: recordings),
+            logger)
         program = Program(
             frameRate: inputs.format.frameRate, audio: .program,
             pacing: configuration.isPaced
                 ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
             frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
-            videoFeed: inputs.videoFeed, audioFeed: inputs.audioFeed,
-            sink: configuration.isPaced ? encoder : RecorderPacedSink(encoder: encoder, recordings: recordings),
-            clock: clock, logger: logger)
+            stage: inputs.stage, sink: monitor, clock: clock, logger: logger)
     }
 
     var description: StreamDescription { encoder.description }
@@ -78,9 +86,24 @@ final class EncodedProgram: ChannelProgram {
     }
 
     var status: ChannelStatus {
-        ChannelStatus(
-            sources: inputs.statuses, feed: inputs.videoFeed.status, audioFeed: inputs.audioFeed?.status,
+        let feeds = inputs.feedStatuses
+        var status = ChannelStatus(
+            sources: inputs.statuses, selection: inputs.selection, feed: feeds.video, audioFeed: feeds.audio,
             program: program.status, encoder: encoder.status, frameRate: inputs.format.frameRate, outputs: [])
+        status.monitor = monitor.status
+        return status
+    }
+
+    private static func openMonitor(
+        _ configuration: ChannelConfiguration, _ inputs: ChannelInputs, sink: any ProgramSink, _ logger: Logger
+    ) throws(RelayFailure) -> MonitoredSink {
+        do {
+            return try MonitoredSink(
+                sink, settings: configuration.monitor, video: inputs.format,
+                audio: inputs.audioFeed == nil ? nil : .program, logger: logger)
+        } catch {
+            throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
+        }
     }
 
     private static func openEncoder(

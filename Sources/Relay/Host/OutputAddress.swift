@@ -71,8 +71,7 @@ enum OutputAddress {
     func target(name: String, in context: OutputContext) throws(EndpointFailure) -> any OutputTarget {
         switch self {
         case .rtmp(let url, let transport):
-            RTMPTarget(
-                url: url, name: name, pool: context.pool, transport: transport, isEnhanced: transport.isEnhanced)
+            RTMPTarget(url: url, name: name, pool: context.pool, transport: transport)
         case .listen(let url):
             RTMPListenTarget(
                 offer: try context.listening.offer(url), name: name, pool: context.pool, stream: context.stream)

@@ -6,6 +6,7 @@ internal import FanOut
 internal import Ingest
 internal import Logging
 internal import Media
+internal import Monitor
 internal import Program
 internal import Synchronization
 
@@ -31,9 +32,14 @@ final class Passthrough: ChannelProgram {
     private let source: any PacketSource
     private let input: PacketSourceDescription
     private let hub: PacketStream
-    private let sink: PassthroughSink
+    /// What is passed through, and with it what is coded anew.
+    private let (passed, sink): (PassthroughSink, any PacketSink)
+    private let mix: TrackMix?
     private let recordings: RecordingSlot
+    /// Decodes the audio, if that was asked for.
+    private let monitor: PacketMonitor?
     private let isPaced: Bool
+    private let encodedGOP: Duration
     private let limit: Int64?
     private let clock: any MonotonicClock
     private let logger: Logger
@@ -59,18 +65,38 @@ final class Passthrough: ChannelProgram {
                 .usage, "--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }
         (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
-        sink = PassthroughSink(hub)
+        monitor = try Self.makeMonitor(configuration, logger)
+        let timeline = PacketTimeline(input, audioOffset: configuration.input.tracks.audioOffset)
+        mix = try TrackMix(configuration, of: timeline.stream, canWait: input.canWait, into: hub)
+        passed = mix?.passed ?? PassthroughSink(hub)
+        sink = mix?.sink ?? passed
         isPaced = configuration.isPaced
+        encodedGOP = configuration.encoder.gop
         limit = configuration.duration?.inNanoseconds
         self.clock = clock
-        state = Mutex(State(timeline: PacketTimeline(input)))
+        state = Mutex(State(timeline: timeline))
     }
 
-    var description: StreamDescription { input.stream }
-    var keyframes: any KeyframeRequester { NoKeyframes() }
-    var delay: Duration? { nil }
+    private static func makeMonitor(
+        _ configuration: ChannelConfiguration, _ logger: Logger
+    ) throws(RelayFailure) -> PacketMonitor? {
+        let settings = configuration.monitor
+        guard settings.measuresLoudness || settings.silence != nil else { return nil }
+        do {
+            return try PacketMonitor(settings, channel: configuration.name, logger: logger)
+        } catch {
+            throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
+        }
+    }
+
+    var description: StreamDescription {
+        let stream = state.withLock { $0.timeline.stream }
+        return mix?.description(of: stream) ?? stream
+    }
+    var keyframes: any KeyframeRequester { mix?.keyframes ?? NoKeyframes() }
+    var delay: Duration? { input.canWait ? nil : mix?.delay }
     /// What broadcasters and cameras send; the sender decides.
-    var gop: Duration { .seconds(10) }
+    var gop: Duration { mix?.keyframes == nil ? .seconds(10) : encodedGOP }
 
     func run() -> ExitStatus {
         source.start(into: self)
@@ -78,6 +104,10 @@ final class Passthrough: ChannelProgram {
         source.stop()
         sink.finish()
         let (failure, frames) = state.withLock { ($0.failure, $0.status.packets) }
+        if let failure = mix?.sink.status.failure {
+            logger.critical("the encoder failed: \(failure)")
+            return .internalError
+        }
         if let failure {
             logger.error("the program ended because its source failed: \(failure)")
             return .inputUnreadable
@@ -101,8 +131,11 @@ final class Passthrough: ChannelProgram {
             sources: [source.status], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
             frameRate: input.stream.video?.nominalRate ?? FrameRate(25), outputs: [])
         status.passthrough = passed
+        status.monitor = monitor?.status
         status.passthrough?.undecodableFrames = counts.undecodableFrames
-        status.passthrough?.movedPackets = sink.counts.moved
+        status.passthrough?.movedPackets = self.passed.counts.moved
+        status.passthrough?.transcodingErrors = mix?.sink.status.errors ?? 0
+        status.passthrough?.skippedPackets = mix?.sink.status.skipped ?? 0
         return status
     }
 }
@@ -117,6 +150,7 @@ extension Passthrough: PacketSourceSink {
             if input.canWait { wait(for: packet) }
             guard count(packet) else { return }
             sink.publish(packet)
+            monitor?.take(packet)
         }
     }
 

@@ -14,4 +14,8 @@ struct PassthroughStatus: Sendable, Codable {
     var undecodableFrames = 0
     /// Packets whose decoding time did not increase, and was made to.
     var movedPackets = 0
+    /// Packets of the track that is encoded, with `--copy-video` or `--copy-audio`, that could not be decoded.
+    var transcodingErrors = 0
+    /// Packets of it that were left out because the encoder could not keep up.
+    var skippedPackets = 0
 }

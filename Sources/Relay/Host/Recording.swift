@@ -85,6 +85,9 @@ final class Recording: Sendable {
         place.start(in: group)
     }
 
+    /// Notes an event of the channel in the catalogue.
+    func noteEvent(_ kind: String, _ text: String) { place.noteEvent(kind, text) }
+
     /// Begins a new file with the next keyframe.
     func cut() { recorder.cutNow() }
 

@@ -39,6 +39,9 @@ struct RecordingPlace: Sendable {
         return all.compactMap { $0 }
     }
 
+    /// Notes an event of the channel in the catalogue. Returns at once.
+    func noteEvent(_ kind: String, _ text: String) { catalogue.noteEvent(kind, text) }
+
     /// Who still needs finished files.
     var vetoes: [any RetentionVeto] {
         let all: [(any RetentionVeto)?] = [catalogue, uploader]

@@ -57,18 +57,26 @@ struct RecordingsListing: Encodable {
 
     let segments: [Segment]
     let gaps: [CatalogueGap]
+    let events: [CatalogueEvent]
     let notes: [String]
 
     init(_ contents: RecordingArchive.Contents) {
         segments = contents.segments.map(Segment.init)
         gaps = contents.gaps
+        events = contents.events
         notes = contents.notes
     }
 
-    /// The list for people: files and gaps in the order of time, and a sum.
+    /// The list for people: files, gaps and events in the order of time, and a sum.
     var text: String {
         var lines = segments.map { ($0.segment.channel, $0.segment.start, 0, $0.line) }
         lines += gaps.map { ($0.channel, $0.start, 1, Self.line($0)) }
+        lines += events.map { event in
+            (
+                event.channel, event.start, 2,
+                "\(UTCTime(milliseconds: event.start).extended)  \(event.kind): \(event.text)"
+            )
+        }
         lines.sort { ($0.0, $0.1, $0.2) < ($1.0, $1.1, $1.2) }
         let length = VerificationReport.clock(CatalogueSegment.length(of: segments.map(\.segment)))
         let sum = "\(segments.count) segments, \(length), \(gaps.count) gaps"

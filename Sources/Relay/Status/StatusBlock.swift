@@ -4,7 +4,9 @@ internal import Encoder
 internal import FanOut
 internal import Ingest
 internal import Media
+internal import Monitor
 internal import Program
+internal import SRT
 internal import Segmenter
 internal import Upload
 
@@ -71,7 +73,16 @@ struct StatusBlock {
         ]
         if passed.undecodableFrames > 0 { parts.append("without keyframe \(passed.undecodableFrames)") }
         if let source = now.sources.first, source.state != .running { parts.append("input \(source.state.rawValue)") }
-        return parts.joined(separator: "  ")
+        return (parts + connections + monitors).joined(separator: "  ")
+    }
+
+    /// What the inputs' SRT connections are like.
+    private var connections: [String] {
+        now.sources.compactMap(\.srt).flatMap { srt in
+            let roundTrip = srt.moment.map { ["input rtt \(Self.decimal($0.roundTripMilliseconds)) ms"] } ?? []
+            let holes = srt.totals.packetsDropped
+            return roundTrip + (holes > 0 ? ["input missing \(holes) packets"] : [])
+        }
     }
 
     private var program: String {
@@ -85,8 +96,25 @@ struct StatusBlock {
         let holes = silence > 0 ? ["audio missing \(silence) ms"] : []
         let errors = now.sources.reduce(0) { $0 + $1.decodeErrors }
         let damage = errors > 0 ? ["decode errors \(errors)"] : []
+        let onAir = (now.selection?.onAir).map { ["on air \($0)"] } ?? []
         let lag = now.program.lagSeconds > 1 ? ["\(Self.decimal(now.program.lagSeconds)) s BEHIND"] : []
-        return (parts + holes + damage + lag).joined(separator: "  ")
+        return (parts + holes + damage + onAir + connections + lag + monitors).joined(separator: "  ")
+    }
+
+    /// What the monitors show, alarms in capitals.
+    private var monitors: [String] {
+        guard let monitor = now.monitor else { return [] }
+        var parts: [String] = []
+        if let loudness = monitor.loudness {
+            parts.append("loudness \(Self.level(loudness.shortTerm)) LUFS (\(Self.level(loudness.integrated)) in all)")
+            parts.append("peak \(Self.level(loudness.truePeak)) dBTP")
+        }
+        if let gain = monitor.gain { parts.append("gain \(Self.level(gain)) dB") }
+        let alarms = [("SILENT", monitor.silence), ("BLACK", monitor.black), ("FROZEN", monitor.frozen)]
+        for (word, alarm) in alarms {
+            if let alarm, alarm.isActive { parts.append("\(word) \(Int(alarm.seconds)) s") }
+        }
+        return parts
     }
 
     private func output(_ output: OutputStatus) -> String {
@@ -160,6 +188,9 @@ struct StatusBlock {
         let tenths = Int64(clamping: Int((min(max(value, 0), 1e9) * 10).rounded()))
         return "\(tenths / 10).\(tenths % 10)"
     }
+
+    /// A level to a tenth, with its sign if it is below zero.
+    private static func level(_ value: Double) -> String { (value <= -0.05 ? "-" : "") + decimal(abs(value)) }
 
     private static func padded(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - text.count))

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <dlfcn.h>
+#include <errno.h>
 #include <linux/memfd.h>
+#include <linux/videodev2.h>
 #include <malloc.h>
 #include <netdb.h>
 #include <stdint.h>
@@ -57,4 +60,72 @@ static inline int relay_usable_cores(void) {
     if (sched_getaffinity(0, sizeof mask, mask) != 0) return 1;
     for (unsigned int word = 0; word < sizeof mask / sizeof mask[0]; word++) count += __builtin_popcountl(mask[word]);
     return count;
+}
+
+// The ioctls of V4L2, whose numbers are macros that Swift does not import (linux/videodev2.h).
+static const unsigned long relay_v4l2_querycap = VIDIOC_QUERYCAP;
+static const unsigned long relay_v4l2_enum_fmt = VIDIOC_ENUM_FMT;
+static const unsigned long relay_v4l2_enum_framesizes = VIDIOC_ENUM_FRAMESIZES;
+static const unsigned long relay_v4l2_enum_frameintervals = VIDIOC_ENUM_FRAMEINTERVALS;
+
+// ioctl(2) is variadic, which Swift does not import. Its header would take `struct winsize` away from Glibc.
+extern int ioctl(int descriptor, unsigned long request, ...);
+static inline int relay_ioctl(int descriptor, unsigned long request, void *argument) {
+    return ioctl(descriptor, request, argument);
+}
+
+/// What an ALSA device can capture. Of each range the least and the most.
+typedef struct relay_alsa_capabilities {
+    unsigned int rates[2];
+    unsigned int channels[2];
+    /// Whether it has samples of 16, 24 and 32 bits.
+    int has_16, has_24, has_32;
+} relay_alsa_capabilities;
+
+static inline void relay_alsa_silent(const char *file, int line, const char *function, int error, const char *text, ...) {
+    (void)file, (void)line, (void)function, (void)error, (void)text;
+}
+
+// Asks the ALSA device `name`, without waiting for one that is in use. 0, or a negated errno: ELIBACC without libasound.
+// The library is loaded when it is first needed; its prototypes are those of alsa/pcm.h (1.2), as are the numbers:
+// SND_PCM_STREAM_CAPTURE 1, SND_PCM_NONBLOCK 1, SND_PCM_FORMAT_S16_LE 2, _S24_LE 6, _S32_LE 10, _S24_3LE 32.
+static inline int relay_alsa_ask(const char *name, relay_alsa_capabilities *found) {
+    void *library = dlopen("libasound.so.2", RTLD_NOW);
+    if (!library) return -ELIBACC;
+#define RELAY_ALSA(result, function, ...) \
+    result (*function)(__VA_ARGS__) = (result (*)(__VA_ARGS__))dlsym(library, "snd_" #function); \
+    if (!function) return -ELIBACC
+    RELAY_ALSA(int, lib_error_set_handler, void (*)(const char *, int, const char *, int, const char *, ...));
+    RELAY_ALSA(int, pcm_open, void **, const char *, int, int);
+    RELAY_ALSA(int, pcm_close, void *);
+    RELAY_ALSA(int, pcm_hw_params_malloc, void **);
+    RELAY_ALSA(void, pcm_hw_params_free, void *);
+    RELAY_ALSA(int, pcm_hw_params_any, void *, void *);
+    RELAY_ALSA(int, pcm_hw_params_get_rate_min, const void *, unsigned int *, int *);
+    RELAY_ALSA(int, pcm_hw_params_get_rate_max, const void *, unsigned int *, int *);
+    RELAY_ALSA(int, pcm_hw_params_get_channels_min, const void *, unsigned int *);
+    RELAY_ALSA(int, pcm_hw_params_get_channels_max, const void *, unsigned int *);
+    RELAY_ALSA(int, pcm_hw_params_test_format, void *, void *, int);
+#undef RELAY_ALSA
+    // The library writes to standard error otherwise.
+    lib_error_set_handler(relay_alsa_silent);
+    void *device = NULL, *values = NULL;
+    int result = pcm_open(&device, name, 1, 1);
+    if (result < 0) return result;
+    result = pcm_hw_params_malloc(&values);
+    if (result >= 0) result = pcm_hw_params_any(device, values);
+    if (result >= 0) {
+        int direction = 0;
+        pcm_hw_params_get_rate_min(values, &found->rates[0], &direction);
+        pcm_hw_params_get_rate_max(values, &found->rates[1], &direction);
+        pcm_hw_params_get_channels_min(values, &found->channels[0]);
+        pcm_hw_params_get_channels_max(values, &found->channels[1]);
+        found->has_16 = pcm_hw_params_test_format(device, values, 2) == 0;
+        found->has_24 = pcm_hw_params_test_format(device, values, 6) == 0
+            || pcm_hw_params_test_format(device, values, 32) == 0;
+        found->has_32 = pcm_hw_params_test_format(device, values, 10) == 0;
+    }
+    if (values) pcm_hw_params_free(values);
+    pcm_close(device);
+    return result < 0 ? result : 0;
 }

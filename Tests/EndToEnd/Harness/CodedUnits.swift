@@ -2,15 +2,16 @@
 
 import Foundation
 
-/// What a file holds as it was coded: the NAL units of H.264 but parameter sets and delimiters, and the frames of AAC.
+/// What a file holds as it was coded: the NAL units of H.264 or HEVC but parameter sets and delimiters, and the frames of
+/// AAC.
 struct CodedUnits: Equatable {
     /// Slices and supplemental information, in decoding order.
     var video: [[UInt8]] = []
     /// Access units without ADTS.
     var audio: [[UInt8]] = []
 
-    /// Of the file at `path`, which ffmpeg reads.
-    init(_ path: String) async throws {
+    /// Of the file at `path`, which ffmpeg reads, with H.264 or HEVC.
+    init(_ path: String, isHEVC: Bool = false) async throws {
         let directory = try TemporaryDirectory()
         let (video, audio) = (directory.file("video.h264"), directory.file("audio.aac"))
         // Edit lists would hide audio that a decoder needs.
@@ -19,21 +20,27 @@ struct CodedUnits: Equatable {
             "ffmpeg",
             ["-v", "error", "-nostdin", "-y"] + input
                 + [
-                    "-map", "0:v:0", "-c", "copy", "-f", "h264", video, "-map", "0:a:0", "-c", "copy", "-f", "adts",
+                    "-map", "0:v:0", "-c", "copy", "-f", isHEVC ? "hevc" : "h264", video, "-map", "0:a:0", "-c", "copy",
+                    "-f", "adts",
                     audio,
                 ])
-        self.video = Self.units(try Data(contentsOf: URL(fileURLWithPath: video)))
+        self.video = Self.units(try Data(contentsOf: URL(fileURLWithPath: video)), isHEVC: isHEVC)
         self.audio = Self.frames(try Data(contentsOf: URL(fileURLWithPath: audio)))
     }
 
-    private static func units(_ data: Data) -> [[UInt8]] {
+    /// Slices and supplemental information: ITU-T H.264, table 7-1; H.265, table 7-1.
+    private static func isKept(_ header: UInt8, isHEVC: Bool) -> Bool {
+        isHEVC ? header >> 1 & 0x3F < 32 || [39, 40].contains(header >> 1 & 0x3F) : (1...6).contains(header & 0x1F)
+    }
+
+    private static func units(_ data: Data, isHEVC: Bool) -> [[UInt8]] {
         let bytes = [UInt8](data)
         var (units, start, index): ([[UInt8]], Int?, Int) = ([], nil, 0)
         func close(_ end: Int) {
             guard let start else { return }
             var end = end
             while end > start, bytes[end - 1] == 0 { end -= 1 }
-            if end > start, (1...6).contains(bytes[start] & 0x1F) { units.append(Array(bytes[start..<end])) }
+            if end > start, isKept(bytes[start], isHEVC: isHEVC) { units.append(Array(bytes[start..<end])) }
         }
         while index + 2 < bytes.count {
             if bytes[index] == 0, bytes[index + 1] == 0, bytes[index + 2] == 1 {

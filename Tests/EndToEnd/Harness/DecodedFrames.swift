@@ -93,6 +93,28 @@ enum Probe {
         return text.split(whereSeparator: { $0.isNewline || $0 == "," }).first.map(String.init) ?? ""
     }
 
+    /// A hash of each frame as it is decoded.
+    static func frameHashes(_ path: String) async throws -> [String] {
+        let text = try await run(
+            "ffmpeg",
+            ["-v", "error", "-nostdin", "-i", path, "-map", "0:v:0", "-vsync", "passthrough"]
+                + ["-f", "framemd5", "-"])
+        return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap {
+            $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+    }
+
+    /// The presentation times and durations of the packets, in ticks of the stream.
+    static func packetTicks(_ path: String, _ stream: String) async throws -> [(pts: Int64, duration: Int64)] {
+        let text = try await run(
+            "ffprobe",
+            ["-v", "error", "-select_streams", stream, "-show_entries", "packet=pts,duration", "-of", "csv=p=0", path])
+        return text.split(separator: "\n").compactMap { line in
+            let numbers = line.split(separator: ",").compactMap { Int64($0) }
+            return numbers.count == 2 ? (numbers[0], numbers[1]) : nil
+        }
+    }
+
     /// What the decoder complains of when the file is played; empty if nothing.
     static func complaints(_ path: String) async throws -> String {
         let process = try ChildProcess("ffmpeg", ["-v", "error", "-nostdin", "-i", path, "-f", "null", "-"])

@@ -390,23 +390,15 @@ struct SourceClockTests {
 
     @Test(
         "Recorded arrivals of five transports: nothing late, no step, no jump",
-        arguments: ["udp", "srt", "rtmp", "rtsp", "hls"])
+        arguments: ["udp", "srt", "rtmp", "rtsp", "hls", "pes300"])
     func recorded(name: String) throws {
         let settings: [String: SourceClockSettings] = [
             "udp": .transportStream, "srt": .transportStream, "rtmp": .rtmp, "rtsp": .rtp,
-            "hls": .playlist(target: .seconds(2)),
+            "hls": .playlist(target: .seconds(2)), "pes300": .transportStream,
         ]
-        let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Traces/\(name).csv")
-        let base = TimeBase(1, 1_000_000)
-        var clock = SourceClock(
-            try #require(settings[name]), tracks: [.video: (base, nil), .audio: (base, nil)])
+        var clock = SourceClock(try #require(settings[name]), tracks: Self.recordedTracks)
         var placed = 0
-        for line in try String(contentsOf: path, encoding: .utf8).split(separator: "\n") where !line.hasPrefix("#") {
-            let fields = line.split(separator: ",")
-            let numbers = fields.dropFirst().compactMap { Int64($0) }
-            let stamp = SourceClock.Stamp(
-                fields[0] == "v" ? .video : .audio, dts: numbers[0], pts: numbers[1], duration: numbers[2])
-            let arrival = Timestamp(numbers[3], in: base)
+        for (stamp, arrival) in try recording(name) {
             let seen = clock.note(stamp, arrival: arrival)
             let noted = try #require(seen)
             guard let due = clock.due(noted.decodeTime, of: stamp.track) else { continue }
@@ -417,5 +409,35 @@ struct SourceClockTests {
         #expect(clock.status.latePackets == 0)
         #expect(clock.status.steps == 0)
         #expect(clock.status.jumps == 0)
+    }
+
+    private static let recordedTracks: [TrackKind: (timeBase: TimeBase, bits: Int?)] = [
+        .video: (TimeBase(1, 1_000_000), nil), .audio: (TimeBase(1, 1_000_000), nil),
+    ]
+
+    private func recording(_ name: String) throws -> [(stamp: SourceClock.Stamp, arrival: Timestamp)] {
+        let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Traces/\(name).csv")
+        return try String(contentsOf: path, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("#") }.map {
+            let fields = $0.split(separator: ",")
+            let numbers = fields.dropFirst().compactMap { Int64($0) }
+            let stamp = SourceClock.Stamp(
+                fields[0] == "v" ? .video : .audio, dts: numbers[0], pts: numbers[1], duration: numbers[2])
+            return (stamp, Timestamp(numbers[3], in: TimeBase(1, 1_000_000)))
+        }
+    }
+
+    @Test("350 ms of audio in one PES at 300 kbit/s had less than 100 ms to spare, which a busy machine used up")
+    func spareOfBundles() throws {
+        let packets = try recording("pes300")
+        for start in stride(from: 0, to: packets.count / 2, by: 7) {
+            var clock = SourceClock(.transportStream, tracks: Self.recordedTracks)
+            var spare = Duration.seconds(10)
+            for (stamp, arrival) in packets[start...] {
+                let seen = clock.note(stamp, arrival: arrival)
+                let noted = try #require(seen)
+                if let due = clock.due(noted.decodeTime, of: stamp.track) { spare = min(spare, due - arrival) }
+            }
+            #expect(spare > .milliseconds(130), "from packet \(start) on")
+        }
     }
 }

@@ -48,9 +48,7 @@ struct RTMPServerTests {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
         do {
-            let client = ServerClient(port: registration.port)
-            client.say(ClientBytes.publishing("secret"))
-            try await client.hear("NetStream.Publish.Start")
+            let client = try await ServerClient.publishing("secret", at: registration.port)
             for time in 0..<100 { client.say(video(UInt32(time) * 40)) }
             client.say(ClientBytes.command("deleteStream", 0, [.null, .number(1)], chunk: 4096))
             try await client.hear("NetStream.Unpublish.Success")
@@ -105,11 +103,10 @@ struct RTMPServerTests {
     func secondPublisher() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
-        let (first, second) = (ServerClient(port: registration.port), ServerClient(port: registration.port))
-        first.say(ClientBytes.publishing("secret"))
-        try await first.hear("NetStream.Publish.Start")
+        let first = try await ServerClient.publishing("secret", at: registration.port)
         first.say(video(0))
         try await eventually { record.times == [0] }
+        let second = ServerClient(port: registration.port)
         second.say(ClientBytes.publishing("secret"))
         try await second.hear("NetStream.Publish.BadName")
         try await second.beClosed()
@@ -124,9 +121,8 @@ struct RTMPServerTests {
     func takeover(isAllowed: Bool) async throws {
         let server = server { $0.takeoverSilence = isAllowed ? .seconds(60) : .zero }
         let registration = try server.receive(url("live/secret\(isAllowed ? "?takeover=yes" : "")"), receiver: record)
-        let (first, second) = (ServerClient(port: registration.port), ServerClient(port: registration.port))
-        first.say(ClientBytes.publishing("secret"))
-        try await first.hear("NetStream.Publish.Start")
+        let first = try await ServerClient.publishing("secret", at: registration.port)
+        let second = ServerClient(port: registration.port)
         second.say(ClientBytes.publishing("secret"))
         try await second.hear("NetStream.Publish.Start")
         try await first.beClosed()
@@ -200,9 +196,7 @@ struct RTMPServerTests {
         let server = server()
         record.state.withLock { $0.pausesAfter = 10 }
         let registration = try server.receive(url("live/secret"), receiver: record)
-        let client = ServerClient(port: registration.port)
-        client.say(ClientBytes.publishing("secret"))
-        try await client.hear("NetStream.Publish.Start")
+        let client = try await ServerClient.publishing("secret", at: registration.port)
         // 200 MB, which no socket holds.
         let body = [0x17, 1, 0, 0, 0] + [UInt8](repeating: 1, count: 99_995)
         let isSent = Atomic(false)
@@ -249,9 +243,7 @@ struct RTMPServerTests {
     func silentCrowd() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
-        let publisher = ServerClient(port: registration.port)
-        publisher.say(ClientBytes.publishing("secret"))
-        try await publisher.hear("NetStream.Publish.Start")
+        let publisher = try await ServerClient.publishing("secret", at: registration.port)
         // Of one address a quarter of those that may wait.
         let crowd = (0..<300).map { _ in ServerClient(port: registration.port) }
         try await eventually {
@@ -325,9 +317,7 @@ struct RTMPServerTests {
         let one = try server.receive(url("live/one"), receiver: record)
         let other = try server.receive(url("live/other"), receiver: StreamRecord())
         #expect(one.port == other.port)
-        let client = ServerClient(port: one.port)
-        client.say(ClientBytes.publishing("one"))
-        try await client.hear("NetStream.Publish.Start")
+        let client = try await ServerClient.publishing("one", at: one.port)
         one.cancel()
         try await client.beClosed()
         #expect(record.log.last == "ended 1: it is not wanted any more")

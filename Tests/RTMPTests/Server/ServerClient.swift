@@ -31,6 +31,14 @@ final class ServerClient {
     /// A client on a connection that stands.
     init(_ socket: TCPSocket) { self.socket = socket }
 
+    /// A client at `port` that publishes with `key`, and was told so.
+    static func publishing(_ key: String, at port: UInt16) async throws -> ServerClient {
+        let client = ServerClient(port: port)
+        client.say(ClientBytes.publishing(key))
+        try await client.hear("NetStream.Publish.Start")
+        return client
+    }
+
     /// Sends `bytes`, as far as the server takes them within five seconds. Returns how many it took.
     @discardableResult
     func say(_ bytes: [UInt8]) -> Int {

@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import FanOut
+@testable import Network
 
 @Suite struct NoticeLimitTests {
     @Test("A talkative server has twenty messages a minute, and one line about the rest")

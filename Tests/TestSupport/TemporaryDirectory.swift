@@ -23,12 +23,12 @@ package final class TemporaryDirectory: Sendable {
     package func path(_ name: String) -> String { "\(path)/\(name)" }
 
     /// Makes the file `name` of `bytes`, or replaces it.
-    package func write(_ bytes: some Sequence<UInt8>, _ name: String) throws {
+    package func write(_ bytes: some Sequence<UInt8>, to name: String) throws {
         try Data(bytes).write(to: URL(fileURLWithPath: path(name)))
     }
 
     /// The bytes of the file `name`.
-    package func read(_ name: String) throws -> [UInt8] {
+    package func bytes(_ name: String) throws -> [UInt8] {
         [UInt8](try Data(contentsOf: URL(fileURLWithPath: path(name))))
     }
 }

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Archive
+
+/// Something that happened to a channel while it was recorded and that cost no frame, as a row of the catalogue.
+public struct CatalogueEvent: Sendable, Codable, Equatable {
+    /// The channel.
+    public var channel: String
+    /// When it happened: milliseconds since 1970-01-01T00:00:00Z.
+    public var start: Int64
+    /// What sort of event it is: `input`, when another input is on air.
+    public var kind: String
+    /// What happened, without secrets.
+    public var text: String
+
+    /// An event.
+    public init(channel: String, at time: UTCTime, kind: String, text: String) {
+        (self.channel, start, self.kind, self.text) = (channel, time.milliseconds, kind, text)
+    }
+}

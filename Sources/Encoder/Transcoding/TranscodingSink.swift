@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+package import Media
+internal import Synchronization
+
+/// Passes one of an input's tracks on as it is, and the other through a transcoder on a queue of its own, so that neither
+/// waits for the other.
+///
+/// One thread at a time publishes. Both tracks go to sinks that put them into one order.
+package final class TranscodingSink: PacketSink {
+    /// What an operator sees.
+    package struct Status: Sendable {
+        /// Packets of the transcoded track that could not be decoded.
+        package var errors = 0
+        /// Packets that were left out because the encoder could not keep up.
+        package var skipped = 0
+        /// Why the transcoder ended, if it did before the program.
+        package var failure: String?
+    }
+
+    private struct State {
+        var waiting = 0
+        var awaitsKeyframe = false
+        var isBlocked = false
+        var status = Status()
+    }
+
+    /// The transcoder, which its queue alone uses.
+    private final class Worker: Sendable {
+        // Used on the serial queue only.
+        nonisolated(unsafe) let transcoder: any TrackTranscoder
+        init(_ transcoder: any TrackTranscoder) { self.transcoder = transcoder }
+    }
+
+    /// Packets that wait at most for a transcoder that is slower than its input: some seconds.
+    private static let longestQueue = 200
+
+    private let worker: Worker
+    private let kind: TrackKind
+    private let (copied, coded): (any PacketSink, any PacketSink)
+    private let canWait: Bool
+    private let queue: DispatchQueue
+    private let state = Mutex(State())
+    private let room = DispatchSemaphore(value: 0)
+
+    /// A sink that gives packets of `kind` to `transcoder`, whose packets go to `coded`, and all others to `copied`. A
+    /// source that `canWait` is held back while the transcoder is busy. `name` is the channel's.
+    package init(
+        _ kind: TrackKind, by transcoder: sending any TrackTranscoder, copied: any PacketSink, coded: any PacketSink,
+        canWait: Bool, name: String
+    ) {
+        worker = Worker(transcoder)
+        (self.kind, self.copied, self.coded, self.canWait) = (kind, copied, coded, canWait)
+        queue = DispatchQueue(label: "relay.transcode.\(name)")
+    }
+
+    /// A snapshot. Any thread.
+    package var status: Status { state.withLock { $0.status } }
+
+    package func publish(_ packet: EncodedPacket) {
+        guard packet.track == kind else { return copied.publish(packet) }
+        guard admit(packet) else { return }
+        queue.async { [self] in
+            work { try worker.transcoder.take(packet) }
+            let wakes = state.withLock { state in
+                state.waiting -= 1
+                defer { if state.waiting < Self.longestQueue / 2 { state.isBlocked = false } }
+                return state.isBlocked && state.waiting < Self.longestQueue / 2
+            }
+            if wakes { room.signal() }
+        }
+    }
+
+    /// Waits until the transcoder has put out everything, and says that nothing follows. Blocks.
+    package func finish() {
+        queue.sync { work { try worker.transcoder.finish() } }
+        copied.finish()
+    }
+
+    /// Whether the packet is to be transcoded; blocks for a source that can wait until there is room.
+    private func admit(_ packet: EncodedPacket) -> Bool {
+        while true {
+            let isAdmitted: Bool? = state.withLock { state in
+                if state.waiting >= Self.longestQueue {
+                    state.isBlocked = canWait
+                    if canWait { return nil }
+                    state.awaitsKeyframe = true
+                }
+                if state.awaitsKeyframe, !packet.isKeyframe || state.waiting >= Self.longestQueue {
+                    state.status.skipped += 1
+                    return false
+                }
+                state.awaitsKeyframe = false
+                state.waiting += 1
+                return true
+            }
+            if let isAdmitted { return isAdmitted }
+            room.wait()
+        }
+    }
+
+    private func work(_ body: () throws -> [EncodedPacket]) {
+        guard state.withLock({ $0.status.failure == nil }) else { return }
+        do {
+            for packet in try body() { coded.publish(packet) }
+        } catch {
+            state.withLock { $0.status.failure = "\(error)" }
+        }
+        let errors = worker.transcoder.errors
+        state.withLock { $0.status.errors = errors }
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+package import Media
+internal import Synchronization
+
+/// Decodes packets of video and codes them as H.264, each frame at the sender's time. Used by one thread at a time.
+///
+/// x264 sees frames by their number; each gets its own time back when it comes out, so that neither a variable rate nor the
+/// sender's clock moves a frame. Its decoding time is that of the frame so many frames before it.
+package final class VideoTranscoder: TrackTranscoder {
+    /// Takes requests from any thread.
+    private final class Requests: KeyframeRequester {
+        let schedule: Mutex<KeyframeSchedule>
+
+        init(frameRate: FrameRate) { schedule = Mutex(KeyframeSchedule(frameRate: frameRate)) }
+
+        func requestKeyframe(at programTime: Int64?) {
+            schedule.withLock { $0.request(at: programTime.map(Timestamp.init(nanoseconds:))) }
+        }
+    }
+
+    /// Makes keyframes on request; for any thread.
+    package var keyframes: any KeyframeRequester { requests }
+    package let description: TrackDescription
+    /// Frames that the encoder holds before the first comes out.
+    package let delayInFrames: Int
+    private let subject: String
+    private let format: VideoFormat
+    private let encoder: X264Encoder
+    private let requests: Requests
+    private var source: (track: TrackDescription, decoder: Decoder, converter: FrameConverter)?
+    /// The times of the frames from number `firstTime` on, in ticks of ``description``.
+    private var times: [Int64] = []
+    private var firstTime: Int64 = 0
+    private var next: Int64 = 0
+    private var start: Int64?
+    private var captions: [UInt8] = []
+    package private(set) var errors = 0
+
+    /// A transcoder by `settings` of video like `track`, which says how large its frames are unless `size` does. `subject`
+    /// is how errors name the input.
+    package init(
+        _ settings: EncoderSettings, of track: TrackDescription, size: FrameSize?, subject: String
+    ) throws {
+        self.subject = subject
+        format = Self.format(of: track, size: size)
+        encoder = try X264Encoder(settings: settings, format: format)
+        delayInFrames = encoder.delay
+        requests = Requests(frameRate: format.frameRate)
+        description = encoder.description.timed(in: track.timeBase)
+    }
+
+    private static func format(of track: TrackDescription, size: FrameSize?) -> VideoFormat {
+        let frames = track.frameFormat ?? FrameFormat(width: 1280, height: 720)
+        // 4:2:0 needs even sizes.
+        var format = VideoFormat(
+            width: max(2, frames.width & ~1), height: max(2, frames.height & ~1),
+            frameRate: track.nominalRate ?? FrameRate(25), sampleAspectRatio: frames.sampleAspectRatio)
+        if let size, size != FrameSize(width: frames.width, height: frames.height) {
+            (format.width, format.height, format.sampleAspectRatio) = (size.width, size.height, .square)
+        }
+        format.color = frames.color.resolved(width: format.width, height: format.height)
+        return format
+    }
+
+    package func take(_ packet: EncodedPacket) throws -> [EncodedPacket] {
+        var coded: [EncodedPacket] = []
+        do {
+            if source?.track !== packet.description {
+                coded += try drain()
+                source = (
+                    packet.description, try Decoder(packet.description, subject: subject),
+                    try FrameConverter(packet.description, target: format, subject: subject)
+                )
+            }
+            try source?.decoder.send(coded: packet)
+            coded += try decode()
+        } catch let failure as AVFailure {
+            if failure.isMissingLibrary { throw failure }
+            errors += 1
+        }
+        return coded
+    }
+
+    package func finish() throws -> [EncodedPacket] {
+        var coded = try drain()
+        while let packet = try encoder.flush() { coded.append(renamed(packet)) }
+        return coded
+    }
+
+    private func drain() throws -> [EncodedPacket] {
+        guard let last = source else { return [] }
+        try last.decoder.send(nil)
+        var frames: [VideoFrame] = []
+        let coded = try decode()
+        try last.converter.finish { frames.append($0) }
+        source = nil
+        return coded + (try encode(frames, in: last.track.timeBase))
+    }
+
+    private func decode() throws -> [EncodedPacket] {
+        var coded: [EncodedPacket] = []
+        while let (track, decoder, converter) = source, case .frame(let decoded) = try decoder.receive() {
+            guard let pts = decoded.pts else { continue }
+            var frames: [VideoFrame] = []
+            try converter.convert(decoded, pts: pts) { frames.append($0) }
+            coded += try encode(frames, in: track.timeBase)
+        }
+        return coded
+    }
+
+    private func encode(_ frames: [VideoFrame], in base: TimeBase) throws -> [EncodedPacket] {
+        var coded: [EncodedPacket] = []
+        for frame in frames {
+            let time = base.rescale(frame.pts, to: description.timeBase)
+            // A frame that is not later than the one before has no place; its captions go with the next one.
+            if let last = times.last, time <= last {
+                captions += frame.captions
+                continue
+            }
+            var frame = frame
+            frame.captions = captions + frame.captions
+            captions = []
+            let position = format.frameRate.frame(at: Timestamp(time, in: description.timeBase))
+            let isForced = requests.schedule.withLock { $0.isKeyframeDue(at: position) }
+            times.append(time)
+            start = start ?? time
+            let packet = try encoder.encode(frame, at: next, forceKeyframe: isForced)
+            next += 1
+            if let packet { coded.append(renamed(packet)) }
+        }
+        return coded
+    }
+
+    /// The encoder's packet, which counts frames, at its frame's time.
+    private func renamed(_ packet: EncodedPacket) -> EncodedPacket {
+        let pts = time(of: packet.pts)
+        let dts = min(pts, time(of: packet.dts))
+        // Nothing asks for what was decoded before this one again; the last time stays for the one behind it.
+        let known = Int(max(0, min(packet.dts - firstTime, Int64(times.count) - 1)))
+        times.removeFirst(known)
+        firstTime += Int64(known)
+        if packet.isKeyframe { requests.schedule.withLock { $0.noteKeyframe() } }
+        return EncodedPacket(
+            of: description, pts: pts, dts: dts, duration: frameLength, isKeyframe: packet.isKeyframe,
+            isDisposable: packet.isDisposable, payload: packet.payload)
+    }
+
+    private var frameLength: Int64 { format.frameRate.timeBase.rescale(1, to: description.timeBase) }
+
+    private func time(of number: Int64) -> Int64 {
+        let place = number - firstTime
+        if times.indices.contains(Int(place)) { return times[Int(place)] }
+        // Before the first frame: as far as its delay says.
+        return (start ?? 0) + number * frameLength
+    }
+}

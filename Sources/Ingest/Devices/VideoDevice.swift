@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLinux
+internal import Glibc
+internal import Media
+
+/// A V4L2 device that captures video, with what it can capture.
+package struct VideoDevice: Sendable, Hashable, Codable {
+    /// Frames of one format and size.
+    package struct Mode: Sendable, Hashable, Codable {
+        /// The format's name of four characters, such as `MJPG` or `YUYV`.
+        package var format: String
+        /// Columns; of a device with any size the most.
+        package var width: Int
+        /// Rows, likewise.
+        package var height: Int
+        /// Frames a second, as they are written for `--fps`; of a device with any rate the highest.
+        package var rates: [String]
+    }
+
+    /// What `--input` takes.
+    package var address: String
+    /// What the driver calls it.
+    package var name: String
+    /// What it can capture.
+    package var modes: [Mode]
+    /// Why that is not known; nil if it is.
+    package var fault: String?
+}
+
+extension VideoDevice {
+    /// Asks a device by one of the ioctls of V4L2 (linux/videodev2.h), and returns 0 or -1.
+    typealias Ask = (_ request: UInt, _ argument: UnsafeMutableRawPointer) -> Int32
+
+    /// The devices of this machine, in the order of their numbers.
+    package static func all(in directory: String = "/dev") -> [VideoDevice] {
+        let numbers = fileNames(in: directory).compactMap { $0.hasPrefix("video") ? Int($0.dropFirst(5)) : nil }
+        return numbers.sorted().compactMap { number in
+            let path = "\(directory)/video\(number)"
+            let descriptor = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+            guard descriptor >= 0 else {
+                return VideoDevice(
+                    address: "v4l2:\(path)", name: "", modes: [], fault: String(cString: strerror(errno)))
+            }
+            defer { close(descriptor) }
+            return VideoDevice(path: path) { relay_ioctl(descriptor, $0, $1) }
+        }
+    }
+
+    /// The device that answers; nil if it does not capture video: a camera has such nodes beside it.
+    init?(path: String, ask: Ask) {
+        var capability = v4l2_capability()
+        guard ask(relay_v4l2_querycap, &capability) == 0 else { return nil }
+        let hasOwn = capability.capabilities & 0x8000_0000 != 0  // V4L2_CAP_DEVICE_CAPS
+        let abilities = hasOwn ? capability.device_caps : capability.capabilities
+        let single = abilities & 0x1 != 0  // V4L2_CAP_VIDEO_CAPTURE
+        let planar = abilities & 0x1000 != 0  // V4L2_CAP_VIDEO_CAPTURE_MPLANE
+        guard single || planar else { return nil }
+        address = "v4l2:\(path)"
+        name = Self.text(capability.card)
+        // V4L2_BUF_TYPE_VIDEO_CAPTURE and V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE.
+        modes = Self.modes(type: single ? 1 : 9, ask)
+    }
+
+    /// So that a driver that never says no is left.
+    private static let most: UInt32 = 256
+
+    private static func modes(type: UInt32, _ ask: Ask) -> [Mode] {
+        var modes: [Mode] = []
+        for index in 0..<most {
+            var format = v4l2_fmtdesc()
+            (format.index, format.type) = (index, type)
+            guard ask(relay_v4l2_enum_fmt, &format) == 0 else { break }
+            modes += sizes(of: format.pixelformat, ask)
+        }
+        return modes
+    }
+
+    private static func sizes(of format: UInt32, _ ask: Ask) -> [Mode] {
+        var modes: [Mode] = []
+        for index in 0..<most {
+            var size = v4l2_frmsizeenum()
+            (size.index, size.pixel_format) = (index, format)
+            guard ask(relay_v4l2_enum_framesizes, &size) == 0 else { break }
+            let isDiscrete = size.type == 1  // V4L2_FRMSIZE_TYPE_DISCRETE
+            let (width, height) =
+                isDiscrete
+                ? (size.discrete.width, size.discrete.height) : (size.stepwise.max_width, size.stepwise.max_height)
+            modes.append(
+                Mode(
+                    format: code(format), width: Int(width), height: Int(height),
+                    rates: rates(of: format, width, height, ask)))
+            if !isDiscrete { break }
+        }
+        return modes
+    }
+
+    private static func rates(of format: UInt32, _ width: UInt32, _ height: UInt32, _ ask: Ask) -> [String] {
+        var rates: [String] = []
+        for index in 0..<most {
+            var interval = v4l2_frmivalenum()
+            (interval.index, interval.pixel_format) = (index, format)
+            (interval.width, interval.height) = (width, height)
+            guard ask(relay_v4l2_enum_frameintervals, &interval) == 0 else { break }
+            let isDiscrete = interval.type == 1  // V4L2_FRMIVAL_TYPE_DISCRETE
+            let length = isDiscrete ? interval.discrete : interval.stepwise.min
+            guard let rate = rate(length) else { continue }
+            rates.append(rate)
+            if !isDiscrete { break }
+        }
+        return rates
+    }
+
+    /// The rate of frames that last so long.
+    private static func rate(_ length: v4l2_fract) -> String? {
+        guard let numerator = Int32(exactly: length.denominator), let denominator = Int32(exactly: length.numerator),
+            numerator > 0, denominator > 0
+        else { return nil }
+        return FrameRate(numerator, denominator).description
+    }
+
+    private static func code(_ format: UInt32) -> String {
+        let bytes = (0..<4).map { UInt8(truncatingIfNeeded: format >> ($0 * 8)) }
+        return String(decoding: bytes.filter { (33..<127).contains($0) }, as: UTF8.self)
+    }
+
+    private static func text<T>(_ bytes: T) -> String {
+        withUnsafeBytes(of: bytes) { raw in
+            String(decoding: raw.prefix { $0 != 0 }.filter { (32..<127).contains($0) }, as: UTF8.self)
+        }
+    }
+
+    private static func fileNames(in directory: String) -> [String] {
+        guard let stream = opendir(directory) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) { names.append(text(entry.pointee.d_name)) }
+        return names
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+package import Logging
+package import Media
+internal import Synchronization
+
+/// A source that is opened when it is wanted, again and again until it answers, and closed when it is not.
+///
+/// A live source that was opened once goes on by itself; a file that ends or fails is opened again, too.
+package final class StandbySource: Sendable {
+    /// Where an opened source delivers, and in which format.
+    package struct Delivery: Sendable {
+        package let sink: any SourceSink
+        package let video: VideoFormat
+
+        package init(sink: any SourceSink, video: VideoFormat) { (self.sink, self.video) = (sink, video) }
+    }
+
+    /// What is known of the source.
+    package struct Report: Sendable {
+        /// What the source says of itself; before it was opened, what is known of opening it.
+        package var status = SourceStatus()
+        /// What the source turned out to be; nil while it is not open.
+        package var description: SourceDescription?
+        /// How often opening failed, or a file ended.
+        package var failures = 0
+        /// Whether a file that is played once was played to its end.
+        package var isOver = false
+    }
+
+    /// Opens the input. Blocks until it answers, or the attempt is cancelled.
+    package typealias Opener = @Sendable (SourceOpening) throws -> any MediaSource
+    /// Says where an opened source delivers; nil if it cannot be used, or `isWanted` has become false meanwhile. Called
+    /// on the source's queue, which it may block.
+    package typealias Taker = @Sendable (SourceDescription, _ isWanted: () -> Bool) -> Delivery?
+
+    private struct State {
+        /// Counts openings and closings; odd while the source is wanted.
+        var turn = 0
+        var opening: SourceOpening?
+        var onlyKeyframes = false
+        var source: (any MediaSource)?
+        var report = Report()
+    }
+
+    private let name: String
+    private let open: Opener
+    private let take: Taker
+    private let logger: Logger
+    private let queue: DispatchQueue
+    private let state = Mutex(State())
+    private let changed = DispatchSemaphore(value: 0)
+
+    /// A closed source that logs call `name`.
+    package init(name: String, logger: Logger, open: @escaping Opener, take: @escaping Taker) {
+        (self.name, self.logger, self.open, self.take) = (name, logger, open, take)
+        queue = DispatchQueue(label: "relay.standby.\(name)")
+    }
+
+    /// Opens the source, unless it is wanted already. Returns at once.
+    package func start() {
+        let turn: Int? = state.withLock { state in
+            guard state.turn % 2 == 0 else { return nil }
+            state.turn += 1
+            state.report = Report()
+            return state.turn
+        }
+        guard let turn else { return }
+        queue.async { [self] in run(turn) }
+    }
+
+    /// Says whether of the source's video only keyframes are decoded, now and when it is opened.
+    package func decode(onlyKeyframes: Bool) {
+        state.withLock { state in
+            state.onlyKeyframes = onlyKeyframes
+            return state.opening
+        }?.decode(onlyKeyframes: onlyKeyframes)
+    }
+
+    /// Closes the source. Returns at once; a delivery that has begun may still arrive.
+    package func stop() {
+        let (opening, source) = state.withLock { state in
+            if state.turn % 2 == 1 { state.turn += 1 }
+            defer { (state.opening, state.source, state.report) = (nil, nil, Report()) }
+            return (state.opening, state.source)
+        }
+        opening?.cancel()
+        source?.stop()
+        changed.signal()
+    }
+
+    /// A snapshot.
+    package var report: Report {
+        state.withLock { state in
+            var report = state.report
+            if let source = state.source { report.status = source.status }
+            return report
+        }
+    }
+
+    private func isWanted(_ turn: Int) -> Bool { state.withLock { $0.turn == turn } }
+
+    private func run(_ turn: Int) {
+        var schedule = ReopenSchedule()
+        let clock = SystemClock()
+        while isWanted(turn) {
+            let began = clock.now
+            let failure = play(turn)
+            guard isWanted(turn) else { return }
+            let delay = schedule.fail(after: .nanoseconds(clock.now - began))
+            state.withLock { state in
+                (state.source, state.report.description) = (nil, nil)
+                state.report.failures += 1
+                state.report.status.state = .waiting
+                state.report.status.lastError = failure
+            }
+            if schedule.isWorthLogging {
+                logger.warning(
+                    "input cannot be opened and will be tried again",
+                    metadata: [
+                        "input": "\(name)", "reason": "\(failure)", "delay_s": "\(delay.components.seconds)",
+                        "failures": "\(schedule.failures)",
+                    ])
+            }
+            pause(delay, turn)
+        }
+    }
+
+    /// Opens the source and lets it play until it ends. Returns why it ended.
+    private func play(_ turn: Int) -> String {
+        let opening = SourceOpening(logger: logger)
+        let isWanted = { self.isWanted(turn) }
+        guard
+            state.withLock({ state in
+                guard state.turn == turn else { return false }
+                state.opening = opening
+                opening.decode(onlyKeyframes: state.onlyKeyframes)
+                return true
+            })
+        else { return "" }
+        let source: any MediaSource
+        do {
+            source = try open(opening)
+        } catch {
+            return "\(error)"
+        }
+        defer { source.stop() }
+        state.withLock { state in
+            guard state.turn == turn else { return }
+            state.source = source
+            state.report.description = source.description
+        }
+        guard let delivery = take(source.description, isWanted) else { return "The input \(name) has no video." }
+        source.start(into: delivery.sink, video: delivery.video, audio: .program)
+        while isWanted() {
+            switch source.status.state {
+            case .ended:
+                state.withLock { $0.report.isOver = true }
+                return "The input \(name) ended."
+            case .failed: return source.status.lastError ?? "The input \(name) failed."
+            case .opening, .running, .waiting: _ = changed.wait(timeout: .now() + .milliseconds(20))
+            }
+        }
+        return ""
+    }
+
+    private func pause(_ delay: Duration, _ turn: Int) {
+        let end = SystemClock().now + delay.inNanoseconds
+        while isWanted(turn), case let left = end - SystemClock().now, left > 0 {
+            _ = changed.wait(timeout: .now() + .nanoseconds(Int(left)))
+        }
+    }
+}

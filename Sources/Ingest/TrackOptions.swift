@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+package import Network
+
+/// Which tracks of an input are taken, and how its audio is: `program=`, `video-track=`, `audio-track=`, `channels=` and
+/// `audio-offset=` behind its address.
+package struct TrackOptions: Sendable, Hashable {
+    /// How a track is chosen among those of its kind.
+    package enum Track: Sendable, Hashable, CustomStringConvertible {
+        /// The first is 1.
+        case number(Int)
+        /// By the language that the container states, in its spelling, such as `eng`; capitals count for nothing.
+        case language(String)
+
+        package var description: String {
+            switch self {
+            case .number(let number): "\(number)"
+            case .language(let language): language
+            }
+        }
+    }
+
+    /// The number of the program (ISO/IEC 13818-1, 2.4.4.3), or of the variant of a playlist; nil for the one that has
+    /// the video.
+    package var program: Int?
+    /// The video; nil for what libavformat considers best.
+    package var video: Track?
+    /// The audio; nil for what libavformat considers best beside the video.
+    package var audio: Track?
+    /// The channels that become the left and the right one, from 0; nil for all, mixed.
+    package var channels: [Int]?
+    /// How much later the audio is than the input has it, within ``longestOffset`` to both sides.
+    package var audioOffset = Duration.zero
+
+    /// Tracks as libavformat chooses them, as they are.
+    package init() {}
+
+    /// As far as audio can be moved: what is read ahead of a file is 10 s.
+    package static let longestOffset = Duration.seconds(5)
+    /// The options' names.
+    static let names: Set<String> = ["program", "video-track", "audio-track", "channels", "audio-offset"]
+
+    /// Takes its options out of `options`. Throws one sentence about what cannot be used.
+    package init(taking options: inout OptionList) throws(AddressError) {
+        program = try options.takeNumber("program", in: 0...65_535).map(Int.init)
+        video = try Self.track("video-track", &options)
+        audio = try Self.track("audio-track", &options)
+        channels = try Self.channels(&options)
+        audioOffset = try Self.offset(&options)
+    }
+
+    private static func track(_ name: String, _ options: inout OptionList) throws(AddressError) -> Track? {
+        guard let text = try options.take(name) else { return nil }
+        if let number = Int(text), (1...100).contains(number) { return .number(number) }
+        let isLanguage = text.allSatisfy { $0.isASCII && $0.isLetter || $0 == "-" } && (2...12).contains(text.count)
+        guard isLanguage else {
+            throw options.error(in: name, "is a number from 1 to 100, or a language such as eng")
+        }
+        return .language(text.lowercased())
+    }
+
+    private static func channels(_ options: inout OptionList) throws(AddressError) -> [Int]? {
+        guard let text = try options.take("channels") else { return nil }
+        let numbers = text.split(separator: "+", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
+        guard (1...2).contains(numbers.count), numbers.allSatisfy((1...64).contains) else {
+            throw options.error(
+                in: "channels", "is the number of a channel for both sides, such as 2, or of two, such as 3+4")
+        }
+        return [numbers[0] - 1, (numbers.last ?? numbers[0]) - 1]
+    }
+
+    private static func offset(_ options: inout OptionList) throws(AddressError) -> Duration {
+        guard let text = try options.take("audio-offset") else { return .zero }
+        let digits = text.drop { $0 == "+" || $0 == "-" }
+        guard text.count - digits.count <= 1, let length = try? DurationText(parsing: String(digits)).duration,
+            length <= longestOffset
+        else {
+            throw options.error(
+                in: "audio-offset",
+                "is from -\(DurationText(longestOffset)) to \(DurationText(longestOffset)), such as "
+                    + "120ms for audio that is to be later, or -40ms")
+        }
+        return text.hasPrefix("-") ? .zero - length : length
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+package import Media
+
+/// A chain of libavfilter's filters for audio; the owner of an `AVFilterGraph`. Used by one thread at a time.
+package final class AudioFilter {
+    private let libavfilter: relay_avfilter
+    private let graph: UnsafeMutablePointer<AVFilterGraph>
+    private let source: UnsafeMutablePointer<AVFilterContext>
+    private let sink: UnsafeMutablePointer<AVFilterContext>
+    private let subject: String
+    private var position: Int64 = 0
+
+    /// A graph of `filters` for mono or stereo audio of `format`. `subject` is how errors name what is filtered.
+    package init(_ filters: String, format: AudioFormat, subject: String) throws(AVFailure) {
+        _ = Library.prepared
+        let libavfilter = try FilterGraph.load(subject)
+        let graph = try AVFailure.unwrap(libavfilter.graph_alloc(), "allocate filters for", subject)
+        graph.pointee.nb_threads = 1
+        let ends: (source: UnsafeMutablePointer<AVFilterContext>, sink: UnsafeMutablePointer<AVFilterContext>)
+        do {
+            let source = try libavfilter.make(
+                "abuffer",
+                "sample_rate=\(format.sampleRate):sample_fmt=fltp:time_base=1/\(format.sampleRate)"
+                    + ":channel_layout=\(format.channels == 1 ? "mono" : "stereo")", in: graph, subject)
+            ends = (source, try libavfilter.make("abuffersink", nil, in: graph, subject))
+            try libavfilter.connect(ends.source, ends.sink, by: filters, in: graph, subject)
+        } catch {
+            var owned: UnsafeMutablePointer<AVFilterGraph>? = graph
+            libavfilter.graph_free(&owned)
+            throw error
+        }
+        // Only now: once every property is set, an error would run `deinit`, which frees the graph as well.
+        self.libavfilter = libavfilter
+        self.graph = graph
+        self.subject = subject
+        (source, sink) = ends
+    }
+
+    deinit {
+        var owned: UnsafeMutablePointer<AVFilterGraph>? = graph
+        libavfilter.graph_free(&owned)
+    }
+
+    /// Puts in the audio that follows, whatever its position says; nil says that none follows.
+    package func push(_ audio: AudioBuffer?) throws(AVFailure) {
+        guard let audio else {
+            try AVFailure.check(libavfilter.buffersrc_add_frame_flags(source, nil, 0), "filter", subject)
+            return
+        }
+        guard audio.count > 0 else { return }
+        let decoded = try DecodedFrame(subject: subject)
+        let frame = decoded.frame
+        frame.pointee.nb_samples = Int32(audio.count)
+        frame.pointee.format = AV_SAMPLE_FMT_FLTP.rawValue
+        frame.pointee.sample_rate = audio.format.sampleRate
+        frame.pointee.pts = position
+        relay_frame_set_channels(frame, Int32(audio.format.channels))
+        try AVFailure.check(av_frame_get_buffer(frame, 0), "allocate audio for", subject)
+        position += Int64(audio.count)
+        for (index, channel) in audio.channels.enumerated() {
+            guard let plane = frame.pointee.extended_data[index] else { continue }
+            channel.withUnsafeBytes { samples in
+                guard let base = samples.baseAddress else { return }
+                UnsafeMutableRawPointer(plane).copyMemory(from: base, byteCount: samples.count)
+            }
+        }
+        try AVFailure.check(libavfilter.buffersrc_add_frame_flags(source, frame, 0), "filter", subject)
+    }
+
+    /// Takes out what is ready; nil when nothing is.
+    package func pull() throws(AVFailure) -> DecodedFrame? {
+        let decoded = try DecodedFrame(subject: subject)
+        let code = libavfilter.buffersink_get_frame(sink, decoded.frame)
+        if code == relay_averror(EAGAIN) || code == relay_averror_eof { return nil }
+        try AVFailure.check(code, "filter", subject)
+        return decoded
+    }
+}
+
+extension DecodedFrame {
+    /// A number that a filter attached under `key`; nil if there is none.
+    package func number(_ key: String) -> Double? { frame.pointee.metadata.text(key).flatMap(Double.init) }
+
+    /// Appends the samples of planar floating-point audio, which must have as many channels.
+    package func appendSamples(to channels: inout [[Float]]) {
+        guard frame.pointee.format == AV_SAMPLE_FMT_FLTP.rawValue else { return }
+        for index in channels.indices where index < Int(relay_frame_channels(frame)) {
+            guard let plane = frame.pointee.extended_data[index] else { continue }
+            plane.withMemoryRebound(to: Float.self, capacity: sampleCount) { samples in
+                channels[index].append(contentsOf: UnsafeBufferPointer(start: samples, count: sampleCount))
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// Reads the parameter sets out of decoder configurations: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2)
+/// and `HEVCDecoderConfigurationRecord` (8.3.3.1.2).
+package enum ConfigurationRecord {
+    /// `payload`, a frame in the middle of a GOP, behind the parameter sets of `new` that `old` does not have, each with its
+    /// length in 4 bytes in front: a decoder that was given `old` can go on with it. The same where there are none; nil
+    /// where frames of another sort begin, which takes a keyframe.
+    package static func payload(
+        _ payload: SharedBytes, from old: SharedBytes, to new: [UInt8], _ codec: Codec
+    ) -> SharedBytes? {
+        let known = sets(old.array, codec)
+        let added = sets(new, codec).filter { !known.contains($0) }
+        guard !added.isEmpty else { return payload }
+        if added.contains(where: { NALUnit($0[...], codec).role == .sps }) { return nil }
+        let prefix = added.flatMap { set in
+            (0..<4).map { UInt8(truncatingIfNeeded: set.count >> (24 - 8 * $0)) } + set
+        }
+        return SharedBytes(prefix + payload.array)
+    }
+
+    /// The parameter sets in `record`, as far as they are whole; none for other codecs.
+    static func sets(_ record: [UInt8], _ codec: Codec) -> [[UInt8]] {
+        var (sets, position): ([[UInt8]], Int) = ([], 0)
+        func take(_ count: Int) {
+            for _ in 0..<count {
+                guard position + 2 <= record.count else { return }
+                let length = Int(record[position]) << 8 | Int(record[position + 1])
+                guard length > 0, position + 2 + length <= record.count else { return }
+                sets.append(Array(record[position + 2..<position + 2 + length]))
+                position += 2 + length
+            }
+        }
+        switch codec {
+        case .h264 where record.count > 6:
+            position = 6
+            take(Int(record[5] & 0x1F))
+            guard position < record.count else { break }
+            position += 1
+            take(Int(record[position - 1]))
+        case .hevc where record.count > 22:
+            position = 23
+            for _ in 0..<record[22] {
+                guard position + 3 <= record.count else { break }
+                position += 3
+                take(Int(record[position - 2]) << 8 | Int(record[position - 1]))
+            }
+        default: break
+        }
+        return sets
+    }
+}

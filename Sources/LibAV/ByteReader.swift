@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+
+/// Where a ``Demuxer`` gets its bytes from in place of a URL.
+public protocol ByteStream: AnyObject, Sendable {
+    /// Copies what came next into `buffer` and returns how many bytes; 0 if nothing came within some tenths of a second, and
+    /// nil at the end. Called by the thread that reads.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
+}
+
+/// Lets libavformat read a ``ByteStream``; the owner of an `AVIOContext`. It must outlive what reads from it.
+final class ByteReader {
+    /// What libavformat's callback reaches through its opaque pointer.
+    private final class Source {
+        let stream: any ByteStream
+        let interrupter: Interrupter
+
+        init(_ stream: any ByteStream, _ interrupter: Interrupter) {
+            (self.stream, self.interrupter) = (stream, interrupter)
+        }
+    }
+
+    /// Several messages of a transport stream.
+    private static let bufferBytes = 32 << 10
+
+    let context: UnsafeMutablePointer<AVIOContext>
+    private let source: Source
+
+    /// A reader of `stream`, whose waits `interrupter` ends. `subject` is how errors name it.
+    init(_ stream: any ByteStream, interrupter: Interrupter, subject: String) throws(AVFailure) {
+        source = Source(stream, interrupter)
+        let buffer = av_malloc(Self.bufferBytes)?.assumingMemoryBound(to: UInt8.self)
+        let opaque = Unmanaged.passUnretained(source).toOpaque()  // it lives as long as the context
+        let context = avio_alloc_context(
+            buffer, Int32(Self.bufferBytes), 0, opaque,
+            { opaque, bytes, count in
+                guard let opaque else { return relay_averror(EINVAL) }
+                let source = Unmanaged<Source>.fromOpaque(opaque).takeUnretainedValue()
+                let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: Int(count))
+                while !source.interrupter.mustEnd {
+                    guard let count = source.stream.read(into: buffer) else { return relay_averror_eof }
+                    if count > 0 { return Int32(clamping: count) }
+                }
+                return relay_averror_exit
+            }, nil, nil)
+        guard let context, buffer != nil else {
+            av_free(buffer)
+            throw AVFailure(operation: "allocate a buffer for", subject: subject, code: relay_averror(ENOMEM))
+        }
+        self.context = context
+    }
+
+    deinit {
+        av_freep(&context.pointee.buffer)  // libavformat may have put another one in the place of ours
+        var owned: UnsafeMutablePointer<AVIOContext>? = context
+        avio_context_free(&owned)
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import DequeModule
+internal import Media
+
+/// The gain that brings a program to a loudness, as a hand at a fader would set it.
+///
+/// It follows the gated loudness of the last 20 s, by the blocks and gates of ITU-R BS.1770-4 (400 ms every 100 ms; -10 LU
+/// under the mean), so that pauses raise nothing. What is more than 5 LU louder than that for 3 s, as after a change of
+/// program, counts at once (EBU R128 s1, the short-term bound). Gain grows by at most 2 dB and falls by at most 6 dB in
+/// a second; within the last second or two of a slow change nobody notices it. A value without a clock of its own.
+struct LoudnessRide: Sendable {
+    /// Blocks of 100 ms that count: 20 s.
+    private static let blocks = 200
+    /// What is quieter is noise, in LUFS.
+    private static let gate = -60.0
+    private static let relativeGate = -10.0
+    private static let shortTermRoom = 5.0
+    private static let (mostGain, leastGain) = (20.0, -30.0)
+    /// In dB for each second.
+    private static let (rise, fall) = (2.0, 6.0)
+
+    private let target: Double
+    private var powers: Deque<Double> = []
+    private var wanted = 0.0
+    /// The gain at the end of what it was applied to, in dB.
+    private(set) var gain = 0.0
+
+    /// A ride towards `target`, in LUFS.
+    init(target: Double) { self.target = target }
+
+    /// Takes in the loudness of what came in, after each 100 ms, in LUFS.
+    mutating func note(momentary: Double, shortTerm: Double) {
+        guard momentary > Self.gate else { return }
+        powers.append(Decibels.power(momentary))
+        if powers.count > Self.blocks { powers.removeFirst() }
+        let mean = powers.reduce(0, +) / Double(powers.count)
+        let bound = mean * Decibels.power(Self.relativeGate)
+        var (sum, count) = (0.0, 0)
+        for power in powers where power >= bound {
+            sum += power
+            count += 1
+        }
+        let loudness = max(Decibels.level(power: sum / Double(max(1, count))), shortTerm - Self.shortTermRoom)
+        wanted = min(Self.mostGain, max(Self.leastGain, target - loudness))
+    }
+
+    /// The audio with its gain, which moves evenly from its first sample to its last.
+    mutating func apply(to audio: AudioBuffer) -> AudioBuffer {
+        guard audio.count > 0 else { return audio }
+        let seconds = Double(audio.count) / Double(audio.format.sampleRate)
+        let next = min(gain + Self.rise * seconds, max(gain - Self.fall * seconds, wanted))
+        let first = Float(Decibels.amplitude(gain))
+        let step = (Float(Decibels.amplitude(next)) - first) / Float(audio.count)
+        gain = next
+        let channels = audio.channels.map { channel in
+            [Float](unsafeUninitializedCapacity: channel.count) { buffer, initialized in
+                for index in channel.indices { buffer[index] = channel[index] * (first + step * Float(index)) }
+                initialized = channel.count
+            }
+        }
+        return AudioBuffer(position: audio.position, format: audio.format, channels: channels)
+    }
+}

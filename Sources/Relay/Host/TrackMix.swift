@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+internal import FanOut
+internal import Ingest
+internal import Media
+
+/// One of an input's tracks passed through and the other one encoded: `--copy-video` and `--copy-audio`.
+struct TrackMix: Sendable {
+    /// Where packets of both tracks go in.
+    let sink: TranscodingSink
+    /// What the track that is passed through goes through.
+    let passed: PassthroughSink
+    /// Makes keyframes, if the video is encoded.
+    let keyframes: (any KeyframeRequester)?
+    /// How long a frame stays in the encoder; nil if the video is passed through.
+    let delay: Duration?
+    private let coded: TrackDescription
+
+    /// The mix that `configuration` asks for, of an input with the tracks of `stream`; nil if it asks for none, or if there
+    /// is no audio to encode. Packets go to `hub`. Throws ``RelayFailure``.
+    init?(
+        _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, into hub: PacketStream
+    ) throws(RelayFailure) {
+        let name = "\(configuration.input)"
+        let kind: TrackKind
+        let transcoder: any TrackTranscoder
+        var bound = Duration.seconds(2)
+        do {
+            switch configuration.copying {
+            case .video where stream.audio != nil:
+                kind = .audio
+                transcoder = try AudioTranscoder(bitrate: configuration.encoder.audioBitrate, subject: name)
+                (keyframes, delay) = (nil, nil)
+            case .audio:
+                guard let track = stream.video else {
+                    throw RelayFailure(.inputUnreadable, "The input \(name) has no video to encode.")
+                }
+                let video = try VideoTranscoder(
+                    configuration.encoder, of: track, size: configuration.size, subject: name)
+                let rate = video.description.nominalRate ?? FrameRate(25)
+                let length = rate.timeBase.duration(Int64(video.delayInFrames))
+                (kind, transcoder, keyframes, delay) = (.video, video, video.keyframes, length)
+                // Audio is ahead of the video by the encoder's delay.
+                bound = max(bound, length * 2)
+            default: return nil
+            }
+        } catch let failure as RelayFailure {
+            throw failure
+        } catch {
+            throw RelayFailure(.internalError, "The encoder cannot be opened: \(error).")
+        }
+        coded = transcoder.description
+        let awaited = Set([stream.video, stream.audio].compactMap { $0?.kind })
+        let interleaver = InterleavingSink(hub, waitingFor: awaited, bound: bound)
+        passed = PassthroughSink(interleaver)
+        sink = TranscodingSink(
+            kind, by: transcoder, copied: passed, coded: interleaver, canWait: canWait, name: configuration.name)
+    }
+
+    /// What comes out of `stream`.
+    func description(of stream: StreamDescription) -> StreamDescription {
+        var mixed = stream
+        if coded.kind == .video { mixed.video = coded } else { mixed.audio = coded }
+        return mixed
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Ingest
+internal import Media
+internal import Network
+
+/// Why an input's text cannot be used: one sentence, without what may be secret.
+struct InputSpecificationError: Error, Equatable, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// An input as a flag gives it: `address#option=value,option=value`, with its backups.
+///
+/// In a value, a comma is written `%2C`. An address in `backup=` may have options of its own behind a `#`. Addresses may
+/// hold references to secrets: see ``SecretReferences``.
+struct InputSpecification {
+    /// What logs and the status call the input; nil for its address.
+    private(set) var name: String?
+    /// Where the input is.
+    let location: InputLocation
+    /// What takes its place while it is away, in this order.
+    private(set) var backups: [InputLocation] = []
+    /// How the choice is made.
+    private(set) var selection = SourceSelector.Options()
+    /// The option that says how the choice is made, if one is given: it needs a choice.
+    private(set) var selectionOption: String?
+
+    /// How long an input may show nothing, and how long it must be healthy.
+    private static let timeouts = Duration.milliseconds(200)...Duration.seconds(60)
+    private static let returns = Duration.zero...Duration.seconds(3600)
+    private static let mostBackups = 8
+
+    /// The input in `text`.
+    init(_ text: String, secrets: SecretReferences = .process) throws(InputSpecificationError) {
+        // Taken apart before secrets are put in, so that nothing in a secret divides it.
+        let (address, fragment) = InputLocation.split(text)
+        do {
+            var options = try OptionList(behindMark: fragment, of: "input") { $0 }
+            name = try options.take("name").map(Self.name)
+            (selection, selectionOption) = try Self.selection(taking: &options)
+            let backups = options.takeAll("backup")
+            location = try InputLocation(
+                address: try secrets.expand(address), taking: &options, shownAs: address)
+            try options.finish()
+            self.backups = try Self.backups(backups, secrets)
+        } catch {
+            throw InputSpecificationError("\(error)")
+        }
+        if let fault = location.fault { throw InputSpecificationError(fault) }
+        if location.isFile, text.contains("#backup=") {
+            throw InputSpecificationError("backup= is for live inputs; a file's name may have any character.")
+        }
+    }
+
+    private static func selection(
+        taking options: inout OptionList
+    ) throws -> (SourceSelector.Options, given: String?) {
+        var selection = SourceSelector.Options()
+        var given: String?
+        if let text = try options.take("timeout") {
+            selection.timeout = try duration(text, of: "timeout", in: timeouts)
+            given = "timeout"
+        }
+        if let standby = try options.takeChoice("standby", of: SourceSelector.Standby.self) {
+            selection.standby = standby
+            given = "standby"
+        }
+        if let text = try options.take("return") {
+            selection.returnAfter = text == "never" ? nil : try duration(text, of: "return", in: returns)
+            given = "return"
+        }
+        return (selection, given)
+    }
+
+    private static func backups(
+        _ texts: [String], _ secrets: SecretReferences
+    ) throws(InputSpecificationError) -> [InputLocation] {
+        guard texts.count <= mostBackups else {
+            throw InputSpecificationError("backup= may be given \(mostBackups) times.")
+        }
+        var locations: [InputLocation] = []
+        for (index, text) in texts.enumerated() {
+            let (address, fragment) = InputLocation.split(text)
+            do {
+                var options = try OptionList(behindMark: fragment, of: "backup") { $0 }
+                let location = try InputLocation(
+                    address: try secrets.expand(address), taking: &options, shownAs: address)
+                try options.finish()
+                if let fault = location.fault { throw InputSpecificationError(fault) }
+                locations.append(location)
+            } catch {
+                throw InputSpecificationError("backup= number \(index + 1) is not usable: \(error)")
+            }
+        }
+        return locations
+    }
+
+    private static func name(_ text: String) throws(InputSpecificationError) -> String {
+        let isPlain = text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
+        guard isPlain, text.count <= 40 else {
+            throw InputSpecificationError("name= takes at most 40 letters, digits, hyphens, dots and underscores.")
+        }
+        return text
+    }
+
+    private static func duration(
+        _ text: String, of option: String, in range: ClosedRange<Duration>
+    ) throws(InputSpecificationError) -> Duration {
+        guard let duration = try? DurationText(parsing: text).duration, range.contains(duration) else {
+            let never = option == "return" ? ", or never" : ""
+            throw InputSpecificationError(
+                "\(option)= is a time from \(DurationText(range.lowerBound)) to \(DurationText(range.upperBound))\(never)."
+            )
+        }
+        return duration
+    }
+}

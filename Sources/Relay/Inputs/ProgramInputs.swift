@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Ingest
+internal import Media
+internal import Program
+
+/// The inputs of a program that is encoded here. All calls may come from any thread.
+protocol ProgramInputs: Sendable {
+    /// The program's shape.
+    var format: VideoFormat { get }
+    /// Whether all inputs can be read ahead of the clock.
+    var canReadAhead: Bool { get }
+    /// What the program shows.
+    var stage: Stage { get }
+    /// Begins to read. Returns at once.
+    func start()
+    /// Ends reading. Returns at once.
+    func stop()
+    /// A snapshot of each source, in the order in which they were given.
+    var statuses: [SourceStatus] { get }
+    /// What was delivered of the video, and of the audio; the latter is nil for silence.
+    var feedStatuses: (video: FeedStatus, audio: FeedStatus?) { get }
+    /// Which input is on air; nil where there is no choice.
+    var selection: SelectionStatus? { get }
+    /// Why a source failed for good, in its own words; nil if none did.
+    var failure: String? { get }
+    /// Why there is no video: the last error of its source, if it had one.
+    var lastVideoError: String? { get }
+}
+
+/// Which of a channel's inputs is on air, and how often that changed.
+struct SelectionStatus: Sendable, Codable {
+    /// The name of the input on air, or `slate`; nil before anything is.
+    var onAir: String?
+    /// Its number in the order of preference, 0 for the first; nil for the slate.
+    var number: Int?
+    /// Why it is on air.
+    var reason: String?
+    /// How often the input on air changed.
+    var switches: Int64 = 0
+    /// The names of the inputs, in order of preference.
+    var inputs: [String]
+    /// The inputs that are open.
+    var open: [String] = []
+}

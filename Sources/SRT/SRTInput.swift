@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+package import Media
+package import Network
+internal import Synchronization
+
+/// Where an input's transport stream comes from by SRT: opens one connection after another, by the address' mode. A port
+/// that listens stays open between two connections.
+///
+/// One thread connects and receives; all else may be called on any thread.
+package final class SRTInput: Sendable {
+    /// What an operator should know, without secrets.
+    package enum Event: Sendable, Equatable {
+        /// The connection to this IP address carries a stream.
+        case connected(address: String, isEncrypted: Bool)
+        /// A caller from this IP address was let in and then sent away, for this reason.
+        case refused(address: String, reason: String)
+        /// The connection is over, for this reason.
+        case ended(reason: String)
+        /// So many packets did not come in time; they are missing.
+        case dropped(packets: Int64)
+        /// What a port that listens has to say: one sentence.
+        case port(String)
+    }
+
+    private struct State {
+        var registration: SRTServer.Registration?
+        var connection: SRTConnection?
+        /// What the connections before have counted, and how many connections there were.
+        var past = SRTInputStatistics.Totals()
+        var connections: Int64 = 0
+        var drops = SRTDropWatch()
+        var limit = NoticeLimit()
+    }
+
+    /// How long a connection may take to show what it carries.
+    private static let patience = Duration.seconds(15).inNanoseconds
+    private static let pollInterval = Duration.milliseconds(10).inNanoseconds
+
+    private let url: SRTURL
+    private let server: SRTServer
+    private let clock: any MonotonicClock
+    private let notice: @Sendable (Event) -> Void
+    private let state = Mutex(State())
+    private let isStopped = Atomic(false)
+
+    /// An input at `url` that is not open yet. `notice` is told of events on any thread.
+    package init(
+        _ url: SRTURL, server: SRTServer = .shared, clock: any MonotonicClock = SystemClock(),
+        notice: @escaping @Sendable (Event) -> Void
+    ) {
+        (self.url, self.server, self.clock, self.notice) = (url, server, clock, notice)
+    }
+
+    /// Whether it waits to be called, which may take for ever.
+    package var isListening: Bool { url.mode == .listener }
+
+    /// What the library counts, of all connections together.
+    package var statistics: SRTInputStatistics {
+        state.withLock { state in
+            var statistics = state.connection?.statistics ?? SRTInputStatistics()
+            statistics.totals.add(state.past)
+            statistics.connections = state.connections
+            statistics.callersRejected = Int64(clamping: state.registration?.rejections ?? 0)
+            return statistics
+        }
+    }
+
+    /// Opens the next connection, on which a transport stream comes; nil if the input was stopped. The one before is
+    /// closed. Blocks, without limit if it listens. Throws if the port cannot be opened, if the peer does not answer, or
+    /// if it sends something else.
+    package func connect() throws(EndpointFailure) -> SRTConnection? {
+        retire()
+        while !hasEnded {
+            let found = isListening ? try awaitCaller() : try call()
+            guard let found else { continue }
+            do throws(EndpointFailure) {
+                try check(found)
+            } catch {
+                if hasEnded { return nil }
+                guard isListening else { throw error }
+                refuse(found, because: error.reason)
+                continue
+            }
+            state.withLock { state in
+                state.connection = found
+                state.connections += 1
+                state.drops = SRTDropWatch()
+            }
+            tell(.connected(address: found.address, isEncrypted: found.isEncrypted))
+            return hasEnded ? nil : found
+        }
+        return nil
+    }
+
+    /// Copies what came next on `connection` into `buffer`. Returns how many bytes, 0 if nothing came within a tenth of a
+    /// second, and nil if nothing will come any more.
+    package func receive(from connection: SRTConnection, into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        let count = connection.receive(into: buffer)
+        if count == nil, let reason = connection.takeReason() { tell(.ended(reason: reason)) }
+        let dropped = connection.statistics.totals.packetsDropped
+        if let packets = state.withLock({ $0.drops.note(dropped, at: clock.now) }) {
+            notice(.dropped(packets: packets))
+        }
+        return count
+    }
+
+    /// Closes a connection whose stream is of no use, for the reason that an operator is told.
+    package func refuse(_ connection: SRTConnection, because reason: String) {
+        connection.close()
+        tell(.refused(address: connection.address, reason: reason))
+    }
+
+    /// Ends everything: a call or wait under way, the connection, and the port. Again is nothing.
+    package func stop() {
+        isStopped.store(true, ordering: .releasing)
+        let (registration, connection) = state.withLock { ($0.registration, $0.connection) }
+        registration?.cancel()
+        connection?.close()
+    }
+
+    private var hasEnded: Bool { isStopped.load(ordering: .acquiring) }
+
+    private func retire() {
+        let former = state.withLock { state -> SRTConnection? in
+            defer { state.connection = nil }
+            return state.connection
+        }
+        guard let former else { return }
+        former.close()
+        state.withLock { $0.past.add(former.statistics.totals) }
+    }
+
+    /// Tells what callers cause, at most 20 times a minute.
+    private func tell(_ event: Event) {
+        let now = clock.now
+        if state.withLock({ $0.limit.admit(at: now) }) == .passed { notice(event) }
+    }
+
+    private func check(_ connection: SRTConnection) throws(EndpointFailure) {
+        let isStream = connection.isTransportStream(before: clock.now + Self.patience) { self.hasEnded }
+        if isStream == true { return }
+        let reason =
+            isStream == false
+            ? "what comes is not an MPEG transport stream"
+            : connection.isOver ? "the peer ended the connection before it sent media" : "no media comes"
+        throw EndpointFailure(.rejected, step: "connect", reason: "\(url): \(reason)")
+    }
+}
+
+// MARK: Listening and calling
+
+extension SRTInput {
+    /// Whoever sends next; nil if nobody did within a tenth of a second.
+    private func awaitCaller() throws(EndpointFailure) -> SRTConnection? {
+        if state.withLock({ $0.registration == nil }) {
+            guard let address = try resolve().first else { return nil }
+            let made = try server.receive(url, at: address) { [notice] in notice(.port($0)) }
+            state.withLock { $0.registration = made }
+            if hasEnded { made.cancel() }
+        }
+        return state.withLock { $0.registration }?.reception.next(within: .milliseconds(100))
+    }
+
+    /// The peer's addresses, one after another; nil if the input was stopped.
+    private func call() throws(EndpointFailure) -> SRTConnection? {
+        var addresses = try resolve()
+        // Our own address decides the family.
+        if let local = url.local { addresses.removeAll { $0.family != local.family } }
+        var failure = EndpointFailure(
+            .unreachable, step: "resolve", reason: "\(url): the name has no address of localaddr's family")
+        for address in addresses where !hasEnded {
+            do throws(EndpointFailure) {
+                return try call(address)
+            } catch {
+                guard error.kind == .unreachable else { throw error }
+                failure = error
+            }
+        }
+        if hasEnded { return nil }
+        throw failure
+    }
+
+    private func call(_ address: HostAddress) throws(EndpointFailure) -> SRTConnection? {
+        let socket = try SRTSocket(receiving: url)
+        if let local = url.localAddress(for: address) { try socket.bind(to: local, url: url) }
+        try socket.connect(to: address, url: url)
+        // The library's own deadline comes first.
+        let deadline = clock.now + Duration.milliseconds(url.connectMilliseconds + 1000).inNanoseconds
+        while !hasEnded {
+            switch socket.condition {
+            case .connected: return SRTConnection(socket, clock: clock)
+            case .pending where clock.now < deadline: clock.sleep(until: clock.now + Self.pollInterval)
+            case .pending, .broken: throw socket.rejection(of: url)
+            }
+        }
+        return nil
+    }
+
+    private final class Answer: Sendable {
+        let value = Mutex<HostResolver.Answer?>(nil)
+        let isThere = DispatchSemaphore(value: 0)
+    }
+
+    /// The addresses of the host; none if the input was stopped.
+    private func resolve() throws(EndpointFailure) -> [HostAddress] {
+        let answer = Answer()
+        HostResolver.shared.resolve(url.host, port: url.port) { result in
+            answer.value.withLock { $0 = result }
+            answer.isThere.signal()
+        }
+        while !hasEnded {
+            if answer.isThere.wait(timeout: .now() + .milliseconds(100)) == .success {
+                return try answer.value.withLock { $0 }?.get() ?? []
+            }
+        }
+        return []
+    }
+}
+
+/// When an operator is told that packets did not come in time. A value without a clock of its own.
+struct SRTDropWatch {
+    /// The least time between two times that it is told, in nanoseconds.
+    static let interval = Duration.seconds(10).inNanoseconds
+
+    private var told: Int64 = 0
+    private var toldAt: Int64?
+
+    /// Takes in how many are missing in all, at `now`. Returns how many of them to tell of.
+    mutating func note(_ total: Int64, at now: Int64) -> Int64? {
+        guard total > told, toldAt.map({ now - $0 >= Self.interval }) ?? true else { return nil }
+        defer { (told, toldAt) = (total, now) }
+        return total - told
+    }
+}

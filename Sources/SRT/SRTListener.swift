@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSRT
+internal import Dispatch
+internal import Media
+internal import Network
+internal import Synchronization
+
+/// One port that receives streams from those who call, and tells them apart by their stream ids. All calls may come from
+/// any thread.
+final class SRTListener: Sendable {
+    private struct State {
+        var receptions: [SRTReception] = []
+        var socket: SRTSocket?
+        /// Callers that were let in and are not connected yet, since when (monotonic nanoseconds).
+        var admitted: [SRTSOCKET: Int64] = [:]
+        var rejections: UInt64 = 0
+        /// What is not told yet, and how often it happened.
+        var untold: [String: UInt64] = [:]
+        var limit = NoticeLimit()
+    }
+
+    /// How often connections are accepted. What comes meanwhile waits in the library.
+    private static let interval = DispatchTimeInterval.milliseconds(20)
+    /// How long the rest of a handshake takes at most: it is computed when the caller is let in.
+    private static let handshake = Duration.seconds(2).inNanoseconds
+    /// Callers whose fate is remembered at most.
+    private static let longestMemory = 1000
+
+    /// What all streams of the port have in common: its options but for ``SRTReception/ownOptions``.
+    private let options: [SRTOption: SRTOptionValue]
+    private let name: String
+    private let notice: @Sendable (String) -> Void
+    private let clock: any MonotonicClock
+    private let queue: DispatchQueue
+    private let state = Mutex(State())
+
+    /// A listener for streams such as that at `url`, which is not open yet. `notice` is told what an operator should know,
+    /// at most 20 times a minute.
+    init(like url: SRTURL, clock: any MonotonicClock, notice: @escaping @Sendable (String) -> Void) {
+        options = Self.shared(url)
+        name = "\(URLParts.bracketed(url.host)):\(url.port)"
+        self.notice = notice
+        self.clock = clock
+        queue = DispatchQueue(label: "relay.srt.listen.\(url.port)")
+    }
+
+    private static func shared(_ url: SRTURL) -> [SRTOption: SRTOptionValue] {
+        url.options.filter { !SRTReception.ownOptions.contains($0.key) }
+    }
+
+    /// Opens the port at `address`, with the options of `url`.
+    func open(_ url: SRTURL, at address: HostAddress) throws(EndpointFailure) {
+        let hook = SRTListenHook { [weak self] call in self.map { $0.judge(call) } ?? .notFound }
+        let socket = try SRTSocket(receiving: url, omitting: SRTReception.ownOptions, hook: hook)
+        try socket.bind(to: address, url: url)
+        try socket.listen(url)
+        state.withLock { $0.socket = socket }
+        acceptLater()
+    }
+
+    /// Receives a stream from now on. Throws if there is one of that stream id, or one whose options differ.
+    func add(_ reception: SRTReception) throws(EndpointFailure) {
+        let url = reception.url
+        guard Self.shared(url) == options else {
+            throw SRTServer.failure(
+                "\(url): inputs that share a port have the same options, but for stream id, passphrase and latency")
+        }
+        let isAdded = state.withLock { state in
+            guard !state.receptions.contains(where: { $0.wanted == reception.wanted }) else { return false }
+            state.receptions.append(reception)
+            return true
+        }
+        if !isAdded { throw SRTServer.failure("\(url): two inputs at this port have the same stream id, or none") }
+    }
+
+    /// Receives the stream no more. Returns whether it was the last.
+    func remove(_ reception: SRTReception) -> Bool {
+        state.withLock { state in
+            let count = state.receptions.count
+            state.receptions.removeAll { $0 === reception }
+            return count > 0 && state.receptions.isEmpty
+        }
+    }
+
+    /// Closes the port. Connections stay.
+    func close() {
+        state.withLock { $0.socket.take() }?.close {}
+    }
+
+    /// Callers that were sent away.
+    var rejections: UInt64 { state.withLock { $0.rejections } }
+
+    /// The stream that `asked` means: one of that name, or the one that takes any.
+    private func reception(for asked: SRTStreamID) -> SRTReception? {
+        let receptions = state.withLock { $0.receptions }
+        // All are compared.
+        let named = receptions.filter { $0.wanted?.isAnswered(by: asked) == true }
+        return named.first ?? receptions.first { $0.wanted == nil }
+    }
+}
+
+extension SRTListener {
+    /// Whether a caller is let in, or why not. In the library's receiving thread.
+    private func judge(_ call: SRTCall) -> SRTRejection? {
+        let asked = SRTStreamID(call.streamID)
+        let rejection: SRTRejection? =
+            if !asked.isStream { .notSupported } else if asked.mode == .request { .badMode } else {
+                reception(for: asked).map { $0.judge(call) } ?? .notFound
+            }
+        let now = clock.now
+        state.withLock { state in
+            if let rejection {
+                state.rejections += 1
+                state.untold["a caller was sent away with code \(rejection.rawValue), \(rejection)", default: 0] += 1
+            } else if state.admitted.count < Self.longestMemory {
+                state.admitted[call.socket] = now
+            }
+        }
+        return rejection
+    }
+
+    private func acceptLater() {
+        queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.accept() }
+    }
+
+    /// On the listener's queue, until the port is closed.
+    private func accept() {
+        guard let socket = state.withLock({ $0.socket }) else { return }
+        while let caller = socket.accept() { join(caller) }
+        noteFailures()
+        tell()
+        acceptLater()
+    }
+
+    private func join(_ socket: SRTSocket) {
+        state.withLock { $0.admitted[socket.handle] = nil }
+        let connection = SRTConnection(socket, clock: clock)
+        guard let reception = reception(for: SRTStreamID(socket.streamID)), reception.offer(connection) else {
+            connection.close()
+            return note("a caller was sent away, because another was let in just before")
+        }
+    }
+
+    /// The library does not say what became of a caller that was let in and whose handshake failed after all.
+    private func noteFailures() {
+        let now = clock.now
+        let failed = state.withLock { state in
+            let old = state.admitted.filter { now - $0.value > Self.handshake }.keys
+            for socket in old { state.admitted[socket] = nil }
+            return old.filter { srt_getsockstate($0) != SRTS_CONNECTED }.count
+        }
+        for _ in 0..<failed {
+            note("a caller was sent away: its passphrase is wrong, or it has one where none is asked for")
+        }
+    }
+
+    private func note(_ text: String) {
+        state.withLock { state in
+            state.rejections += 1
+            state.untold[text, default: 0] += 1
+        }
+    }
+
+    private func tell() {
+        let now = clock.now
+        let lines = state.withLock { state -> [String] in
+            defer { state.untold = [:] }
+            return state.untold.compactMap { text, count in
+                switch state.limit.admit(at: now) {
+                case .passed: "\(name): \(text)" + (count > 1 ? " (\(count) times)" : "")
+                case .last: "\(name): more callers were sent away; the rest of this minute is left out"
+                case .leftOut: nil
+                }
+            }
+        }
+        for line in lines { notice(line) }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Media
+internal import Synchronization
+
+/// A stream that a port receives: hands over the connection of whoever sends it, and of whoever sends it next. All calls
+/// may come from any thread.
+final class SRTReception: Sendable {
+    private struct State {
+        /// Whoever sends the stream; whether it was handed over.
+        var connection: SRTConnection?
+        var isTaken = false
+        var isCancelled = false
+    }
+
+    /// After so long without media a sender loses its stream to another one that has the passphrase.
+    static let takeoverSilence = Duration.seconds(3)
+    /// The options that a stream has for itself, at a port that it shares.
+    static let ownOptions: Set<SRTOption> = [.streamid, .passphrase, .pbkeylen, .latency, .rcvlatency, .peerlatency]
+
+    let url: SRTURL
+    /// What a caller must ask for; nil if anything will do.
+    let wanted: SRTStreamID?
+    private let state = Mutex(State())
+    private let news = DispatchSemaphore(value: 0)
+
+    init(_ url: SRTURL) {
+        self.url = url
+        wanted = url.streamID.map { SRTStreamID($0) }
+    }
+
+    /// Whether a caller may send the stream now, or why not. What the stream asks of its connection is set. In the library's
+    /// receiving thread.
+    func judge(_ call: SRTCall) -> SRTRejection? {
+        guard state.withLock({ mayBeTaken($0) }) else { return .conflict }
+        // In a fixed order, so that a special latency overrides the common one.
+        for option in SRTOption.allCases where Self.ownOptions.contains(option) && option != .streamid {
+            if let value = url.options[option], !call.apply(value, to: option) { return .internalError }
+        }
+        return nil
+    }
+
+    /// Gives the stream to a caller who was let in. False if somebody else has it by now.
+    func offer(_ connection: SRTConnection) -> Bool {
+        let (isAccepted, former) = state.withLock { state -> (Bool, SRTConnection?) in
+            guard mayBeTaken(state) else { return (false, nil) }
+            defer { (state.connection, state.isTaken) = (connection, false) }
+            return (true, state.connection)
+        }
+        former?.close(because: "another sender took it over")
+        if isAccepted { news.signal() }
+        return isAccepted
+    }
+
+    /// The connection of whoever sends now, once; waits for `time` at most.
+    func next(within time: Duration) -> SRTConnection? {
+        let take = { () -> SRTConnection? in
+            self.state.withLock { state in
+                guard !state.isTaken, let connection = state.connection else { return nil }
+                state.isTaken = true
+                return connection
+            }
+        }
+        if let connection = take() { return connection }
+        _ = news.wait(timeout: .now() + .nanoseconds(Int(time.inNanoseconds)))
+        return take()
+    }
+
+    /// Nobody may send the stream any more.
+    func cancel() {
+        let connection = state.withLock { state in
+            state.isCancelled = true
+            defer { state.connection = nil }
+            return state.connection
+        }
+        connection?.close()
+        news.signal()
+    }
+
+    private func mayBeTaken(_ state: State) -> Bool {
+        if state.isCancelled { return false }
+        guard let connection = state.connection, !connection.isOver else { return true }
+        return url.takesOver || connection.isSilent(for: Self.takeoverSilence)
+    }
+}

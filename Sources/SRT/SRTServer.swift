@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import Network
+internal import Synchronization
+
+/// Receives streams from senders that call: one listener for each address and port, shared by all inputs that name it and
+/// open as long as one of them does. All calls may come from any thread.
+package final class SRTServer: Sendable {
+    /// The server that all inputs share: libsrt has one set of ports for the process.
+    package static let shared = SRTServer()
+
+    private struct Place: Hashable {
+        let host: String
+        let port: UInt16
+    }
+
+    /// Receives a stream as long as it is held, or until it is cancelled.
+    final class Registration: Sendable {
+        let reception: SRTReception
+        private let listener: SRTListener
+        private let end: @Sendable () -> Void
+
+        init(_ reception: SRTReception, _ listener: SRTListener, end: @escaping @Sendable () -> Void) {
+            self.reception = reception
+            self.listener = listener
+            self.end = end
+        }
+
+        deinit { end() }
+
+        /// Callers that the port sent away.
+        var rejections: UInt64 { listener.rejections }
+
+        /// Nobody may send the stream any more. Again is nothing.
+        func cancel() { end() }
+    }
+
+    private let clock: any MonotonicClock
+    private let listeners = Mutex<[Place: SRTListener]>([:])
+
+    /// A server that listens nowhere yet.
+    init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
+
+    /// Receives the stream at `url`, an input that listens, whose host is `address`. `notice` is told what an operator
+    /// should know of the port, on any thread, if the port was not open before. Throws if it cannot be opened, or if the
+    /// stream is received already.
+    func receive(
+        _ url: SRTURL, at address: HostAddress, notice: @escaping @Sendable (String) -> Void
+    ) throws(EndpointFailure) -> Registration {
+        let place = Place(host: address.description, port: url.port)
+        let reception = SRTReception(url)
+        // The lock is held while the port is opened: only those who open inputs take it.
+        let result = listeners.withLock { listeners -> Result<SRTListener, EndpointFailure> in
+            let listener = listeners[place] ?? SRTListener(like: url, clock: clock, notice: notice)
+            do throws(EndpointFailure) {
+                try listener.add(reception)
+                if listeners[place] == nil { try listener.open(url, at: address) }
+                listeners[place] = listener
+                return .success(listener)
+            } catch {
+                return .failure(error)
+            }
+        }
+        let listener = try result.get()
+        return Registration(reception, listener) { self.remove(reception, from: listener, at: place) }
+    }
+
+    private func remove(_ reception: SRTReception, from listener: SRTListener, at place: Place) {
+        reception.cancel()
+        listeners.withLock { listeners in
+            guard listener.remove(reception) else { return }
+            listeners[place] = nil
+            listener.close()
+        }
+    }
+
+    static func failure(_ reason: String) -> EndpointFailure {
+        EndpointFailure(.refused, step: "listening", reason: reason)
+    }
+}

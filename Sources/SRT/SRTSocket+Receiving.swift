@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSRT
+internal import Glibc
+internal import Network
+
+extension SRTSocket {
+    /// The longest message that a sender may make (`SRTO_PAYLOADSIZE`), in bytes.
+    static let longestMessage = 1456
+    /// How long ``receive(into:)`` waits at most, in milliseconds.
+    private static let receiveTimeout: CInt = 100
+
+    /// What came of waiting for a message.
+    enum Received: Equatable {
+        /// A message of so many bytes.
+        case bytes(Int)
+        /// Nothing came in time.
+        case nothing
+        /// The connection is over.
+        case ended
+    }
+
+    /// Makes ``receive(into:)`` wait. For a socket that is connected.
+    func prepareToReceive() {
+        set(SRTO_RCVTIMEO, Self.receiveTimeout)
+        set(SRTO_RCVSYN, true)
+    }
+
+    /// Copies the next message into `buffer`, of ``longestMessage`` bytes or more, when it is time to play it out. Blocks for
+    /// a tenth of a second at most. One thread at a time.
+    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Received {
+        let count = srt_recvmsg(handle, buffer.assumingMemoryBound(to: CChar.self).baseAddress, CInt(buffer.count))
+        if count > 0 { return .bytes(Int(count)) }
+        if count == 0 { return .ended }
+        var system: CInt = 0
+        switch srt_getlasterror(&system) {
+        case SRT_ETIMEOUT.rawValue, SRT_EASYNCRCV.rawValue: return .nothing
+        default: return .ended
+        }
+    }
+
+    /// What the caller asked for; empty if nothing.
+    var streamID: String {
+        var text = [CChar](repeating: 0, count: SRTStreamID.maximumBytes + 1)
+        var length = CInt(text.count)
+        guard srt_getsockflag(handle, SRTO_STREAMID, &text, &length) == 0 else { return "" }
+        return String(decoding: text.prefix(Int(length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// The peer's IP address, for the log.
+    var peerAddress: String {
+        var storage = sockaddr_storage()
+        var length = CInt(MemoryLayout<sockaddr_storage>.size)
+        var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        let status = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                srt_getpeername(handle, address, &length) == 0
+                    ? getnameinfo(
+                        address, socklen_t(length), &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) : -1
+            }
+        }
+        guard status == 0 else { return "?" }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// What the library counts and measures of what it receives; nil where it has no connection any more.
+    func receivingStatistics() -> SRTInputStatistics? {
+        var stats = SRT_TRACEBSTATS()
+        guard srt_bistats(handle, &stats, 0, 1) == 0 else { return nil }
+        var result = SRTInputStatistics()
+        result.totals.packetsReceived = stats.pktRecvTotal
+        result.totals.packetsUnique = stats.pktRecvUniqueTotal
+        // Nobody clears the counters of an interval, so these count from the beginning, too.
+        result.totals.packetsRetransmitted = Int64(stats.pktRcvRetrans)
+        result.totals.packetsBelated = stats.pktRcvBelated
+        result.totals.packetsLost = Int64(stats.pktRcvLossTotal)
+        result.totals.packetsDropped = Int64(stats.pktRcvDropTotal)
+        result.totals.packetsUndecrypted = Int64(stats.pktRcvUndecryptTotal)
+        result.totals.bytesReceived = Int64(clamping: stats.byteRecvUniqueTotal)
+        result.moment = SRTInputStatistics.Moment(
+            roundTripMilliseconds: stats.msRTT, receiveRate: stats.mbpsRecvRate, bandwidth: stats.mbpsBandwidth,
+            bufferMilliseconds: Int(stats.msRcvBuf), bufferPackets: Int(stats.pktRcvBuf),
+            bufferFreeBytes: Int(stats.byteAvailRcvBuf), latencyMilliseconds: Int(stats.msRcvTsbPdDelay))
+        return result
+    }
+
+    /// Whether the media is encrypted, and our key is the sender's.
+    var isDecrypting: Bool {
+        var value: CInt = 0
+        var length = CInt(MemoryLayout<CInt>.size)
+        guard srt_getsockflag(handle, SRTO_RCVKMSTATE, &value, &length) == 0 else { return false }
+        return UInt32(bitPattern: value) == SRT_KM_S_SECURED.rawValue
+    }
+}
+
+extension SRTCall {
+    /// Sets one option of an address for this caller alone. False if the library does not take it.
+    func apply(_ value: SRTOptionValue, to option: SRTOption) -> Bool {
+        value.withUnsafeBytes { srt_setsockflag(socket, option.symbol, $0.baseAddress, CInt($0.count)) == 0 }
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import PacketSamples
+import Synchronization
+import Testing
+
+@testable import Encoder
+
+/// One track decoded and coded anew at the sender's times.
+@Suite struct TranscoderTests {
+    private let path = NSTemporaryDirectory() + "relay-transcoder-\(UUID().uuidString)"
+
+    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+
+    private func clip() throws -> CodedClip {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        return try CodedClip(video: "libx264", audio: "aac", options: ["-bf", "2"], in: path)
+    }
+
+    private func settings(gop: Duration = .seconds(2)) -> EncoderSettings {
+        var settings = EncoderSettings()
+        settings.preset = .ultrafast
+        settings.gop = gop
+        return settings
+    }
+
+    /// `packet` later by this many ticks.
+    private func moved(_ packet: EncodedPacket, by ticks: Int64) -> EncodedPacket {
+        EncodedPacket(
+            of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
+            isKeyframe: packet.isKeyframe, payload: packet.payload)
+    }
+
+    @Test(
+        "Each frame comes out once at its own time, in an order that can be decoded, at any rate",
+        arguments: [false, true])
+    func video(isVariable: Bool) throws {
+        let clip = try clip()
+        let track = try #require(clip.description.video)
+        let frames = clip.packets.filter { $0.track == .video }
+        // Every third frame is late by half of its length, which changes no order.
+        let half = frames[0].duration / 2
+        let shown = frames.map(\.pts).sorted()
+        let late = Set(isVariable ? stride(from: 2, to: shown.count, by: 3).map { shown[$0] } : [])
+        let input = frames.map { packet in
+            EncodedPacket(
+                of: track, pts: packet.pts + (late.contains(packet.pts) ? half : 0), dts: packet.dts,
+                duration: packet.duration, isKeyframe: packet.isKeyframe, payload: packet.payload)
+        }
+        let transcoder = try VideoTranscoder(settings(), of: track, size: nil, subject: "clip")
+        let output = try input.flatMap { try transcoder.take($0) } + transcoder.finish()
+        #expect(output.map(\.pts).sorted() == input.map(\.pts).sorted())
+        #expect(zip(output, output.dropFirst()).allSatisfy { $0.dts < $1.dts })
+        #expect(output.allSatisfy { $0.dts <= $0.pts && $0.description === transcoder.description })
+        #expect(output.first?.isKeyframe == true && transcoder.description.timeBase == track.timeBase)
+        #expect(transcoder.errors == 0)
+    }
+
+    @Test("A keyframe that is asked for begins with the first frame at that time")
+    func keyframes() throws {
+        let clip = try clip()
+        let track = try #require(clip.description.video)
+        let frames = clip.packets.filter { $0.track == .video }
+        let transcoder = try VideoTranscoder(settings(gop: .seconds(60)), of: track, size: nil, subject: "clip")
+        transcoder.keyframes.requestKeyframe(at: 1_480_000_000)
+        let output = try frames.flatMap { try transcoder.take($0) } + transcoder.finish()
+        let times = output.filter(\.isKeyframe).map { Double($0.ptsNanoseconds) / 1e9 }
+        #expect(times.count == 2 && abs(times[1] - 1.48) < 0.001, "\(times)")
+    }
+
+    @Test("Audio comes out without a hole at the sender's times; a hole is silence, and what comes twice is heard once")
+    func audio() throws {
+        let clip = try clip()
+        let packets = clip.packets.filter { $0.track == .audio }
+        for (name, input) in [
+            ("as it is", packets), ("a hole", Array(packets[..<20] + packets[30...])),
+            ("twice", Array(packets[..<30] + packets[20...])),
+        ] {
+            let transcoder = try AudioTranscoder(bitrate: 96_000, subject: "clip")
+            let output = try input.flatMap { try transcoder.take($0) } + transcoder.finish()
+            #expect(zip(output, output.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 }, "\(name)")
+            let first = try #require(output.first).pts - (packets[0].pts - 1024)
+            #expect(abs(first) <= 1024, "\(name): \(first)")
+            #expect(abs(output.count - packets.count) <= 2, "\(name): \(output.count) of \(packets.count)")
+            #expect(transcoder.errors == 0)
+        }
+    }
+
+    @Test(
+        "Audio whose samples are slower or faster than its stamps follows the stamps, without silence and cuts",
+        arguments: [-2, 2])
+    func drift(step: Int64) throws {
+        let clip = try clip()
+        let packets = clip.packets.filter { $0.track == .audio }
+        let input = packets.enumerated().map { moved($1, by: Int64($0) * step) }
+        let transcoder = try AudioTranscoder(bitrate: 96_000, subject: "clip")
+        let output = try input.flatMap { try transcoder.take($0) } + transcoder.finish()
+        let steps = zip(output, output.dropFirst()).map { $1.pts - $0.pts }
+        #expect(steps.dropFirst(3).dropLast(3).allSatisfy { abs($0 - 1024 - step) <= 2 }, "\(steps)")
+        #expect(abs((output.last?.pts ?? 0) - (input.last?.pts ?? 0)) < 3072)
+    }
+
+    @Test("A pause of minutes is no silence of minutes")
+    func pause() throws {
+        let clip = try clip()
+        let packets = clip.packets.filter { $0.track == .audio }
+        let input = packets[..<40] + packets[40...].map { moved($0, by: 48_000 * 600) }
+        let transcoder = try AudioTranscoder(bitrate: 96_000, subject: "clip")
+        let output = try input.flatMap { try transcoder.take($0) } + transcoder.finish()
+        #expect(abs(output.count - packets.count) <= 4)
+        #expect(zip(output, output.dropFirst()).allSatisfy { $0.pts < $1.pts })
+    }
+
+    /// Keeps what it gets.
+    private final class Collector: PacketSink {
+        let packets = Mutex<[EncodedPacket]>([])
+        func publish(_ packet: EncodedPacket) { packets.withLock { $0.append(packet) } }
+        func finish() {}
+    }
+
+    @Test("The track that is copied passes as it is, and at the end the other one is whole")
+    func sink() throws {
+        let clip = try clip()
+        let (copied, coded) = (Collector(), Collector())
+        let sink = TranscodingSink(
+            .audio, by: try AudioTranscoder(bitrate: 96_000, subject: "clip"), copied: copied, coded: coded,
+            canWait: true, name: "test")
+        for packet in clip.packets { sink.publish(packet) }
+        sink.finish()
+        let frames = clip.packets.filter { $0.track == .video }
+        #expect(copied.packets.withLock { $0.elementsEqual(frames) { $0 === $1 } })
+        let audio = clip.packets.count { $0.track == .audio }
+        #expect(abs(coded.packets.withLock { $0.count } - audio) <= 2)
+        #expect(sink.status.failure == nil && sink.status.skipped == 0 && sink.status.errors == 0)
+    }
+}

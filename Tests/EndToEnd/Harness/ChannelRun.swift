@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+
+@testable import Relay
+
+/// Runs a channel in this process while `changes` happen to it, and returns how it ended. If they throw, it is ended.
+func runChannel(
+    _ configuration: ChannelConfiguration, _ changes: @escaping @Sendable (Channel) async throws -> Void
+) async throws -> Relay.ExitStatus {
+    let channel = try Channel(configuration, logger: quiet)
+    async let status = withCheckedContinuation { continuation in
+        Thread { continuation.resume(returning: channel.run()) }.start()
+    }
+    do {
+        try await changes(channel)
+    } catch {
+        channel.end()
+        throw error
+    }
+    return await status
+}

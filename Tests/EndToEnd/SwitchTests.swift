@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension SerialPeers {
+    /// Inputs with backups and a slate, judged by what was recorded: the numbers in the frames say whose they are.
+    @Suite("Backup inputs")
+    struct SwitchTests {
+        /// The numbers of the first input's frames, of its later ones, and of the backup's.
+        private static let (first, later, backup) = (UInt32(0)..<900, UInt32(900)..<1800, UInt32(1800)..<9000)
+
+        private let directory: TemporaryDirectory
+        private let set: RecordingSet
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            set = RecordingSet(directory: directory.file("recordings"))
+        }
+
+        /// The test signal, as a file of relay's own.
+        private func signal() async throws -> String {
+            let own = directory.file("signal")
+            let result = try await RelayProcess.run(
+                Shape.small + ["--unpaced", "--duration", "120s", "--record", own])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            return try #require(RecordingSet(directory: own).finished.first)
+        }
+
+        /// Sends `clip` from frame `start` on in real time, as it is unless `coding` says otherwise.
+        private func send(
+            _ clip: String, from start: UInt32 = 0, to address: String, coding: [String] = ["-c", "copy"]
+        ) throws -> ChildProcess {
+            try ChildProcess(
+                "ffmpeg",
+                ["-v", "error", "-nostdin", "-re", "-ss", "\(start / 30)", "-i", clip] + coding
+                    + ["-f", "mpegts", address])
+        }
+
+        private func udp(_ port: Int) -> String { "udp://127.0.0.1:\(port)" }
+
+        private func isListening(_ port: Int) async throws {
+            try await eventually("relay listens at \(port)", within: .seconds(15)) { Ports.isUsed(port, by: "udp") }
+        }
+
+        /// Waits until about `seconds` more of the program are recorded.
+        private func plays(_ seconds: Int) async throws {
+            let before = set.open.first.map { fileSize($0) } ?? 0
+            try await eventually("\(seconds) s are recorded", within: .seconds(10)) {
+                (set.open.first.map { fileSize($0) } ?? 0) >= before + seconds * 80_000
+            }
+        }
+
+        /// Runs relay with `input` until `script` has returned, and returns what it recorded and said.
+        private func record(
+            _ input: String, _ arguments: [String] = [], while script: (RelayProcess) async throws -> Void
+        ) async throws -> (path: String, frames: DecodedFrames, log: String) {
+            let relay = try RelayProcess(
+                ["--input", input] + Shape.small + arguments + ["--record", set.directory])
+            try await script(relay)
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let path = try #require(set.finished.first, "\(result.log)")
+            #expect(set.finished.count == 1)
+            let times = try await Probe.times(path, "v:0")
+            for (before, after) in zip(times, times.dropFirst()) {
+                #expect(abs(after - before - 1.0 / 30) < 0.002, "a frame lasts \(after - before) s")
+            }
+            return (path, try await DecodedFrames(path), result.log)
+        }
+
+        /// Which of the ranges the frames are of, without repetitions; nil for a slate.
+        private func order(_ frames: DecodedFrames, _ ranges: [Range<UInt32>]) -> [Int?] {
+            var order: [Int?] = []
+            for counter in frames.counters {
+                let index = counter.flatMap { counter in ranges.firstIndex { $0.contains(counter) } }
+                if order.isEmpty || order[order.count - 1] != index { order.append(index) }
+            }
+            return order
+        }
+
+        /// How often frames of `range` do not follow one another, but for repetitions.
+        private func holes(_ frames: DecodedFrames, in range: Range<UInt32>) -> [String] {
+            var own = frames.counters.compactMap { $0 }.filter { range.contains($0) }
+            own = zip(own, own.dropFirst()).filter { $0 != $1 }.map(\.1)
+            return DecodedFrames.breaks(in: own)
+        }
+
+        @Test("A source that is killed costs a hot backup's viewers the timeout, and comes back with another shape")
+        func killed() async throws {
+            let clip = try await signal()
+            let server = try await RTMPServer.running()
+            let (a, b) = (try Ports.free(), try Ports.free())
+            let input = "\(udp(a))#name=cam1,backup=\(udp(b)),standby=hot,timeout=500ms,return=2s"
+            let (path, frames, log) = try await record(input, ["--rtmp", server.url()]) { relay in
+                try await isListening(a)
+                let spare = try send(clip, from: Self.backup.lowerBound, to: udp(b))
+                let sender = try send(clip, to: udp(a))
+                try await relay.says("before=nothing input=cam1 reason=start", within: .seconds(10))
+                try await server.hasReceived(bytes: 200_000, within: .seconds(10))
+                sender.signal(SIGKILL)
+                try await relay.says("reason=no_video", within: .seconds(10))
+                let other = try send(
+                    clip, from: Self.later.lowerBound, to: udp(a),
+                    coding: ["-c:a", "copy", "-s", "480x270", "-c:v", "libx264", "-preset", "ultrafast", "-qp", "20"]
+                        + ["-profile:v", "baseline", "-g", "15"])
+                try await relay.says("reason=recovered", within: .seconds(20))
+                let count = try fileSize(#require(server.recordings.first))
+                try await server.hasReceived(bytes: Int(count) + 200_000, within: .seconds(10))
+                other.signal(SIGKILL)
+                spare.signal(SIGKILL)
+            }
+            #expect(order(frames, [Self.first, Self.later, Self.backup]).prefix(3) == [0, 2, 1], "\(log)")
+            for range in [Self.first, Self.later, Self.backup] {
+                #expect(holes(frames, in: range).isEmpty, "\(holes(frames, in: range))")
+            }
+            // The last frame of the source that was killed stands for the timeout, and what was read ahead is gone.
+            let stood = frames.counters.filter { $0 == frames.counters.last { Self.first.contains($0 ?? .max) } }.count
+            #expect(stood <= 16, "the last frame stood for \(stood) frames")
+            #expect(try await Probe.complaints(path).isEmpty)
+            #expect(server.recordings.count == 1 && !log.contains("reconnects"), "\(log)")
+            let received = try await DecodedFrames(try await server.recording())
+            #expect(order(received, [Self.first, Self.later, Self.backup]).prefix(3) == [0, 2, 1])
+        }
+
+        @Test("A frozen source gives way to a file that was closed until then, and comes back when it goes on")
+        func frozen() async throws {
+            let clip = try await signal()
+            let port = try Ports.free()
+            let loop = directory.file("loop.mp4")
+            try await Clip.make(loop, ["-ss", "\(Self.backup.lowerBound / 30)", "-t", "20", "-i", clip, "-c", "copy"])
+            let (_, frames, log) = try await record("\(udp(port))#backup=\(loop),timeout=1s,return=1s") { relay in
+                try await isListening(port)
+                let sender = try send(clip, to: udp(port))
+                try await relay.says("reason=start", within: .seconds(10))
+                try await plays(2)
+                sender.signal(SIGSTOP)
+                try await relay.says("input=\(loop) reason=no_video", within: .seconds(10))
+                try await plays(1)
+                sender.signal(SIGCONT)
+                try await relay.says("reason=recovered", within: .seconds(20))
+                try await relay.says("input is closed", within: .seconds(20))
+                sender.signal(SIGKILL)
+            }
+            let found = order(frames, [Self.first, Self.backup])
+            #expect(found.prefix(3) == [0, 1, 0], "\(found) \(log)")
+            #expect(holes(frames, in: Self.backup).isEmpty)
+        }
+
+        @Test("A channel whose input is absent begins with its slate, and every loss ends there")
+        func absent() async throws {
+            let clip = try await signal()
+            let port = try Ports.free()
+            let arguments = ["--slate", "bars", "--channel", "news"]
+            let input = "tcp://127.0.0.1:\(port)?listen=1#timeout=1s,name=cam"
+            let (path, frames, log) = try await record(input, arguments) { relay in
+                try await relay.says("input=slate reason=start", within: .seconds(10))
+                for (turn, range) in [Self.first, Self.later].enumerated() {
+                    // Nobody listens until the address is opened again.
+                    var sender = try send(clip, from: range.lowerBound, to: "tcp://127.0.0.1:\(port)")
+                    try await eventually("the source is on air", within: .seconds(20)) {
+                        if !sender.isRunning {
+                            sender = try send(clip, from: range.lowerBound, to: "tcp://127.0.0.1:\(port)")
+                        }
+                        return relay.process.errors.ranges(of: "input=cam reason=video").count == turn + 1
+                    }
+                    try await plays(1)
+                    sender.signal(SIGKILL)
+                    try await eventually("the slate is on air", within: .seconds(20)) {
+                        relay.process.errors.ranges(of: "input=slate reason=disconnected").count == turn + 1
+                    }
+                }
+            }
+            let found = order(frames, [Self.first, Self.later])
+            #expect(found == [nil, 0, nil, 1, nil], "\(found) \(log)")
+            #expect(try await Probe.complaints(path).isEmpty)
+        }
+
+        @Test("Two losses in a row: the second backup takes over, and after it the slate")
+        func twice() async throws {
+            let clip = try await signal()
+            let (a, b, c) = (try Ports.free(), try Ports.free(), try Ports.free())
+            let input = "\(udp(a))#backup=\(udp(b)),backup=\(udp(c)),standby=hot,timeout=500ms,return=never"
+            let (_, frames, log) = try await record(input) { relay in
+                try await isListening(c)
+                let senders = [
+                    try send(clip, to: udp(a)), try send(clip, from: Self.later.lowerBound, to: udp(b)),
+                    try send(clip, from: Self.backup.lowerBound, to: udp(c)),
+                ]
+                try await relay.says("reason=start", within: .seconds(10))
+                for (index, sender) in senders.enumerated() {
+                    try await plays(1)
+                    sender.signal(SIGKILL)
+                    try await eventually("something else is on air", within: .seconds(10)) {
+                        relay.process.errors.ranges(of: "reason=no_video").count == index + 1
+                    }
+                }
+            }
+            let found = order(frames, [Self.first, Self.later, Self.backup])
+            #expect(found.prefix(3) == [0, 1, 2] && found.last == .some(nil), "\(found) \(log)")
+        }
+
+        @Test("A video track that died while its audio went on was never noticed: it is a loss")
+        func deadVideo() async throws {
+            let clip = try await signal()
+            let (a, b) = (try Ports.free(), try Ports.free())
+            let short = directory.file("short.mp4")
+            try await Clip.make(short, ["-i", clip, "-t", "4", "-an", "-c", "copy"])
+            let input = "\(udp(a))#backup=\(udp(b)),standby=hot,timeout=500ms"
+            let (_, frames, log) = try await record(input) { relay in
+                try await isListening(a)
+                let spare = try send(clip, from: Self.backup.lowerBound, to: udp(b))
+                let sender = try ChildProcess(
+                    "ffmpeg",
+                    ["-v", "error", "-nostdin", "-re", "-i", short, "-re", "-i", clip, "-map", "0:v", "-map", "1:a"]
+                        + ["-c", "copy", "-f", "mpegts", udp(a)])
+                try await relay.says("reason=start", within: .seconds(10))
+                try await relay.says("input=\(udp(b)) reason=no_video", within: .seconds(20))
+                try await plays(1)
+                sender.signal(SIGKILL)
+                spare.signal(SIGKILL)
+            }
+            #expect(order(frames, [Self.first, Self.backup]) == [0, 1], "\(log)")
+            #expect(holes(frames, in: Self.backup).isEmpty)
+        }
+
+        @Test("Without a slate, and with no input that answers, it ends before it begins")
+        func nothing() async throws {
+            let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/secretkey"
+            let result = try await RelayProcess.run(
+                ["--input", "\(dead)#backup=/nowhere.mp4", "--slate", "off", "--record", set.directory])
+            #expect(result.ending == .exited(66), "\(result.log)")
+            #expect(!result.log.contains("secretkey"))
+        }
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Foundation
+import Glibc
+import LibAV
+import Logging
+import Media
+import Testing
+
+@testable import Ingest
+
+@Suite("Capture devices")
+struct DeviceTests {
+    /// A camera of two formats, as its driver answers.
+    private static func camera(_ request: UInt, _ argument: UnsafeMutableRawPointer) -> Int32 {
+        switch request {
+        case relay_v4l2_querycap:
+            var answer = v4l2_capability()
+            answer.capabilities = 0x8500_0001
+            answer.device_caps = 0x0400_0001
+            withUnsafeMutableBytes(of: &answer.card) { $0.copyBytes(from: Array("Some Camera: One".utf8)) }
+            argument.storeBytes(of: answer, as: v4l2_capability.self)
+        case relay_v4l2_enum_fmt:
+            var answer = argument.load(as: v4l2_fmtdesc.self)
+            guard answer.index < 2, answer.type == 1 else { return -1 }
+            answer.pixelformat = answer.index == 0 ? 0x4750_4A4D : 0x5659_5559
+            argument.storeBytes(of: answer, as: v4l2_fmtdesc.self)
+        case relay_v4l2_enum_framesizes:
+            var answer = argument.load(as: v4l2_frmsizeenum.self)
+            guard answer.index < (answer.pixel_format == 0x4750_4A4D ? 2 : 1) else { return -1 }
+            if answer.pixel_format == 0x4750_4A4D {
+                answer.type = 1
+                answer.discrete = v4l2_frmsize_discrete(width: 1920 >> answer.index, height: 1080 >> answer.index)
+            } else {
+                answer.type = 3
+                (answer.stepwise.max_width, answer.stepwise.max_height) = (1280, 720)
+            }
+            argument.storeBytes(of: answer, as: v4l2_frmsizeenum.self)
+        case relay_v4l2_enum_frameintervals:
+            var answer = argument.load(as: v4l2_frmivalenum.self)
+            guard answer.index < 2 else { return -1 }
+            answer.type = 1
+            answer.discrete =
+                answer.index == 0
+                ? v4l2_fract(numerator: 1001, denominator: 30_000)
+                : v4l2_fract(numerator: 1, denominator: 25)
+            argument.storeBytes(of: answer, as: v4l2_frmivalenum.self)
+        default: return -1
+        }
+        return 0
+    }
+
+    @Test("A camera's formats, sizes and rates are what its driver says")
+    func video() throws {
+        let device = try #require(VideoDevice(path: "/dev/video7", ask: Self.camera))
+        #expect(device.address == "v4l2:/dev/video7" && device.name == "Some Camera: One")
+        let rates = ["30000/1001", "25"]
+        #expect(
+            device.modes == [
+                VideoDevice.Mode(format: "MJPG", width: 1920, height: 1080, rates: rates),
+                VideoDevice.Mode(format: "MJPG", width: 960, height: 540, rates: rates),
+                VideoDevice.Mode(format: "YUYV", width: 1280, height: 720, rates: rates),
+            ])
+    }
+
+    @Test("What captures no video, or does not answer, is none; a driver that never says no is left")
+    func others() throws {
+        #expect(VideoDevice(path: "/dev/video0") { _, _ in -1 } == nil)
+        // The node for the metadata of a camera.
+        let metadata: VideoDevice.Ask = { request, argument in
+            var answer = v4l2_capability()
+            (answer.capabilities, answer.device_caps) = (0x8080_0001, 0x0080_0000)
+            if request == relay_v4l2_querycap { argument.storeBytes(of: answer, as: v4l2_capability.self) }
+            return 0
+        }
+        #expect(VideoDevice(path: "/dev/video0", ask: metadata) == nil)
+        let endless: VideoDevice.Ask = { request, argument in
+            request == relay_v4l2_querycap ? Self.camera(request, argument) : 0
+        }
+        #expect(try #require(VideoDevice(path: "/dev/video0", ask: endless)).modes.count == 256)
+        let empty = NSTemporaryDirectory() + "relay-devices-\(UUID().uuidString)"
+        #expect(VideoDevice.all(in: empty).isEmpty && AudioDevice.all(in: empty).isEmpty)
+    }
+
+    @Test("Of the kernel's list of ALSA devices those are taken that capture")
+    func audio() {
+        let list = """
+            00-00: ALC892 Analog : ALC892 Analog : playback 1 : capture 1
+            00-03: HDMI 0 : HDMI 0 : playback 1
+            02-00: USB Audio : USB Audio : capture 1
+
+            """
+        let found = AudioDevice.capturing(list)
+        #expect(found.map(\.address) == ["alsa:hw:0,0", "alsa:hw:2,0"])
+        #expect(found.map(\.name) == ["ALC892 Analog", "USB Audio"])
+    }
+
+    @Test("ALSA says what a device can do, or why it does not")
+    func askALSA() {
+        var silent = AudioDevice(address: "alsa:null", name: "")
+        silent.ask()
+        if silent.fault == "libasound.so.2 is not installed" { return }
+        #expect(silent.fault == nil && silent.bits == [16, 24, 32] && silent.channels.first == 1, "\(silent)")
+        var missing = AudioDevice(address: "alsa:hw:77,0", name: "")
+        missing.ask()
+        #expect(missing.fault != nil && missing.rates.isEmpty)
+    }
+
+    @Test("A stamp is a reading of the clock that it is near to, and the wall clock's are taken to the monotonic one")
+    func captureClock() {
+        let (monotonic, wall) = (Int64(5_000_000_000_000), Int64(1_700_000_000_000_000_000))
+        let clock = { (stamp: Int64) in CaptureClock(stamp: .nanoseconds(stamp), monotonic: monotonic, wall: wall) }
+        #expect(clock(monotonic - 100_000_000) == .monotonic)
+        #expect(clock(wall - 100_000_000) == .wall)
+        #expect(clock(0) == nil && clock(monotonic - 60_000_000_000) == nil)
+        #expect(CaptureClock.wall.shift(monotonic: monotonic, wall: wall) + wall == monotonic)
+        #expect(CaptureClock.monotonic.shift(monotonic: monotonic, wall: wall) == 0)
+    }
+
+    @Test("Reads of capture devices ignored their deadlines: they ask again until it passes, and opening has one, too")
+    func deadlines() {
+        for (text, isPolled) in [("v4l2:/dev/video0", true), ("alsa:hw:1", true), ("lavfi:testsrc2", false)] {
+            let (_, options) = InputLocation(text).demuxerSettings(IngestOptions())
+            #expect(options.isPolled == isPolled, "\(text)")
+            #expect((options.openTimeout != nil) == isPolled && (options.readTimeout != nil) == isPolled)
+        }
+    }
+
+    @Test("An ALSA device is placed by when it captured, and not by when it is read")
+    func capture() throws {
+        var device = AudioDevice(address: "alsa:null", name: "")
+        device.ask()
+        if device.fault != nil { return }
+        let source = try SourceOpener.open(
+            InputLocation("alsa:null"), options: IngestOptions(), logger: Logger(label: "test"))
+        let sink = CollectingSink(frames: 0, audio: 4800)
+        source.start(into: sink, video: nil, audio: .program)
+        #expect(sink.waitUntilDone())
+        source.stop()
+        let clock = try #require(source.status.clock)
+        // The latency of a device counts from capture, so there is nothing else in it.
+        #expect(abs(clock.bufferMilliseconds - 80) < 1 && clock.jumps == 0, "\(clock)")
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Ingest
+
+/// The program's times of packets that are passed through.
+@Suite struct PacketTimelineTests {
+    private static let video = videoTrack()
+    private static let audio = TrackDescription(
+        audio: .aac, format: .program, timeBase: .milliseconds, decoderConfiguration: SharedBytes([0x11, 0x90]),
+        frameLength: 1024)
+
+    private static func videoTrack(configuration: [UInt8] = [1, 2, 3]) -> TrackDescription {
+        TrackDescription(
+            video: .h264,
+            frames: FrameFormat(width: 320, height: 180, sampleAspectRatio: .square, color: .bt709),
+            timeBase: .milliseconds, decoderConfiguration: SharedBytes(configuration))
+    }
+
+    private func timeline(_ video: TrackDescription? = Self.video, bits: Int? = nil) -> PacketTimeline {
+        PacketTimeline(
+            PacketSourceDescription(
+                stream: StreamDescription(video: video, audio: Self.audio), canWait: true,
+                clock: SourceClockSettings(arrivals: .none, latency: .zero), stampBits: bits))
+    }
+
+    /// A frame of 40 ms; times are in milliseconds.
+    private func frame(
+        _ dts: Int64, shown pts: Int64? = nil, isKeyframe: Bool = false, of track: TrackDescription = Self.video
+    ) -> EncodedPacket {
+        EncodedPacket(
+            of: track, pts: pts ?? dts, dts: dts, duration: 40, isKeyframe: isKeyframe, payload: SharedBytes([1]))
+    }
+
+    private func sound(_ time: Int64) -> EncodedPacket {
+        EncodedPacket(
+            of: Self.audio, pts: time, dts: time, duration: 21, isKeyframe: true, payload: SharedBytes([2]))
+    }
+
+    /// What goes on air of `packets`, which come at once.
+    private func take(_ packets: [EncodedPacket], by timeline: inout PacketTimeline) -> [EncodedPacket] {
+        packets.flatMap { timeline.take($0, at: Timestamp(nanoseconds: 0)) }
+    }
+
+    @Test("Time 0 is where the first keyframe is shown; frames before it are left out, and audio that ends before it")
+    func begin() {
+        var timeline = timeline()
+        let packets = [frame(1000), sound(1000), sound(1021), sound(1042), frame(1040, shown: 1120, isKeyframe: true)]
+        let taken = take(packets + [sound(1063), frame(1080)], by: &timeline)
+        // Of audio, what is heard from the keyframe's decoding on.
+        #expect(taken.map(\.track) == [.audio, .audio, .video, .audio])
+        #expect(taken.map(\.dts) == [-99, -78, -80, -57])
+        #expect(taken[2].pts == 0 && taken[2].isKeyframe)
+        #expect(timeline.counts.undecodableFrames == 2, "one before the keyframe, and one that is shown before it")
+    }
+
+    @Test("Radio begins with its first audio, and keeps each interval of its sender")
+    func radio() {
+        var timeline = timeline(nil)
+        let taken = take([5000, 5021, 5043, 5064].map(sound), by: &timeline)
+        #expect(taken.map(\.pts) == [0, 21, 43, 64])
+    }
+
+    @Test("Stamps that wrap at 2^32 are seen by nobody, and audio stays with its video")
+    func wrap() {
+        let start = Int64(1) << 32 - 100
+        var timeline = timeline(bits: 32)
+        var packets: [EncodedPacket] = []
+        for index in Int64(0)..<20 {
+            packets += [frame((start + index * 40) & 0xFFFF_FFFF, isKeyframe: index == 0)]
+            packets += [sound((start + 7 + index * 40) & 0xFFFF_FFFF)]
+        }
+        let taken = take(packets, by: &timeline)
+        let (video, audio) = (taken.filter { $0.track == .video }, taken.filter { $0.track == .audio })
+        #expect(video.map(\.dts) == Array(stride(from: 0, to: 800, by: 40)))
+        #expect(audio.map(\.dts) == Array(stride(from: 7, to: 807, by: 40)))
+        #expect(timeline.counts == PacketTimeline.Counts())
+    }
+
+    @Test("Whoever begins anew goes on behind what was there, with a keyframe and without what refers to before it")
+    func restart() throws {
+        var timeline = timeline()
+        let before = take(
+            (0..<10).flatMap { [frame($0 * 40, isKeyframe: $0 == 0), sound($0 * 40)] }, by: &timeline)
+        timeline.restart()
+        // The new sender's stamps have nothing to do with the old ones; an open GOP's first frames cannot be decoded.
+        let after = take(
+            [
+                frame(90_000), frame(90_040, shown: 90_120, isKeyframe: true), frame(90_080, shown: 90_080),
+                frame(90_120, shown: 90_160), sound(90_125),
+            ], by: &timeline)
+        #expect(after.map(\.track) == [.video, .video, .audio] && after[0].isKeyframe)
+        #expect(timeline.counts.undecodableFrames == 2)
+        for track in [TrackKind.video, .audio] {
+            let times = (before + after).filter { $0.track == track }.map(\.dts)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 }, "\(track): \(times)")
+        }
+        #expect(after[2].pts - after[0].pts == 5, "audio stays where its sender has it")
+    }
+
+    @Test("Who describes a track anew in the same words changes nothing; in other words it is another track")
+    func descriptions() throws {
+        var timeline = timeline()
+        let (same, other) = (Self.videoTrack(), Self.videoTrack(configuration: [1, 2, 4]))
+        let tracks = [Self.video, same, other, same]
+        let packets = tracks.enumerated().map { frame(Int64($0.offset) * 40, isKeyframe: true, of: $0.element) }
+        let taken = take(packets, by: &timeline)
+        try #require(taken.count == 4)
+        #expect(taken[0].description === Self.video && taken[1].description === Self.video)
+        #expect(taken[2].description === other && taken[3].description === same)
+    }
+
+    @Test("Audio that waits for a keyframe is bounded, and the newest is kept")
+    func preRoll() {
+        var timeline = timeline()
+        let audio = (0..<5000).map { time in
+            EncodedPacket(
+                of: Self.audio, pts: time, dts: time, duration: 1, isKeyframe: true, payload: SharedBytes([2]))
+        }
+        #expect(take(audio, by: &timeline).isEmpty)
+        let taken = take([frame(3500, shown: 5000, isKeyframe: true)], by: &timeline)
+        #expect(taken.count == 1001 && taken.last?.track == .video && taken.first?.dts == -1000)
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Ingest
+
+@Suite("What a source's monitor tells")
+struct SourceMonitorTests {
+    private let failure = IngestError.unreadable(input: "in", reason: "it is broken")
+
+    @Test("an interruption is logged when the schedule says so, and told in the status always")
+    func interruption() {
+        let log = CollectedLog()
+        let monitor = SourceMonitor(logger: log.logger)
+        var schedule = ReopenSchedule()
+        for _ in 1...3 {
+            let delay = schedule.fail(after: .zero)
+            monitor.noteInterruption("in", failure, schedule, delay)
+        }
+        #expect(log.lines.count == 2)
+        #expect(log.lines.allSatisfy { $0.contains("input=in") && $0.contains("it is broken") })
+        #expect(monitor.status.state == .waiting)
+        #expect(monitor.status.lastError == failure.description)
+    }
+
+    @Test("an input that ended without a failure is named")
+    func endedInput() {
+        let log = CollectedLog()
+        let monitor = SourceMonitor(logger: log.logger)
+        var schedule = ReopenSchedule()
+        let delay = schedule.fail(after: .zero)
+        monitor.noteInterruption("in", nil, schedule, delay)
+        #expect(monitor.status.lastError == "The input in ended.")
+    }
+
+    @Test("a source that is stopped has not failed, and logs no interruption")
+    func stopped() {
+        let log = CollectedLog()
+        let monitor = SourceMonitor(logger: log.logger)
+        monitor.stop()
+        var schedule = ReopenSchedule()
+        let delay = schedule.fail(after: .zero)
+        monitor.noteInterruption("in", failure, schedule, delay)
+        #expect(monitor.noteEnd(failure) == nil)
+        #expect(log.lines.isEmpty)
+        #expect(monitor.status.state == .ended)
+    }
+
+    @Test("a failure at the end is logged and told in the status")
+    func failed() {
+        let log = CollectedLog()
+        let monitor = SourceMonitor(logger: log.logger)
+        #expect(monitor.noteEnd(failure) != nil)
+        #expect(log.lines.count == 1)
+        #expect(monitor.status.state == .failed)
+        #expect(monitor.status.lastError == failure.description)
+    }
+
+    @Test("each reopening is counted")
+    func openAgain() {
+        let monitor = SourceMonitor()
+        monitor.noteOpenAgain("in", isWorthLogging: false)
+        monitor.noteOpenAgain("in", isWorthLogging: true)
+        #expect(monitor.status.reopens == 2)
+    }
+}

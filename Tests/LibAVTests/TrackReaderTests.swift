@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import PacketSamples
+import TestSupport
+import Testing
+
+@testable import LibAV
+
+/// What a demuxer gives, as outputs take it.
+@Suite struct TrackReaderTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// All packets of the file `name`, and the reader of each of its tracks at the end.
+    private func read(_ name: String) throws -> (packets: [EncodedPacket], readers: [TrackReader]) {
+        let demuxer = try Demuxer(
+            url: directory.path(name), options: .init(), interrupter: Interrupter(), subject: name)
+        let streams = [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self)
+        let readers = streams.compactMap { TrackReader($0, subject: name) }
+        var packets: [EncodedPacket] = []
+        while let box = try demuxer.readPacket() {
+            if let packet = try readers.first(where: { $0.stream.index == box.streamIndex })?.read(box) {
+                packets.append(packet)
+            }
+        }
+        return (packets, readers)
+    }
+
+    private func make(_ name: String, _ arguments: [String]) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["ffmpeg", "-v", "error", "-nostdin", "-y"] + arguments + [directory.path(name)]
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+    }
+
+    @Test("H.264 and AAC of a transport stream come out as the MP4 from which it was made has them")
+    func transportStream() throws {
+        let clip = try CodedClip(video: "libx264", audio: "aac", options: ["-bf", "2"], in: directory.path)
+        try make("clip.ts", ["-i", directory.path("clip.mp4"), "-c", "copy"])
+        let (packets, readers) = try read("clip.ts")
+        for kind in [TrackKind.video, .audio] {
+            let found = packets.filter { $0.track == kind }
+            #expect(found.map(\.payload.array) == clip.payloads(kind), "\(kind)")
+            let sent = clip.packets.filter { $0.track == kind }
+            #expect(found.map(\.isKeyframe) == sent.map(\.isKeyframe))
+            #expect(found.map(\.isDisposable) == sent.map(\.isDisposable))
+            #expect(Set(found.map { ObjectIdentifier($0.description) }).count == 1)
+        }
+        let tracks = readers.compactMap(\.track)
+        try #require(tracks.count == 2)
+        #expect(tracks[0].decoderConfiguration.array == clip.description.video?.decoderConfiguration.array)
+        // ffmpeg adds to the MP4's that nothing is replicated, which ADTS cannot say.
+        #expect(
+            clip.description.audio?.decoderConfiguration.array.starts(with: tracks[1].decoderConfiguration.array)
+                == true)
+        #expect(tracks.first?.frameFormat?.width == 320 && tracks.last?.audioFormat?.sampleRate == 48_000)
+    }
+
+    @Test("Another size in mid-stream is another track, from its keyframe on")
+    func change() throws {
+        for (name, size) in [("small.ts", "320x180"), ("large.ts", "640x360")] {
+            try make(
+                name,
+                ["-f", "lavfi", "-i", "testsrc=s=\(size):r=25:d=2", "-pix_fmt", "yuv420p", "-g", "25"]
+                    + ["-c:v", "libx264"])
+        }
+        try directory.write(try directory.bytes("small.ts") + directory.bytes("large.ts"), to: "both.ts")
+        let frames = try read("both.ts").packets.filter { $0.track == .video }
+        let widths = frames.compactMap(\.description.frameFormat?.width)
+        let change = try #require(widths.firstIndex(of: 640))
+        #expect(widths == [Int](repeating: 320, count: change) + [Int](repeating: 640, count: widths.count - change))
+        #expect(change >= 49 && frames[change].isKeyframe && widths.count - change >= 49)
+        #expect(Set(frames.map { ObjectIdentifier($0.description) }).count == 2)
+    }
+
+    @Test(
+        "AC-3 is described as a whole with its first frame, and MP3 without a configuration", arguments: ["ac3", "mp3"])
+    func framed(codec: String) throws {
+        let encoder = codec == "mp3" ? "libmp3lame" : codec
+        try make("tone.ts", ["-f", "lavfi", "-i", "sine=d=1:r=48000", "-ac", "2", "-c:a", encoder])
+        let (packets, readers) = try read("tone.ts")
+        let track = try #require(readers.first?.track)
+        #expect(track.codec == (codec == "mp3" ? .mp3 : .ac3) && packets.count > 25)
+        #expect(track.decoderConfiguration.array.count == (codec == "mp3" ? 0 : 3))
+        #expect(packets.allSatisfy { $0.description === track && $0.isKeyframe })
+    }
+
+    @Test("A codec that no output carries has no reader")
+    func unknown() throws {
+        try make("film.ts", ["-f", "lavfi", "-i", "testsrc=d=1", "-c:v", "mpeg2video"])
+        #expect(try read("film.ts").readers.isEmpty)
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Logging
+import Media
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Program
+
+/// Keeps what goes on air, and does something at a frame.
+private final class Screen: ProgramSink {
+    let frames = Mutex<[(index: Int64, pts: Int64, width: Int)]>([])
+    let samples = Mutex<[Float]>([])
+    let at = Mutex<[Int64: @Sendable () -> Void]>([:])
+
+    func encode(_ frame: VideoFrame, at index: Int64) throws {
+        frames.withLock { $0.append((index, frame.pts, frame.width)) }
+        at.withLock { $0[index] }?()
+    }
+    func encode(_ audio: AudioBuffer) throws {
+        let count = Int64(samples.withLock { $0.count })
+        #expect(audio.position == count)
+        samples.withLock { $0 += audio.channels[0] }
+    }
+    func finish() throws {}
+}
+
+/// Times of a source whose stamps are the machine's.
+private final class PlainTimes: SourceTimes {
+    func advance(to moment: Timestamp) {}
+    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? { time }
+    func stretch(of track: TrackKind) -> Double { 0 }
+}
+
+@Suite("A program whose scene changes")
+struct StageTests {
+    private let rate = FrameRate(25)
+    private let clock = ManualClock()
+    private let screen = Screen()
+    private let stage = Stage()
+
+    private static func storage(_ width: Int = 2) -> FrameBuffer {
+        FrameBuffer(width: width, height: 2) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
+    }
+
+    private func still(_ width: Int) -> VideoFrame {
+        VideoFrame(pts: 0, timeBase: rate.timeBase, width: width, height: 2, storage: Self.storage(width))
+    }
+
+    private func program(frames: Int64) -> Program {
+        Program(
+            frameRate: rate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, stage: stage,
+            sink: screen, clock: clock, logger: Logger(label: "test"))
+    }
+
+    private func audio(at position: Int64, count: Int, value: Float) -> AudioBuffer {
+        let channel = [Float](repeating: value, count: count)
+        return AudioBuffer(position: position, format: .program, channels: [channel, channel])
+    }
+
+    private func file(frames: Int64, width: Int = 4) -> SourceFeed {
+        let feed = SourceFeed(pacing: .paced, frameRate: rate, audio: .program, clock: clock)
+        for pts in 0..<frames {
+            feed.deliver(
+                VideoFrame(pts: pts, timeBase: rate.timeBase, width: width, height: 2, storage: Self.storage(width)))
+            feed.deliver(audio(at: pts * 1920, count: 1920, value: Float(pts + 1)))
+        }
+        return feed
+    }
+
+    @Test("A slate is shown with silence, without any source")
+    func slate() throws {
+        stage.show(Scene(video: .still(still(8)), audio: nil))
+        let ending = try program(frames: 10).run()
+        #expect(ending == .finished)
+        #expect(screen.frames.withLock { $0.map(\.width) } == Array(repeating: 8, count: 10))
+        #expect(screen.samples.withLock { $0 } == [Float](repeating: 0, count: 19_200))
+    }
+
+    @Test("A change of scene takes place at the next frame, and audio changes at the same one")
+    func change() throws {
+        let feed = file(frames: 20)
+        stage.show(Scene(video: .still(still(8)), audio: nil))
+        screen.at.withLock {
+            $0[4] = { [stage] in
+                stage.add(feed)
+                stage.show(Scene(video: .feed(feed), audio: feed))
+            }
+        }
+        _ = try program(frames: 10).run()
+        let frames = screen.frames.withLock { $0 }
+        #expect(frames.map(\.width) == [8, 8, 8, 8, 8, 4, 4, 4, 4, 4])
+        #expect(frames.suffix(5).map(\.pts) == [0, 1, 2, 3, 4])
+        let samples = screen.samples.withLock { $0 }
+        #expect(samples[9599] == 0 && samples[9600] == 1 && samples[11_520] == 2 && samples.count == 19_200)
+    }
+
+    @Test("What plays along unseen is where it would be on air")
+    func standby() throws {
+        let feed = file(frames: 20)
+        stage.add(feed)
+        stage.show(Scene(video: .still(still(8)), audio: nil))
+        screen.at.withLock { $0[4] = { [stage] in stage.show(Scene(video: .feed(feed), audio: feed)) } }
+        _ = try program(frames: 10).run()
+        #expect(screen.frames.withLock { $0.suffix(5).map(\.pts) } == [5, 6, 7, 8, 9])
+        #expect(screen.samples.withLock { $0[9600] } == 6)
+    }
+
+    @Test("A live source on standby is shown at its own time")
+    func liveStandby() throws {
+        let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
+        feed.attach(PlainTimes())
+        for pts in Int64(0)..<10 {
+            feed.deliver(
+                VideoFrame(pts: pts, timeBase: rate.timeBase, width: 4, height: 2, storage: Self.storage(4)))
+        }
+        feed.deliver(audio(at: 0, count: 19_200, value: 1))
+        stage.add(feed)
+        stage.show(Scene(video: .still(still(8)), audio: nil))
+        screen.at.withLock { $0[4] = { [stage] in stage.show(Scene(video: .feed(feed), audio: feed)) } }
+        _ = try program(frames: 10).run()
+        let frames = screen.frames.withLock { $0 }
+        #expect(frames.suffix(5).allSatisfy { $0.pts == $0.index })
+        #expect(screen.samples.withLock { Array($0[9600...]) } == [Float](repeating: 1, count: 9600))
+        #expect(feed.status.framesRepeated == 0)
+    }
+
+    @Test("A file that stalls froze the program: its frame stands, and it goes on where it stopped, with its audio")
+    func stall() throws {
+        let feed = file(frames: 3)
+        stage.add(feed)
+        stage.show(Scene(video: .feed(feed), audio: feed))
+        let rest = [Int64](3..<6)
+        let (rate, storage) = (self.rate, Self.storage(4))
+        let late = audio(at: 3 * 1920, count: 1920, value: 4)
+        screen.at.withLock {
+            $0[5] = {
+                for pts in rest {
+                    feed.deliver(VideoFrame(pts: pts, timeBase: rate.timeBase, width: 4, height: 2, storage: storage))
+                }
+                feed.deliver(late)
+            }
+        }
+        _ = try program(frames: 9).run()
+        #expect(screen.frames.withLock { $0.map(\.pts) } == [0, 1, 2, 2, 2, 2, 3, 4, 5])
+        let samples = screen.samples.withLock { $0 }
+        #expect(samples[5 * 1920] == 0 && samples[6 * 1920] == 4)
+    }
+
+    @Test("A source that is gone leaves its last frame standing, and the program goes on")
+    func gone() throws {
+        let feed = file(frames: 3)
+        feed.end(.video)
+        feed.end(.audio)
+        stage.show(Scene(video: .feed(feed), audio: feed))
+        let ending = try program(frames: 6).run()
+        #expect(ending == .finished)
+        #expect(screen.frames.withLock { $0.map(\.pts) } == [0, 1, 2, 2, 2, 2])
+    }
+
+    @Test("A program without a scene waits for one, and ends when it is stopped")
+    func waits() throws {
+        let program = program(frames: 5)
+        let (stage, scene) = (stage, Scene(video: .still(still(8)), audio: nil))
+        DispatchQueue.global().async { stage.show(scene) }
+        #expect(try program.run() == .finished)
+        let other = Program(
+            frameRate: rate, audio: .program, pacing: .unpaced, frameLimit: nil, stage: Stage(), sink: screen,
+            clock: clock, logger: Logger(label: "test"))
+        DispatchQueue.global().async { other.stop() }
+        #expect(try other.run() == .stopped)
+    }
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSRT
+import Dispatch
+import Network
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SRT
+
+/// An input that receives all it can get, on a thread of its own.
+private final class Collector: Sendable {
+    private struct State {
+        /// The bytes of each connection.
+        var connections: [[UInt8]] = []
+        var failure: EndpointFailure?
+        var hasEnded = false
+        var events: [SRTInput.Event] = []
+    }
+
+    let input: SRTInput
+    private let state: SharedState<State>
+
+    /// Receives at `url`; `times` is how many connections are opened at most.
+    init(_ url: String, server: SRTServer, times: Int = .max) throws {
+        let state = SharedState(State())
+        self.state = state
+        input = SRTInput(try SRTURL(url, for: .input), server: server) { event in
+            state.value.withLock { $0.events.append(event) }
+        }
+        DispatchQueue(label: "test.input").async { [input] in Self.run(input, state, times) }
+    }
+
+    deinit { input.stop() }
+
+    private static func run(_ input: SRTInput, _ state: SharedState<State>, _ times: Int) {
+        var buffer = [UInt8](repeating: 0, count: 500)  // less than a message
+        do throws(EndpointFailure) {
+            for _ in 0..<times {
+                guard let connection = try input.connect() else { break }
+                state.value.withLock { $0.connections.append([]) }
+                while let count = buffer.withUnsafeMutableBytes({ input.receive(from: connection, into: $0) }) {
+                    state.value.withLock { $0.connections[$0.connections.count - 1] += buffer.prefix(count) }
+                }
+            }
+        } catch {
+            state.value.withLock { $0.failure = error }
+        }
+        state.value.withLock { $0.hasEnded = true }
+    }
+
+    var connections: [[UInt8]] { state.value.withLock { $0.connections } }
+    var failure: EndpointFailure? { state.value.withLock { $0.failure } }
+    var hasEnded: Bool { state.value.withLock { $0.hasEnded } }
+    var events: [SRTInput.Event] { state.value.withLock { $0.events } }
+
+    /// Whether an event holds this text.
+    func tells(_ text: String) -> Bool { events.contains { "\($0)".contains(text) } }
+}
+
+private final class SharedState<Value: Sendable>: Sendable {
+    let value: Mutex<Value>
+    init(_ value: sending Value) { self.value = Mutex(value) }
+}
+
+/// Calls again and again until it is let in, as senders do while a port is not open yet.
+private func connected(_ make: () -> SRTSender) throws -> SRTSender {
+    var sender = make()
+    try eventually("the sender is let in") {
+        if sender.isConnected { return true }
+        sender = make()
+        return false
+    }
+    return sender
+}
+
+/// Sends so much that it is known what comes, and more until `condition` holds.
+private func send(_ sender: SRTSender, _ mark: UInt8, until condition: () -> Bool) throws {
+    try eventually("what is sent arrives") {
+        sender.send(SRTSender.message(mark))
+        return condition()
+    }
+}
+
+@Suite("SRT inputs")
+struct SRTInputTests {
+    private let server = SRTServer()
+
+    private func url(_ port: UInt16, _ query: String) -> String {
+        "srt://127.0.0.1:\(port)?mode=listener&latency=20" + (query.isEmpty ? "" : "&" + query)
+    }
+
+    @Test("Two streams share a port: each caller's media comes where its stream id says, with its own passphrase")
+    func sharedPort() throws {
+        let port = try LoopbackSocket.freePort()
+        let one = try Collector(url(port, "streamid=one&passphrase=correct-horse"), server: server)
+        let two = try Collector(url(port, "streamid=two"), server: server)
+        let first = try connected { SRTSender(port: port, streamID: "one", passphrase: "correct-horse") }
+        let second = try connected { SRTSender(port: port, streamID: "#!::r=two,m=publish") }
+        try send(first, 1) { one.connections.first?.isEmpty == false }
+        try send(second, 2) { two.connections.first?.isEmpty == false }
+        #expect(one.connections.first?.starts(with: SRTSender.message(1)) == true)
+        #expect(two.connections.first?.starts(with: SRTSender.message(2)) == true)
+        #expect(one.events.contains(.connected(address: "127.0.0.1", isEncrypted: true)))
+        #expect(two.events.contains(.connected(address: "127.0.0.1", isEncrypted: false)))
+    }
+
+    @Test("Wrong stream ids, passphrases and modes are refused with their codes; who sends is not disturbed")
+    func refusals() throws {
+        let port = try LoopbackSocket.freePort()
+        let input = try Collector(url(port, "streamid=right-name&passphrase=correct-horse"), server: server)
+        let good = try connected { SRTSender(port: port, streamID: "right-name", passphrase: "correct-horse") }
+        try send(good, 1) { input.connections.first?.isEmpty == false }
+        #expect(SRTSender(port: port, streamID: "wrong", passphrase: "correct-horse").rejection == 1404)
+        #expect(SRTSender(port: port, passphrase: "correct-horse").rejection == 1404)
+        #expect(SRTSender(port: port, streamID: "#!::r=right-name,m=request").rejection == 1405)
+        #expect(SRTSender(port: port, streamID: "#!::r=right-name,t=file").rejection == 1415)
+        #expect(SRTSender(port: port, streamID: "right-name", passphrase: "correct-horse").rejection == 1409)
+        let before = input.connections[0].count
+        try send(good, 1) { input.connections[0].count > before + 10_000 }
+        #expect(input.connections.count == 1)
+        try eventually("the port tells of it") { input.tells("1404") && input.tells("1409") }
+        #expect(!input.tells("correct-horse") && !input.tells("right-name"))
+        #expect(input.input.statistics.callersRejected == 5)
+    }
+
+    @Test("A wrong or missing passphrase is refused, and told, while another stream of the port goes on")
+    func passphrases() throws {
+        let port = try LoopbackSocket.freePort()
+        let input = try Collector(url(port, "streamid=a&passphrase=correct-horse&pbkeylen=32"), server: server)
+        let other = try Collector(url(port, "streamid=b"), server: server)
+        let sender = try connected { SRTSender(port: port, streamID: "b") }
+        let wrong = SRTSender(port: port, streamID: "a", passphrase: "wrong-battery")
+        #expect(wrong.rejection == CInt(SRT_REJ_BADSECRET.rawValue))
+        let missing = SRTSender(port: port, streamID: "a")
+        #expect(missing.rejection == CInt(SRT_REJ_UNSECURE.rawValue))
+        try send(sender, 2) { other.connections.first?.isEmpty == false }
+        try eventually("the port tells of it") { input.tells("passphrase") || other.tells("passphrase") }
+        #expect(!input.tells("horse") && !input.tells("battery"))
+        #expect(input.connections.isEmpty)
+    }
+
+    @Test("A second sender takes the stream over where the address says so, and the first one is closed")
+    func takeover() throws {
+        let port = try LoopbackSocket.freePort()
+        let input = try Collector(url(port, "takeover=yes"), server: server)
+        let first = try connected { SRTSender(port: port, streamID: "anything") }
+        try send(first, 1) { input.connections.first?.isEmpty == false }
+        let second = try connected { SRTSender(port: port) }
+        try send(second, 2) { input.connections.count == 2 && !input.connections[1].isEmpty }
+        #expect(input.connections[1].starts(with: SRTSender.message(2)))
+        try eventually("the first is closed") { !first.isConnected }
+        #expect(input.tells("another sender took it over"))
+    }
+
+    @Test("The port stays open when a sender goes, and what was counted of it stays")
+    func comesBack() throws {
+        let port = try LoopbackSocket.freePort()
+        let input = try Collector(url(port, ""), server: server)
+        let first = try connected { SRTSender(port: port) }
+        // The library counts nothing any more of a connection that is over.
+        try send(first, 1) { input.input.statistics.totals.bytesReceived > 20_000 }
+        first.hangUp()
+        let second = try connected { SRTSender(port: port) }
+        try send(second, 2) { input.connections.count == 2 && !input.connections[1].isEmpty }
+        let statistics = input.input.statistics
+        #expect(statistics.connections == 2 && statistics.totals.packetsDropped == 0)
+        #expect(statistics.totals.bytesReceived > 20_000 && statistics.totals.packetsUnique >= 16)
+    }
+
+    @Test("What is no transport stream is refused with a reason, and the next caller is served")
+    func otherMedia() throws {
+        let port = try LoopbackSocket.freePort()
+        let input = try Collector(url(port, ""), server: server)
+        let stranger = try connected { SRTSender(port: port) }
+        let matroska = [0x1A, 0x45, 0xDF, 0xA3] + [UInt8](repeating: 7, count: 1000)
+        try eventually("it is sent away") {
+            stranger.send(matroska)
+            return input.tells("not an MPEG transport stream")
+        }
+        let sender = try connected { SRTSender(port: port) }
+        try send(sender, 3) { input.connections.first?.isEmpty == false }
+    }
+
+    @Test("The latency of a stream is its own, though the port is shared")
+    func latencies() throws {
+        let port = try LoopbackSocket.freePort()
+        let inputs = try [300, 700].map {
+            try Collector("srt://127.0.0.1:\(port)?mode=listener&streamid=\($0)&latency=\($0)", server: server)
+        }
+        for latency in [300, 700] {
+            let sender = try connected { SRTSender(port: port, streamID: "\(latency)") }
+            #expect(sender.receiverLatency == CInt(latency))
+        }
+        withExtendedLifetime(inputs) {}
+    }
+
+    @Test("Inputs that cannot share a port are refused when they are opened")
+    func conflicts() throws {
+        let port = try LoopbackSocket.freePort()
+        let first = try Collector(url(port, "streamid=a"), server: server)
+        _ = try connected { SRTSender(port: port, streamID: "a") }
+        let same = try Collector(url(port, "streamid=a"), server: server)
+        try eventually { same.failure?.reason.contains("same stream id") == true }
+        let different = try Collector(url(port, "streamid=b&mss=1400"), server: server)
+        try eventually { different.failure?.reason.contains("same options") == true }
+        withExtendedLifetime(first) {}
+    }
+
+    @Test("A listener that waits ends at once when it is stopped, and its port is free again")
+    func stops() throws {
+        let port = try LoopbackSocket.freePort()
+        let input = try Collector(url(port, ""), server: server)
+        let sender = try connected { SRTSender(port: port) }
+        input.input.stop()
+        try eventually("it ends") { input.hasEnded && input.failure == nil }
+        sender.hangUp()
+        let next = try Collector(url(port, ""), server: SRTServer())
+        _ = try connected { SRTSender(port: port) }
+        #expect(next.failure == nil)
+    }
+
+    @Test("A sender that listens is called; a wrong passphrase and a silent port are errors without secrets")
+    func calls() throws {
+        let port = try LoopbackSocket.freePort()
+        let address = "srt://127.0.0.1:\(port)?latency=20"
+        let peer = SRTSender(listening: port, passphrase: "correct-horse")
+        let wrong = try Collector(address + "&passphrase=wrong-battery", server: server)
+        try eventually { wrong.failure?.kind == .refused }
+        #expect(wrong.failure?.reason.contains("battery") == false)
+        let input = try Collector(address + "&passphrase=correct-horse", server: server, times: 1)
+        let sender = peer.accept()
+        try send(sender, 4) { input.connections.first?.isEmpty == false }
+        sender.hangUp()
+        try eventually("the end is noticed") { input.hasEnded }
+        peer.hangUp()
+        let silent = try Collector(address + "&connect_timeout=200", server: server)
+        try eventually { silent.failure?.kind == .unreachable }
+    }
+
+    @Test("A stream is known by its sync bytes, wherever it begins")
+    func check() {
+        let packets = SRTSender.message(1)
+        #expect(TransportStreamCheck.judge(packets) == .transportStream)
+        #expect(TransportStreamCheck.judge(Array(packets.dropFirst(100))) == .transportStream)
+        #expect(TransportStreamCheck.judge(Array(packets.prefix(700))) == .unknown)
+        let timed = (0..<6).flatMap { _ in [1, 2, 3, 4, 0x47] + [UInt8](repeating: 9, count: 187) }
+        #expect(TransportStreamCheck.judge(timed) == .transportStream)
+        #expect(TransportStreamCheck.judge([UInt8](repeating: 0, count: TransportStreamCheck.limit)) == .other)
+        #expect(TransportStreamCheck.judge(Array("FLV".utf8)) == .unknown)
+    }
+
+    @Test("What is missing is told at once, then at most every ten seconds")
+    func drops() {
+        var watch = SRTDropWatch()
+        #expect(watch.note(0, at: 0) == nil)
+        #expect(watch.note(3, at: 1) == 3)
+        #expect(watch.note(5, at: SRTDropWatch.interval) == nil)
+        #expect(watch.note(9, at: SRTDropWatch.interval + 1) == 6)
+        #expect(watch.note(9, at: 5 * SRTDropWatch.interval) == nil)
+    }
+
+    @Test("An input's address has takeover= and no callers=, and its other options are an output's")
+    func addresses() throws {
+        #expect(try SRTURL("srt://:9000?takeover=yes", for: .input).takesOver)
+        #expect(try !SRTURL("srt://:9000", for: .input).takesOver)
+        for (text, part) in [
+            ("srt://:9000?callers=2", "unknown to SRT"), ("srt://h:9000?takeover=yes", "mode=listener"),
+            ("srt://:9000?takeover=maybe", "takeover"), ("srt://h:9000?latency=200000", "0 to 60000"),
+        ] {
+            let error = #expect(throws: AddressError.self) { try SRTURL(text, for: .input) }
+            #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
+        }
+        #expect(throws: AddressError.self) { try SRTURL("srt://:9000?takeover=yes") }
+    }
+}
