@@ -99,7 +99,8 @@ package final class DecodedPacketSource: MediaSource {
             lanes[.audio] = DecodingLane(.audio, timing: timing, monitor: monitor, name: name) {
                 (coding) throws(AVFailure) in
                 LiveAudioTrack(
-                    try decoder(coding), format: audio, timing: timing, sink: sink, monitor: monitor, subject: name)
+                    try decoder(coding), format: audio, channels: nil, timing: timing, sink: sink, monitor: monitor,
+                    subject: name)
             }
         }
         return lanes

@@ -95,12 +95,12 @@ final class EncodedProgram: ChannelProgram {
     }
 
     private static func openMonitor(
-        _ configuration: ChannelConfiguration, _ inputs: ChannelInputs, sink: any ProgramSink, _ logger: Logger
+        _ configuration: ChannelConfiguration, _ inputs: any ProgramInputs, sink: any ProgramSink, _ logger: Logger
     ) throws(RelayFailure) -> MonitoredSink {
         do {
             return try MonitoredSink(
                 sink, settings: configuration.monitor, video: inputs.format,
-                audio: inputs.audioFeed == nil ? nil : .program, logger: logger)
+                audio: inputs.feedStatuses.audio == nil ? nil : .program, logger: logger)
         } catch {
             throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import FanOut
 internal import Logging
 internal import Media
+internal import Network
 internal import Synchronization
 
 /// What the process's server says of its clients, which may be hostile: no more than ``NoticeLimit`` admits is logged. Any
