@@ -118,17 +118,17 @@ struct InputOptions: ParsableArguments {
             throw ValidationError("\(flag) is for live inputs: \(configuration.input) is none. Leave it out.")
         }
         if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
-        if let copyFlag {
-            throw ValidationError("\(flag) does not go together with \(copyFlag) yet. Leave one of them out.")
+        if let copyFlag, !copy {
+            throw ValidationError("\(flag) goes together with --copy, but not with \(copyFlag). Leave one of them out.")
         }
-        if ([configuration.input] + configuration.backups).contains(where: { $0.rtmpListenAddress != nil }) {
-            throw ValidationError("\(flag) does not go together with rtmp-listen:// yet. Leave one of them out.")
+        if copy, configuration.slate != nil {
+            throw ValidationError("--slate has to be encoded, and --copy has no encoder. Leave one of them out.")
         }
     }
 
     private func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
         switch slate {
-        case nil: return hasBackups ? .bars : nil
+        case nil: return hasBackups && !copy ? .bars : nil
         case "bars": return .bars
         case "off": return nil
         case "": throw ValidationError("--slate is bars, off, or the name of an image or a video file.")

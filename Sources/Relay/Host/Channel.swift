@@ -56,11 +56,20 @@ final class Channel: Sendable {
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
         program =
-            configuration.copies
-            ? try Passthrough(
-                configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
-            : try EncodedProgram(
-                configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
+            switch (configuration.copies, configuration.hasChoice) {
+            case (true, true):
+                try SwitchedPassthrough(
+                    configuration, into: hub, recordings: recordings, listening: listening, clock: clock,
+                    logger: logger)
+            case (true, false):
+                try Passthrough(
+                    configuration, into: hub, recordings: recordings, listening: listening, clock: clock,
+                    logger: logger)
+            case (false, _):
+                try EncodedProgram(
+                    configuration, into: hub, recordings: recordings, listening: listening, clock: clock,
+                    logger: logger)
+            }
         hub.begin(program.description, keyframes: program.keyframes)
         outputs = OutputSet(stream: hub, clock: clock, logger: logger)
         if let (recording, place) = recording {

@@ -75,6 +75,17 @@ extension ChannelConfiguration {
         case file(path: String)
     }
 
+    /// The inputs in order of preference, and what logs and the status call them.
+    var inputs: [InputLocation] { [input] + backups }
+    var inputNames: [String] { [inputName ?? input.description] + backups.map(\.description) }
+
+    /// How one of them is chosen.
+    var choice: SourceSelector.Options {
+        var options = selection
+        options.hasSlate = slate != nil
+        return options
+    }
+
     /// Whether there is more than one thing to show.
     var hasChoice: Bool { !backups.isEmpty || slate != nil }
 

@@ -40,13 +40,17 @@ struct ChannelListening: Sendable {
     }
 
     /// Opens `location` to be decoded; of what is published to us it waits for a publisher. Blocks until it answers. Throws
-    /// ``RelayFailure``.
+    /// ``RelayFailure``, also when `opening` is cancelled.
     func open(
-        _ location: InputLocation, _ options: IngestOptions, clock: any MonotonicClock, logger: Logger
+        _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening? = nil,
+        clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) -> any MediaSource {
         let published = try source(at: location, clock: clock, logger: logger)
         do throws(IngestError) {
-            guard let published else { return try SourceOpener.open(location, options: options, logger: logger) }
+            guard let published else {
+                return try SourceOpener.open(location, options: options, logger: logger, opening: opening)
+            }
+            opening?.whenCancelled { published.stop() }
             return try DecodedPacketSource(published, at: location, logger: logger)
         } catch {
             throw RelayFailure(.inputUnreadable, "\(error)")
