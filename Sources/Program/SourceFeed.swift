@@ -63,6 +63,8 @@ public final class SourceFeed: SourceSink {
     /// How the source is paced.
     public let pacing: Pacing
     public let programTime = ProgramTime()
+    /// Whether the program's clock is to follow this source, if it is live, even while its frames are not shown.
+    let leads: Bool
 
     private static let frameRoom = 4
     private static let liveRoom = Duration.milliseconds(1500)
@@ -79,11 +81,14 @@ public final class SourceFeed: SourceSink {
     private let room = DispatchSemaphore(value: 0)
     private let news = DispatchSemaphore(value: 0)
 
-    /// An empty slot for a program of these formats.
+    /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided that
+    /// it is live, even while its frames are not shown.
     public init(
-        pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, clock: any MonotonicClock = SystemClock()
+        pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false,
+        clock: any MonotonicClock = SystemClock()
     ) {
         self.pacing = pacing
+        self.leads = leads
         self.clock = clock
         self.frameRate = frameRate
         // What a source decodes ahead at most, a second, and half of that.
@@ -95,7 +100,7 @@ public final class SourceFeed: SourceSink {
 
     // MARK: The source's side
 
-    private var isLive: Bool {
+    var isLive: Bool {
         if case .live = pacing { true } else { false }
     }
 
@@ -205,8 +210,11 @@ public final class SourceFeed: SourceSink {
         set { state.withLock { $0.live.isReference = newValue } }
     }
 
-    /// By how much a live source's video lasts longer on our clock than by its stamps.
-    var stretch: Double { state.withLock { $0.times }?.stretch(of: .video) ?? 0 }
+    /// By how much a live source's video, or its audio if that is all, lasts longer on our clock than by its stamps.
+    var stretch: Double {
+        let track: TrackKind = if case .live(nil) = pacing { .audio } else { .video }
+        return state.withLock { $0.times }?.stretch(of: track) ?? 0
+    }
 
     /// Says how the program's clock runs, at its beginning and at each tick, and lets a live source's map move on.
     func follow(_ line: ClockLine) {

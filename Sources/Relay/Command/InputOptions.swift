@@ -72,6 +72,15 @@ struct InputOptions: ParsableArguments {
         help: ArgumentHelp("The key of --tls-cert, in PEM, of mode 600 or 640.", valueName: "file"))
     var key: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "A program that decides about whoever wants to publish to an --input of rtmp-listen://.",
+            discussion:
+                "It is asked about each client that has the key, within 8 s, and allows it by status 0. What it learns is in "
+                + "the environment: RELAY_EVENT (publish), RELAY_CHANNEL, RELAY_ADDRESS, RELAY_APP, RELAY_STREAM, "
+                + "RELAY_QUERY, RELAY_CLIENT.", valueName: "program"))
+    var onPublish: String?
+
     @Flag(help: "Play a file again and again, without a hole.")
     var loop = false
 
@@ -85,6 +94,7 @@ struct InputOptions: ParsableArguments {
         configuration.copying = try copying
         try checkCopy(configuration)
         try checkListeners(configuration)
+        try checkCommand(&configuration)
         configuration.isPaced = !unpaced
         configuration.encoder.isLive = !unpaced
         if unpaced, configuration.input.isLiveByNature == true {
@@ -174,6 +184,15 @@ struct InputOptions: ParsableArguments {
                 throw ValidationError("\(location) is not usable: \(error)")
             }
         }
+    }
+
+    private func checkCommand(_ configuration: inout ChannelConfiguration) throws {
+        guard let onPublish else { return }
+        guard [configuration.input, configuration.audioInput].contains(where: { $0?.rtmpListenAddress != nil }) else {
+            throw ValidationError("--on-publish is for an --input of rtmp-listen://. Leave it out.")
+        }
+        if let fault = ClientCommand.fault(onPublish, of: "--on-publish") { throw ValidationError(fault) }
+        configuration.onPublish = onPublish
     }
 
     private static func listenURL(of location: InputLocation?) throws -> RTMPListenURL? {

@@ -57,7 +57,8 @@ final class SwitchedInputs: ProgramInputs {
         self.audio = audio.map { source in
             let rate = configuration.frameRate ?? FrameRate(25)
             let pacing: SourceFeed.Pacing = source.description.isLive ? .live(frameRate: nil) : .waits
-            return (source, SourceFeed(pacing: pacing, frameRate: rate, audio: .program, clock: clock))
+            let leads = configuration.audioInput?.isReference == true
+            return (source, SourceFeed(pacing: pacing, frameRate: rate, audio: .program, leads: leads, clock: clock))
         }
         let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
         state.withLock { $0.sources = sources }
@@ -187,7 +188,7 @@ extension SwitchedInputs {
         guard let format else { return nil }
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
-            audio: .program, clock: clock)
+            audio: .program, leads: configuration.inputs[index].isReference, clock: clock)
         replace(index, by: feed)
         stage.add(feed)
         return (feed, format)
