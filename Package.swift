@@ -147,8 +147,8 @@ let package = Package(
         .testTarget(
             name: "IngestTests",
             dependencies: [
-                "Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "RTMP", "PacketSamples", "TestSupport",
-                logging,
+                "Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "RTMP", "SRT", "PacketSamples",
+                "TestSupport", logging,
             ],
             exclude: ["Clock/Traces"], swiftSettings: settings
         ),
@@ -231,7 +231,8 @@ let package = Package(
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Program", "Archive", "Segmenter", "Upload",
+                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Archive", "Segmenter",
+                "Upload",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),

@@ -37,6 +37,7 @@ extension InputLocation {
 
     private static func log(_ event: SRTInput.Event, of name: String, _ logger: Logger) {
         switch event {
+        case .waiting: logger.info("waiting for an SRT sender", metadata: ["input": "\(name)"])
         case .connected(let address, let isEncrypted):
             logger.notice(
                 "connected by SRT, \(isEncrypted ? "encrypted" : "in clear")",

@@ -22,12 +22,20 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         case url(scheme: String, text: String)
     }
 
+    /// What an option takes that is on or off.
+    private enum Answer: String, CaseIterable {
+        case yes
+        case no
+    }
+
     let place: Place
     /// The least time that a live source's media wait before they are shown, so that jitter does not show: what
     /// `#latency=` behind the address says; nil for the transport's own.
     let latency: Duration?
     /// Which tracks are taken, and how the audio is: what else stands behind the address.
     package let tracks: TrackOptions
+    /// Whether the program's clock is to follow the source: `reference=yes`.
+    package let isReference: Bool
     private let optionFault: String?
     /// The form that may be shown and logged.
     public let description: String
@@ -61,7 +69,7 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
             try options.finish()
         } catch {
             self.init(
-                address, shown, latency: nil, tracks: TrackOptions(),
+                address, shown, latency: nil, tracks: TrackOptions(), isReference: false,
                 fault: "\(error) Options are written as in #latency=400ms.")
         }
     }
@@ -72,16 +80,21 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         address: String, taking options: inout OptionList, shownAs original: String? = nil
     ) throws(AddressError) {
         let tracks = try TrackOptions(taking: &options)
-        self.init(address, original, latency: try Self.latency(taking: &options), tracks: tracks, fault: nil)
+        let isReference = try options.takeChoice("reference", of: Answer.self) == .yes
+        self.init(
+            address, original, latency: try Self.latency(taking: &options), tracks: tracks, isReference: isReference,
+            fault: nil)
     }
 
     private init(
-        _ address: String, _ original: String?, latency: Duration?, tracks: TrackOptions, fault: String?
+        _ address: String, _ original: String?, latency: Duration?, tracks: TrackOptions, isReference: Bool,
+        fault: String?
     ) {
         let (place, shown) = Self.read(address)
         self.place = place
         self.latency = latency
         self.tracks = tracks
+        self.isReference = isReference
         optionFault = fault
         description = original.map { Self.read($0).shown } ?? shown
     }
@@ -152,6 +165,9 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// What is wrong with the address, in one sentence without any of it; nil if nothing is.
     public var fault: String? {
         if let optionFault { return optionFault }
+        if isReference, isLiveByNature == false {
+            return "\(description) waits for the program's clock: reference=yes is for live inputs."
+        }
         if tracks != TrackOptions(), isTest || rtmpListenAddress != nil {
             return "\(description) has one track of each kind, which are taken as they are: leave its options out."
         }

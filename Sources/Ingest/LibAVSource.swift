@@ -30,7 +30,8 @@ final class LibAVSource: MediaSource {
         self.monitor = monitor
         description = input.description
         settings = .of(
-            input.demuxer, video: input.video?.stream, frameRate: input.frameRate, latency: location.latency)
+            input.demuxer, video: input.video?.stream, frameRate: input.frameRate, latency: location.latency,
+            target: location.playlistTarget(input.demuxer, monitor: monitor))
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
         opened = Mutex(input)
     }
@@ -56,7 +57,7 @@ final class LibAVSource: MediaSource {
         var failure = play(takeOpened)
         while description.isLive || (failure != nil && loopEnd != nil), failure?.isPermanent != true, !monitor.isStopped
         {
-            let delay = schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0))
+            let delay = monitor.pauseToReopen(schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0)))
             monitor.noteInterruption(location.description, failure, schedule, delay)
             markStarved(sink)
             monitor.pause(delay)

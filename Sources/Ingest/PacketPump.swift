@@ -65,11 +65,12 @@ final class PacketPump: Sendable {
         DispatchQueue(label: "relay.ingest.read").async(group: group) { [self] in read() }
     }
 
-    /// Ends reading and waits until the read under way is over: for what the sender takes for its next packet, or for
-    /// the read's deadline.
+    /// Ends reading, and the read under way with it, and waits until that is over: some tenths of a second, but for
+    /// devices that do not let themselves be interrupted.
     func finish() {
         isStopped.store(true, ordering: .relaxed)
-        group.wait()
+        // A read that was just about to begin sets its deadline anew.
+        repeat { monitor.interrupter.expire() } while group.wait(timeout: .now() + .milliseconds(20)) == .timedOut
     }
 
     /// Takes what was read, in order, and how the reading ended, once everything was taken.

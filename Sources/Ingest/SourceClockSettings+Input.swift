@@ -4,13 +4,16 @@ internal import LibAV
 internal import Media
 
 extension SourceClockSettings {
-    /// How long segments of a playlist are taken to last: libavformat does not hand on what the playlist says, and most
-    /// servers make them of 2 to 6 s (RFC 8216, appendix B, and Apple's authoring specification, 7.5: 6 s).
+    /// How long segments of a playlist are taken to last that does not say so: most servers make them of 2 to 6 s
+    /// (RFC 8216, appendix B, and Apple's authoring specification, 7.5: 6 s).
     private static let usualTarget = Duration.seconds(6)
 
-    /// How an opened live input is treated: by its demuxer's name, and with the `latency` that its address asks for.
-    static func of(_ demuxer: Demuxer, video: StreamInfo?, frameRate: FrameRate, latency: Duration?) -> Self {
-        var settings = of(formatName: demuxer.formatName)
+    /// How an opened live input is treated: by its demuxer's name, with the `latency` that its address asks for and the
+    /// `target` duration that its playlist states.
+    static func of(
+        _ demuxer: Demuxer, video: StreamInfo?, frameRate: FrameRate, latency: Duration?, target: Duration?
+    ) -> Self {
+        var settings = of(formatName: demuxer.formatName, target: target)
         if let latency { settings.latency = latency }
         if isDevice(formatName: demuxer.formatName), let stamp = demuxer.firstStamp, CaptureClock(stamp: stamp) != nil {
             (settings.arrivals, settings.sharesMap) = (.captureTime, true)
@@ -32,13 +35,13 @@ extension SourceClockSettings {
     ]
 
     /// The defaults for what a demuxer of libavformat yields; a name may be one of several, with commas between them.
-    static func of(formatName: String) -> Self {
+    static func of(formatName: String, target: Duration? = nil) -> Self {
         for name in formatName.split(separator: ",") {
             switch name {
             case "mpegts": return .transportStream
             case "flv", "live_flv", "kux": return .rtmp
             case "rtsp", "rtp", "sdp": return .rtp
-            case "hls", "dash": return .playlist(target: usualTarget)
+            case "hls", "dash": return .playlist(target: target ?? usualTarget)
             case let name where devices.contains(name):
                 return .device(stampsAreMonotonic: false)
             default: continue

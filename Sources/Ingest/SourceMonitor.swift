@@ -10,7 +10,7 @@ internal import Synchronization
 /// What a source's thread shares with the others: its status and its log, and the order to stop.
 final class SourceMonitor: Sendable {
     /// Ends blocking reads.
-    let interrupter = Interrupter()
+    let interrupter: Interrupter
     /// Where what an operator must know at once is said.
     let logger: Logger
     private let onlyKeyframes = Atomic(false)
@@ -20,8 +20,12 @@ final class SourceMonitor: Sendable {
     private let stopSignal = DispatchSemaphore(value: 0)
 
     /// A monitor of a source that has not begun; it logs nothing unless a logger is given.
-    init(logger: Logger = Logger(label: "relay.ingest", factory: { _ in SwiftLogNoOpLogHandler() })) {
+    init(
+        logger: Logger = Logger(label: "relay.ingest", factory: { _ in SwiftLogNoOpLogHandler() }),
+        interrupter: Interrupter = Interrupter()
+    ) {
         self.logger = logger
+        self.interrupter = interrupter
     }
 
     var status: SourceStatus {
@@ -55,6 +59,12 @@ final class SourceMonitor: Sendable {
         }
         if isStopped { input.stop() }
         return input
+    }
+
+    /// How long to wait before the input is opened again: `delay`, or a tenth of it where nobody is called, so that a sender
+    /// who calls again at once is soon on air.
+    func pauseToReopen(_ delay: Duration) -> Duration {
+        srt.withLock { $0?.isListening == true } ? delay / 10 : delay
     }
 
     func update(_ change: (inout SourceStatus) -> Void) { state.withLock { change(&$0) } }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Logging
+internal import Synchronization
 
 /// Opens inputs.
 public enum SourceOpener {
@@ -24,6 +25,7 @@ public enum SourceOpener {
 /// One attempt to open an input, which another thread may cancel.
 package final class SourceOpening: Sendable {
     let monitor: SourceMonitor
+    private let onCancel = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// An attempt, for an input whose log `logger` is.
     package init(logger: Logger) { monitor = SourceMonitor(logger: logger) }
@@ -32,5 +34,14 @@ package final class SourceOpening: Sendable {
     package func decode(onlyKeyframes: Bool) { monitor.decodesKeyframesOnly = onlyKeyframes }
 
     /// Ends the attempt, or the source that came of it. Returns at once; any number of times.
-    package func cancel() { monitor.stop() }
+    package func cancel() {
+        monitor.stop()
+        onCancel.withLock { $0 }?()
+    }
+
+    /// Does something besides when the attempt is cancelled, or at once if it was.
+    package func whenCancelled(_ work: @escaping @Sendable () -> Void) {
+        onCancel.withLock { $0 = work }
+        if monitor.isStopped { work() }
+    }
 }

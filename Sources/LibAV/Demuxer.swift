@@ -184,12 +184,7 @@ extension Demuxer {
             throw AVFailure(operation: "open", subject: subject, code: relay_averror(ENOMEM))
         }
         // The demuxer keeps the interrupter for as long as the context lives.
-        allocated.pointee.interrupt_callback = AVIOInterruptCB(
-            callback: { opaque in
-                guard let opaque else { return 0 }
-                return Unmanaged<Interrupter>.fromOpaque(opaque).takeUnretainedValue().mustEnd ? 1 : 0
-            },
-            opaque: Unmanaged.passUnretained(interrupter).toOpaque())
+        allocated.pointee.interrupt_callback = interrupter.callback
         if let reader { allocated.pointee.pb = reader.context }
         if options.isPolled { allocated.pointee.flags |= AVFMT_FLAG_NONBLOCK }
         var dictionary: OpaquePointer?

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CFFmpeg
 public import Media
 internal import Synchronization
 
@@ -24,6 +25,20 @@ public final class Interrupter: Sendable {
     func allow(_ limit: Duration?) {
         let end = limit.map { clock.now &+ $0.inNanoseconds } ?? .max
         deadline.store(end, ordering: .releasing)
+    }
+
+    /// Ends the running call as if its time were over. Calls that begin later have their own. Any thread, any number of
+    /// times.
+    package func expire() { deadline.store(.min, ordering: .releasing) }
+
+    /// What libav asks whether its call must end. The interrupter must live for as long as libav may ask.
+    var callback: AVIOInterruptCB {
+        AVIOInterruptCB(
+            callback: { opaque in
+                guard let opaque else { return 0 }
+                return Unmanaged<Interrupter>.fromOpaque(opaque).takeUnretainedValue().mustEnd ? 1 : 0
+            },
+            opaque: Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Whether the running call must end.

@@ -99,9 +99,14 @@ public final class Muxer {
         guard let index = index(packet.track) else { return }
         let target = timeBase(of: packet.track)
         let raw = self.packet
-        var status = av_new_packet(raw, Int32(clamping: packet.payload.count))
+        var payload = packet.payload
+        // libavformat puts parameter sets in front of the slices only.
+        if packet.isKeyframe, packet.description.codec == .h264, format == "mpegts" {
+            payload = ConfigurationRecord.completed(payload, by: packet.description.decoderConfiguration)
+        }
+        var status = av_new_packet(raw, Int32(clamping: payload.count))
         try AVFailure.check(status, "allocate a packet for", format)
-        packet.payload.withUnsafeBytes { bytes in
+        payload.withUnsafeBytes { bytes in
             UnsafeMutableRawBufferPointer(start: raw.pointee.data, count: bytes.count).copyMemory(from: bytes)
         }
         raw.pointee.stream_index = index

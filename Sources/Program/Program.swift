@@ -105,6 +105,7 @@ public final class Program: Sendable {
             let shown = frame(for: index, in: scene, isHolding: &isHolding, &pace.reference)
             guard let frame = shown ?? (stage.isFixed ? nil : last) else { break }
             last = frame
+            last?.captions = []
             let next = firstSample(of: index + 1)
             try sink.encode(takeAudio(audioEnd..<next, of: scene))
             for feed in stage.feeds(besides: scene) { feed.skip(index, upTo: next, count: next - audioEnd) }
@@ -139,13 +140,24 @@ public final class Program: Sendable {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// Makes the program's clock follow the live source that `scene` shows, and none that it does not show. With a file
-    /// or a still it goes on as it was.
+    /// Makes the program's clock follow the live source that leads, or else the one that `scene` shows. With a file or a
+    /// still it goes on as it was.
     private func follow(_ scene: Scene, besides old: Scene?, _ reference: inout ReferenceClock) {
         if let feed = old?.videoFeed, feed !== scene.videoFeed { feed.isReference = false }
+        if let leader = leader(beside: scene) {
+            scene.videoFeed?.isReference = false
+            return reference.follow(Self.number(of: leader))
+        }
         guard let feed = scene.videoFeed, case .live(let sourceRate) = feed.pacing else { return }
         reference.follow(Self.number(of: feed), sourceRate: sourceRate)
         feed.isReference = true
+    }
+
+    /// The live source that leads and whose frames are not shown; nil if there is none. Of such a source only the rate
+    /// counts.
+    private func leader(beside scene: Scene) -> SourceFeed? {
+        let leader = (scene.feeds + stage.feeds(besides: scene)).first { $0.leads && $0.isLive }
+        return leader === scene.videoFeed ? nil : leader
     }
 
     /// The number of a source for the program's clock.
@@ -168,6 +180,11 @@ public final class Program: Sendable {
         guard let moment = pace.moment(of: index) else { return 0 }
         clock.sleep(until: moment.nanoseconds)
         let now = now
+        if let leader = leader(beside: scene) {
+            // It may have come after the scene.
+            if pace.reference.reference != Self.number(of: leader) { follow(scene, besides: nil, &pace.reference) }
+            pace.reference.note(Self.number(of: leader), due: now, stretch: leader.stretch, now: now)
+        }
         pace.reference.advance(to: now)
         tell(pace.reference, scene)
         let lag = now - moment

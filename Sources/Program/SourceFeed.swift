@@ -44,7 +44,7 @@ public final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveFrames
         var audio: AudioStore
-        /// When the newest frame was delivered.
+        /// When the newest frame was delivered; once the program runs, when a live source's came to be shown.
         var newest: Timestamp?
         /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
         var origin: FrameIndex?
@@ -63,12 +63,15 @@ public final class SourceFeed: SourceSink {
     /// How the source is paced.
     public let pacing: Pacing
     public let programTime = ProgramTime()
+    /// Whether the program's clock is to follow this source, if it is live, even while its frames are not shown.
+    let leads: Bool
 
     private static let frameRoom = 4
     private static let liveRoom = Duration.milliseconds(1500)
     /// How long a program waits for a live source's frame that is not late: what was collected while the input was
     /// opened is decoded first.
     private static let patience = Duration.seconds(2)
+    private static let lateness = Duration.milliseconds(100)
     private let liveFrameLimit: Int
     /// How much audio a source that can wait delivers ahead, in samples: a second.
     private let audioRoom: Int64
@@ -78,11 +81,14 @@ public final class SourceFeed: SourceSink {
     private let room = DispatchSemaphore(value: 0)
     private let news = DispatchSemaphore(value: 0)
 
-    /// An empty slot for a program of these formats.
+    /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided that
+    /// it is live, even while its frames are not shown.
     public init(
-        pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, clock: any MonotonicClock = SystemClock()
+        pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false,
+        clock: any MonotonicClock = SystemClock()
     ) {
         self.pacing = pacing
+        self.leads = leads
         self.clock = clock
         self.frameRate = frameRate
         // What a source decodes ahead at most, a second, and half of that.
@@ -94,7 +100,7 @@ public final class SourceFeed: SourceSink {
 
     // MARK: The source's side
 
-    private var isLive: Bool {
+    var isLive: Bool {
         if case .live = pacing { true } else { false }
     }
 
@@ -129,7 +135,7 @@ public final class SourceFeed: SourceSink {
             if state.isClosed { return }
             state.status.framesIn += 1
             state.starved.remove(.video)
-            state.newest = now
+            if !isLive || programTime.line == nil { state.newest = now }
             if isLive {
                 state.live.add(frame, limit: liveFrameLimit)
             } else {
@@ -204,8 +210,11 @@ public final class SourceFeed: SourceSink {
         set { state.withLock { $0.live.isReference = newValue } }
     }
 
-    /// By how much a live source's video lasts longer on our clock than by its stamps.
-    var stretch: Double { state.withLock { $0.times }?.stretch(of: .video) ?? 0 }
+    /// By how much a live source's video, or its audio if that is all, lasts longer on our clock than by its stamps.
+    var stretch: Double {
+        let track: TrackKind = if case .live(nil) = pacing { .audio } else { .video }
+        return state.withLock { $0.times }?.stretch(of: track) ?? 0
+    }
 
     /// Says how the program's clock runs, at its beginning and at each tick, and lets a live source's map move on.
     func follow(_ line: ClockLine) {
@@ -235,9 +244,17 @@ public final class SourceFeed: SourceSink {
         return state.withLock { state in
             let times = state.times
             let choice = state.live.choose(for: index, on: line) { Self.due($0, by: times) }
+            note(choice, &state)
             let isOver = state.isClosed || (state.ended.contains(.video) && !state.live.isWaiting)
             return isOver && choice?.newlyDue == nil ? nil : choice
         }
+    }
+
+    /// Notes that a live source has video, if it has a new frame. One that comes late is none: while a source is opened
+    /// frames are collected that nobody wants to see.
+    private func note(_ choice: LiveFrames.Choice?, _ state: inout State) {
+        guard let due = choice?.newlyDue, case let now = now, now - due <= Self.lateness else { return }
+        state.newest = now
     }
 
     private func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
@@ -265,7 +282,7 @@ public final class SourceFeed: SourceSink {
         guard let line = programTime.line else { return }
         state.withLock { state in
             let times = state.times
-            _ = state.live.choose(for: index, on: line, isSeen: false) { Self.due($0, by: times) }
+            note(state.live.choose(for: index, on: line, isSeen: false) { Self.due($0, by: times) }, &state)
             state.audio.skip(to: end.number)
         }
     }

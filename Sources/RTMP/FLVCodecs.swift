@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 extension FLVVideo.Codec {
     /// The codec as Enhanced RTMP names it; nil for one that is sent in the form of Adobe's FLV, and for what is no video.
@@ -20,6 +20,23 @@ extension FLVAudio.Codec {
         case .opus: self = .opus
         case .ac3: self = .ac3
         case .h264, .hevc, .av1, .aac, .mp3, .scte35, .amf0: return nil
+        }
+    }
+}
+
+extension Media.Codec {
+    /// The codec's name in Enhanced RTMP, if it is sent in that form.
+    var enhancedFourCC: String? {
+        FLVVideo.Codec(enhanced: self)?.rawValue ?? FLVAudio.Codec(enhanced: self)?.rawValue
+    }
+}
+
+extension RTMPCapabilities {
+    /// The codecs of `stream` that a peer that says this does not take; none if it says nothing.
+    package func unknownCodecs(of stream: StreamDescription) -> [Media.Codec] {
+        guard isEnhanced else { return [] }
+        return [stream.video, stream.audio].compactMap { $0?.codec }.filter { codec in
+            codec.enhancedFourCC.map { !knows($0) } ?? false
         }
     }
 }

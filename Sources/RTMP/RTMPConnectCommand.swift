@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// The `connect` command (Adobe RTMP 1.0, 7.2.1.1). Our own and not librtmp's, which puts additional properties outside
 /// the command object.
 struct RTMPConnectCommand {
@@ -15,15 +17,23 @@ struct RTMPConnectCommand {
     /// The `tcUrl`, with the login behind it.
     let target: String
 
+    /// Whether the server is told that we send codecs in Enhanced RTMP's form.
+    var isEnhanced = false
+
     /// The command in AMF0.
     var bytes: [UInt8] {
         var writer = AMF0Writer()
         writer.write("connect")
         writer.write(Double(Self.transaction))
-        writer.writeObject([
+        var properties: [(String, AMF0Value)] = [
             ("app", .string(app)), ("type", .string("nonprivate")), ("flashVer", .string(Self.flashVersion)),
             ("tcUrl", .string(target)), ("capsEx", .number(Self.reconnects)),
-        ])
+        ]
+        if isEnhanced {
+            let codes = Codec.allCases.compactMap(\.enhancedFourCC)
+            properties.append(("fourCcList", .array(codes.map { .string($0) })))
+        }
+        writer.writeObject(properties)
         return writer.bytes
     }
 }

@@ -47,8 +47,7 @@ package enum RTMPHeaders {
 
     /// The codec's number in `onMetaData`: Adobe's (FLV 10.1, E.4.2.1 and E.4.3.1), or the FourCC as a number.
     private static func codecID(_ codec: Codec) -> Double {
-        let fourCC = FLVVideo.Codec(enhanced: codec)?.rawValue ?? FLVAudio.Codec(enhanced: codec)?.rawValue
-        if let fourCC { return fourCC.utf8.reduce(0) { $0 * 256 + Double($1) } }
+        if let fourCC = codec.enhancedFourCC { return fourCC.utf8.reduce(0) { $0 * 256 + Double($1) } }
         return switch codec {
         case .h264: 7
         case .aac: 10

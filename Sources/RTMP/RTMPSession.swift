@@ -24,6 +24,9 @@ package final class RTMPSession {
     private let url: RTMPURL
     /// What stands behind the application's name to log in, or nothing.
     private let login: String
+    private let isEnhanced: Bool
+    /// What the server said in its answer to `connect` that it can do.
+    package private(set) var capabilities = RTMPCapabilities()
     /// The server's reason to refuse, if it gave one.
     package private(set) var refusal: RTMPStatusMessage?
     /// librtmp keeps pointers into these.
@@ -31,7 +34,10 @@ package final class RTMPSession {
 
     /// A session on a copy of `socket`'s descriptor: librtmp closes what it is given. It never learns the user and the
     /// password, or it would log in over a connection of its own, without deadline, IPv6, TLS or proxy.
-    package init(url: RTMPURL, login: String, socket: TCPSocket) throws(EndpointFailure) {
+    /// `isEnhanced` says that the server is told of Enhanced RTMP.
+    package init(
+        url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false
+    ) throws(EndpointFailure) {
         let copy = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0, let rtmp = RTMP_Alloc() else {
             if copy >= 0 { close(copy) }
@@ -40,6 +46,7 @@ package final class RTMPSession {
         self.rtmp = rtmp
         self.url = url
         self.login = login
+        self.isEnhanced = isEnhanced
         RTMP_LogSetLevel(RTMP_LOGCRIT)  // its messages hold the key
         RTMP_Init(rtmp)
         var (host, path, target, app) = (
@@ -70,7 +77,8 @@ package final class RTMPSession {
 
     /// Shakes hands, sends `connect`, announces our chunk size, and reads until the server has accepted the connection.
     package func connect() throws(EndpointFailure) {
-        let command = RTMPConnectCommand(app: url.connectApp + login, target: url.connectURL + login)
+        let command = RTMPConnectCommand(
+            app: url.connectApp + login, target: url.connectURL + login, isEnhanced: isEnhanced)
         // librtmp numbers the commands that follow from here on.
         rtmp.pointee.m_numInvokes = Int32(RTMPConnectCommand.transaction)
         try withPacket(command.bytes, type: RTMP_PACKET_TYPE_INVOKE, channel: 3) { RTMP_Connect1(rtmp, &$0) }
@@ -83,6 +91,7 @@ package final class RTMPSession {
             isConnected =
                 values.count > 1 && values[0].text == "_result"
                 && values[1] == .number(Double(RTMPConnectCommand.transaction))
+            if isConnected { capabilities = values.dropFirst(2).reduce(into: .init()) { $0.add($1) } }
         }
     }
 

@@ -2,7 +2,7 @@
 
 public import Network
 
-/// How an RTMP output reaches its server.
+/// How an RTMP output reaches its server, and what that understands.
 public struct RTMPTransport: Sendable, Equatable {
     /// Whose certificates the server may show; of no meaning without TLS.
     public var tls: TLSVerification
@@ -18,7 +18,8 @@ public struct RTMPTransport: Sendable, Equatable {
     }
 
     /// The transport that an output's options ask for, which are taken out of `options`: `tls=insecure`, `tls-ca=FILE`,
-    /// `proxy=URL` and `enhanced=yes`. What they leave open is as in `standard`. `isSecure` is whether the address is `rtmps://`.
+    /// `proxy=URL` and `enhanced=yes`. What they leave open is as in `standard`. `isSecure` is whether the address is
+    /// `rtmps://`.
     package init(
         taking options: inout OptionList, standard: RTMPTransport = RTMPTransport(), isSecure: Bool
     ) throws(AddressError) {

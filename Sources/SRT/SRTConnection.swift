@@ -27,11 +27,11 @@ package final class SRTConnection: Sendable {
     private let isEnded = Atomic(false)
     private let state: Mutex<State>
 
-    /// A connection on `socket`, which is connected.
-    init(_ socket: SRTSocket, clock: any MonotonicClock = SystemClock()) {
+    /// A connection on `socket`, which is connected, to the peer at `address`.
+    init(_ socket: SRTSocket, to address: String, clock: any MonotonicClock = SystemClock()) {
         self.socket = socket
         self.clock = clock
-        address = socket.peerAddress
+        self.address = address
         lastReceived = Atomic(clock.now)
         state = Mutex(State(lastInspection: clock.now))
         socket.prepareToReceive()

@@ -12,6 +12,8 @@ internal import Synchronization
 package final class SRTInput: Sendable {
     /// What an operator should know, without secrets.
     package enum Event: Sendable, Equatable {
+        /// The port is open, and waits for a sender.
+        case waiting
         /// The connection to this IP address carries a stream.
         case connected(address: String, isEncrypted: Bool)
         /// A caller from this IP address was let in and then sent away, for this reason.
@@ -158,6 +160,7 @@ extension SRTInput {
             guard let address = try resolve().first else { return nil }
             let made = try server.receive(url, at: address) { [notice] in notice(.port($0)) }
             state.withLock { $0.registration = made }
+            notice(.waiting)
             if hasEnded { made.cancel() }
         }
         return state.withLock { $0.registration }?.reception.next(within: .milliseconds(100))
@@ -190,7 +193,7 @@ extension SRTInput {
         let deadline = clock.now + Duration.milliseconds(url.connectMilliseconds + 1000).inNanoseconds
         while !hasEnded {
             switch socket.condition {
-            case .connected: return SRTConnection(socket, clock: clock)
+            case .connected: return SRTConnection(socket, to: address.description, clock: clock)
             case .pending where clock.now < deadline: clock.sleep(until: clock.now + Self.pollInterval)
             case .pending, .broken: throw socket.rejection(of: url)
             }

@@ -135,7 +135,7 @@ extension SRTListener {
 
     private func join(_ socket: SRTSocket) {
         state.withLock { $0.admitted[socket.handle] = nil }
-        let connection = SRTConnection(socket, clock: clock)
+        let connection = SRTConnection(socket, to: socket.peerAddress, clock: clock)
         guard let reception = reception(for: SRTStreamID(socket.streamID)), reception.offer(connection) else {
             connection.close()
             return note("a caller was sent away, because another was let in just before")

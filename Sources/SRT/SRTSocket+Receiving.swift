@@ -47,7 +47,7 @@ extension SRTSocket {
         return String(decoding: text.prefix(Int(length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The peer's IP address, for the log.
+    /// The IP address of a peer that called, for the log.
     var peerAddress: String {
         var storage = sockaddr_storage()
         var length = CInt(MemoryLayout<sockaddr_storage>.size)

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import Subprocess
 internal import SystemPackage
 
 /// A program that is run to its end, at low priority and with a time limit.
-struct ChildCommand: Sendable {
+package struct ChildCommand: Sendable {
     /// How a run went.
-    struct Outcome: Sendable {
+    package struct Outcome: Sendable {
         /// Whether it ended by itself with the status 0.
-        var isSuccess: Bool
+        package var isSuccess: Bool
         /// How it ended, in words.
-        var ending: String
+        package var ending: String
         /// The end of what it wrote to standard output.
-        var output: String
+        package var output: String
         /// The end of what it wrote to standard error.
-        var errors: String
+        package var errors: String
     }
 
     /// The program, by its absolute path.
@@ -29,6 +30,35 @@ struct ChildCommand: Sendable {
     private static let mostBytes = 16 << 10
     /// rclone takes a second to end; what follows is SIGKILL.
     private static let grace = Duration.seconds(1)
+
+    /// A run of `program`, an absolute path, that may take `limit`.
+    package init(program: String, arguments: [String], environment: [String: String] = [:], limit: Duration) {
+        self.program = program
+        self.arguments = arguments
+        self.environment = environment
+        self.limit = limit
+    }
+
+    /// Whether there is a program at `path` that we may run.
+    package static func canRun(_ path: String) -> Bool {
+        var info = stat()
+        return stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
+    }
+
+    /// `path`, seen from the root.
+    package static func absolute(_ path: String) -> String { AbsolutePath.of(path) }
+
+    /// Runs it without any input. A task that is cancelled ends it.
+    package func run() async throws(DeliveryFailure) -> Outcome {
+        let input: FileDescriptor
+        do {
+            input = try FileDescriptor.open("/dev/null", .readOnly, options: .closeOnExec)
+        } catch {
+            throw DeliveryFailure("\(program) cannot be run: \(error)")
+        }
+        defer { try? input.close() }
+        return try await run(input: input)
+    }
 
     /// Runs it with `input` as its standard input. A task that is cancelled ends it.
     func run(input: FileDescriptor) async throws(DeliveryFailure) -> Outcome {

@@ -16,8 +16,7 @@ struct CommandDelivery: SegmentDelivery {
 
     /// The command at `path`, which must be there. It may take `limit` for each file.
     init(_ path: String, limit: Duration = .seconds(600)) throws(UploadRefusal) {
-        var info = stat()
-        guard stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG, access(path, X_OK) == 0 else {
+        guard ChildCommand.canRun(path) else {
             throw UploadRefusal("--on-segment takes the path of a program, and \(path) is none that can be run.")
         }
         program = AbsolutePath.of(path)

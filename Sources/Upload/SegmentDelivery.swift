@@ -13,9 +13,9 @@ protocol SegmentDelivery: Sendable {
         -> String
 }
 
-/// Why a file could not be handed over, in words without secrets.
-struct DeliveryFailure: Error, Equatable, CustomStringConvertible {
-    let description: String
+/// Why a file could not be handed over, or a program not be run, in words without secrets.
+package struct DeliveryFailure: Error, Equatable, CustomStringConvertible {
+    package let description: String
 
     init(_ description: String) { self.description = description }
 }

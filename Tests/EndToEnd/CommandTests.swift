@@ -40,6 +40,17 @@ extension Serial {
             ("--channel", ""), ("--log-format", "xml"), ("--input", ""), ("--audio-input", ""), ("--nonsense", "1"),
         ]
 
+        @Test("Devices are listed, for people and as JSON, also where there are none")
+        func devices() async throws {
+            let text = try await RelayProcess.run(["devices"])
+            #expect(text.ending == .exited(0), "\(text.log)")
+            #expect(text.log.contains("v4l2:/dev/video") || text.log.contains("No device here captures video (V4L2)."))
+            let json = try await RelayProcess.run(["devices", "--json"])
+            let list = try #require(
+                try JSONSerialization.jsonObject(with: Data(json.log.utf8)) as? [String: [Any]], "\(json.log)")
+            #expect(Set(list.keys) == ["audio", "video"])
+        }
+
         @Test("A wrong flag value is refused in one sentence, before anything goes live")
         func wrongValues() async throws {
             for (flag, value) in Self.wrongValues {

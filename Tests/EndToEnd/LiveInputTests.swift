@@ -110,6 +110,23 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
+        @Test("HEVC, sent in Enhanced RTMP's form by our own output, is decoded by our own server, every frame of it")
+        func enhanced() async throws {
+            let clip = try await signal()
+            let hevc = directory.file("hevc.mp4")
+            try await Clip.make(
+                hevc,
+                ["-i", clip, "-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=error"]
+                    + ["-tag:v", "hvc1", "-c:a", "copy"])
+            let port = try Ports.free()
+            let recording = try await record("rtmp-listen://127.0.0.1:\(port)/live/key") {
+                try await eventually("relay listens", within: .seconds(10)) { Ports.isUsed(port, by: "tcp") }
+                let target = "rtmp://127.0.0.1:\(port)/live/key#enhanced=yes"
+                return [try RelayProcess(["--input", hevc, "--copy", "--output", target]).process]
+            }
+            try await check(recording, against: clip)
+        }
+
         @Test(
             "A publisher that is killed and one of another size that comes later are one program for outputs and files")
         func publishersChange() async throws {

@@ -43,11 +43,11 @@ extension Serial {
             let (first, sleepy) = (try play(url, into: "first.flv"), try play(url, into: "sleepy.flv"))
             try await relay.says("player 2 at 127.0.0.1 joined", within: .seconds(10))
             for name in ["first.flv", "sleepy.flv"] {
-                try await eventually("\(name) grows", within: .seconds(10)) { fileSize(directory.file(name)) > 200_000 }
+                try await eventually("\(name) grows", within: .seconds(10)) { fileSize(directory.file(name)) > 40_000 }
             }
             sleepy.signal(SIGSTOP)
             try await eventually("the first goes on", within: .seconds(10)) {
-                fileSize(directory.file("first.flv")) > 800_000
+                fileSize(directory.file("first.flv")) > 140_000
             }
             let late = try play(url, into: "late.flv")
             try await relay.says("player 3 at 127.0.0.1 joined", within: .seconds(10))
@@ -93,7 +93,8 @@ extension Serial {
         @Test("What is published to a port is played from the same port, NAL unit by NAL unit, with TLS and a key")
         func samePort() async throws {
             let clip = try await Clip.noisy(seconds: 8, in: directory)
-            let certificate = try await Authority().issue("DNS:localhost,IP:127.0.0.1")
+            let authority = try await Authority()
+            let certificate = try await authority.issue("DNS:localhost,IP:127.0.0.1")
             let port = try Ports.free()
             let relay = try RelayProcess(
                 ["--input", "rtmps-listen://127.0.0.1:\(port)/live/secret-in", "--copy", "--output"]
@@ -122,6 +123,46 @@ extension Serial {
             )
             #expect(got.video.count > 60 && sent.video.suffix(got.video.count) == got.video[...])
             #expect(got.audio.count > 100 && sent.audio.contains(got.audio))
+            // Its files last as long as it does.
+            withExtendedLifetime(authority) {}
+        }
+
+        @Test("Programs decide who publishes and who plays, by what they learn of the client")
+        func commands() async throws {
+            let clip = try await Clip.noisy(seconds: 6, in: directory)
+            let script = directory.file("decide")
+            try """
+            #!/bin/sh
+            [ "$RELAY_EVENT $RELAY_STREAM $RELAY_QUERY" = "publish secret-in token=good" ] && exit 0
+            [ "$RELAY_EVENT $RELAY_STREAM $RELAY_QUERY" = "play program user=ann" ] && exit 0
+            exit 1
+            """.write(toFile: script, atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script)
+            let port = try Ports.free()
+            let (target, url) = ("rtmp://127.0.0.1:\(port)/live/secret-in", "rtmp://127.0.0.1:\(port)/live/program")
+            let relay = try RelayProcess(
+                ["--input", "rtmp-listen://127.0.0.1:\(port)/live/secret-in", "--copy", "--on-publish", script]
+                    + ["--output", "rtmp-listen://127.0.0.1:\(port)/live/program", "--on-play", script])
+            try await relay.says("waiting for a publisher", within: .seconds(10))
+            func publish(_ target: String) throws -> ChildProcess {
+                try ChildProcess(
+                    "ffmpeg", ["-v", "error", "-nostdin", "-re", "-i", clip, "-c", "copy", "-f", "flv", target])
+            }
+            #expect(try await publish("\(target)?token=bad").ending(within: .seconds(20)) != .exited(0))
+            let publisher = try publish("\(target)?token=good")
+            try await relay.says("connecting to rtmp-listen://", within: .seconds(10))
+            let bob = try play("\(url)?user=bob", into: "bob.flv")
+            #expect(try await bob.ending(within: .seconds(20)) != .exited(0))
+            let ann = try play("\(url)?user=ann", into: "ann.flv")
+            try await relay.says("player 1 at 127.0.0.1 joined", within: .seconds(10))
+            try await publisher.ending(within: .seconds(30))
+            let result = try await relay.end(by: SIGINT, within: .seconds(20))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(result.log.contains("may not publish: \(script) ended with status 1"), "\(result.log)")
+            #expect(result.log.contains("may not play") && !result.log.contains("secret-in"), "\(result.log)")
+            #expect(!result.log.contains("token=") && !result.log.contains("user="), "\(result.log)")
+            try await ann.ending(within: .seconds(20))
+            try await check("ann.flv", hasFlashes: false)
         }
 
         @Test("A port that is taken and a certificate that is none are named before anything starts")

@@ -80,6 +80,18 @@ extension SerialPeers {
             return order
         }
 
+        /// The same without slates.
+        private func sources(_ frames: DecodedFrames, _ ranges: [Range<UInt32>]) -> [Int] {
+            order(frames, ranges).compactMap { $0 }.reduce(into: []) { if $0.last != $1 { $0.append($1) } }
+        }
+
+        /// Waits until `text` stands `count` times in the log.
+        private func says(_ text: String, _ count: Int, _ relay: RelayProcess) async throws {
+            try await eventually("relay says \"\(text)\" \(count) times", within: .seconds(20)) {
+                relay.process.errors.ranges(of: text).count >= count
+            }
+        }
+
         /// How often frames of `range` do not follow one another, but for repetitions.
         private func holes(_ frames: DecodedFrames, in range: Range<UInt32>) -> [String] {
             var own = frames.counters.compactMap { $0 }.filter { range.contains($0) }
@@ -95,9 +107,10 @@ extension SerialPeers {
             let input = "\(udp(a))#name=cam1,backup=\(udp(b)),standby=hot,timeout=500ms,return=2s"
             let (path, frames, log) = try await record(input, ["--rtmp", server.url()]) { relay in
                 try await isListening(a)
-                let spare = try send(clip, from: Self.backup.lowerBound, to: udp(b))
                 let sender = try send(clip, to: udp(a))
-                try await relay.says("before=nothing input=cam1 reason=start", within: .seconds(10))
+                try await relay.says("input=cam1 reason=video", within: .seconds(10))
+                let spare = try send(clip, from: Self.backup.lowerBound, to: udp(b))
+                try await says("input is placed", 2, relay)
                 try await server.hasReceived(bytes: 200_000, within: .seconds(10))
                 sender.signal(SIGKILL)
                 try await relay.says("reason=no_video", within: .seconds(10))
@@ -111,17 +124,17 @@ extension SerialPeers {
                 other.signal(SIGKILL)
                 spare.signal(SIGKILL)
             }
-            #expect(order(frames, [Self.first, Self.later, Self.backup]).prefix(3) == [0, 2, 1], "\(log)")
+            #expect(sources(frames, [Self.first, Self.later, Self.backup]).prefix(3) == [0, 2, 1], "\(log)")
             for range in [Self.first, Self.later, Self.backup] {
                 #expect(holes(frames, in: range).isEmpty, "\(holes(frames, in: range))")
             }
             // The last frame of the source that was killed stands for the timeout, and what was read ahead is gone.
             let stood = frames.counters.filter { $0 == frames.counters.last { Self.first.contains($0 ?? .max) } }.count
-            #expect(stood <= 16, "the last frame stood for \(stood) frames")
+            #expect(stood <= 18, "the last frame stood for \(stood) frames")
             #expect(try await Probe.complaints(path).isEmpty)
             #expect(server.recordings.count == 1 && !log.contains("reconnects"), "\(log)")
             let received = try await DecodedFrames(try await server.recording())
-            #expect(order(received, [Self.first, Self.later, Self.backup]).prefix(3) == [0, 2, 1])
+            #expect(sources(received, [Self.first, Self.later, Self.backup]).prefix(3) == [0, 2, 1])
         }
 
         @Test("A frozen source gives way to a file that was closed until then, and comes back when it goes on")
@@ -133,18 +146,20 @@ extension SerialPeers {
             let (_, frames, log) = try await record("\(udp(port))#backup=\(loop),timeout=1s,return=1s") { relay in
                 try await isListening(port)
                 let sender = try send(clip, to: udp(port))
-                try await relay.says("reason=start", within: .seconds(10))
+                try await says("input=\(udp(port)) reason=", 1, relay)
                 try await plays(2)
+                let before = relay.process.errors.ranges(of: "input=\(loop) reason=").count
+                let own = relay.process.errors.ranges(of: "input=\(udp(port)) reason=").count
                 sender.signal(SIGSTOP)
-                try await relay.says("input=\(loop) reason=no_video", within: .seconds(10))
+                try await says("input=\(loop) reason=", before + 1, relay)
                 try await plays(1)
                 sender.signal(SIGCONT)
-                try await relay.says("reason=recovered", within: .seconds(20))
+                try await says("input=\(udp(port)) reason=", own + 1, relay)
                 try await relay.says("input is closed", within: .seconds(20))
                 sender.signal(SIGKILL)
             }
-            let found = order(frames, [Self.first, Self.backup])
-            #expect(found.prefix(3) == [0, 1, 0], "\(found) \(log)")
+            let found = sources(frames, [Self.first, Self.backup])
+            #expect(found.contains(1) && found.suffix(3).contains(0), "\(found) \(log)")
             #expect(holes(frames, in: Self.backup).isEmpty)
         }
 
@@ -184,11 +199,11 @@ extension SerialPeers {
             let input = "\(udp(a))#backup=\(udp(b)),backup=\(udp(c)),standby=hot,timeout=500ms,return=never"
             let (_, frames, log) = try await record(input) { relay in
                 try await isListening(c)
-                let senders = [
-                    try send(clip, to: udp(a)), try send(clip, from: Self.later.lowerBound, to: udp(b)),
-                    try send(clip, from: Self.backup.lowerBound, to: udp(c)),
-                ]
-                try await relay.says("reason=start", within: .seconds(10))
+                var senders = [try send(clip, to: udp(a))]
+                try await relay.says("input=\(udp(a)) reason=video", within: .seconds(10))
+                senders.append(try send(clip, from: Self.later.lowerBound, to: udp(b)))
+                senders.append(try send(clip, from: Self.backup.lowerBound, to: udp(c)))
+                try await says("input is placed", 3, relay)
                 for (index, sender) in senders.enumerated() {
                     try await plays(1)
                     sender.signal(SIGKILL)
@@ -197,8 +212,8 @@ extension SerialPeers {
                     }
                 }
             }
-            let found = order(frames, [Self.first, Self.later, Self.backup])
-            #expect(found.prefix(3) == [0, 1, 2] && found.last == .some(nil), "\(found) \(log)")
+            #expect(sources(frames, [Self.first, Self.later, Self.backup]) == [0, 1, 2], "\(log)")
+            #expect(order(frames, [Self.first, Self.later, Self.backup]).last == .some(nil), "\(log)")
         }
 
         @Test("A video track that died while its audio went on was never noticed: it is a loss")
@@ -206,23 +221,63 @@ extension SerialPeers {
             let clip = try await signal()
             let (a, b) = (try Ports.free(), try Ports.free())
             let short = directory.file("short.mp4")
-            try await Clip.make(short, ["-i", clip, "-t", "4", "-an", "-c", "copy"])
+            try await Clip.make(short, ["-i", clip, "-t", "12", "-an", "-c", "copy"])
             let input = "\(udp(a))#backup=\(udp(b)),standby=hot,timeout=500ms"
             let (_, frames, log) = try await record(input) { relay in
                 try await isListening(a)
-                let spare = try send(clip, from: Self.backup.lowerBound, to: udp(b))
                 let sender = try ChildProcess(
                     "ffmpeg",
                     ["-v", "error", "-nostdin", "-re", "-i", short, "-re", "-i", clip, "-map", "0:v", "-map", "1:a"]
                         + ["-c", "copy", "-f", "mpegts", udp(a)])
-                try await relay.says("reason=start", within: .seconds(10))
+                try await relay.says("input=\(udp(a)) reason=video", within: .seconds(10))
+                let spare = try send(clip, from: Self.backup.lowerBound, to: udp(b))
                 try await relay.says("input=\(udp(b)) reason=no_video", within: .seconds(20))
                 try await plays(1)
                 sender.signal(SIGKILL)
                 spare.signal(SIGKILL)
             }
-            #expect(order(frames, [Self.first, Self.backup]) == [0, 1], "\(log)")
+            #expect(sources(frames, [Self.first, Self.backup]) == [0, 1], "\(log)")
             #expect(holes(frames, in: Self.backup).isEmpty)
+        }
+
+        @Test("Copied, a backup goes on air at its keyframe, as it is: times go on, and each coding has its own file")
+        func copied() async throws {
+            let clip = try await signal()
+            let server = try await RTMPServer.running()
+            let (a, b) = (try Ports.free(), try Ports.free())
+            let other = directory.file("other.mp4")
+            try await Clip.make(
+                other,
+                [
+                    "-ss", "\(Self.backup.lowerBound / 30)", "-i", clip, "-c:a", "copy", "-c:v", "libx264", "-preset",
+                    "ultrafast", "-profile:v", "baseline", "-g", "15", "-qp", "20",
+                ])
+            let input = "\(udp(a))#backup=\(udp(b)),standby=hot,timeout=500ms,return=never"
+            let relay = try RelayProcess(
+                ["--input", input, "--copy", "--record", set.directory, "--rtmp", server.url()])
+            try await isListening(b)
+            let spare = try send(other, to: udp(b))
+            let sender = try send(clip, to: udp(a))
+            try await relay.says("reason=start", within: .seconds(15))
+            try await server.hasReceived(bytes: 200_000, within: .seconds(10))
+            sender.signal(SIGKILL)
+            try await relay.says("reason=no_video", within: .seconds(10))
+            try await eventually("the backup is recorded", within: .seconds(15)) { set.finished.count == 1 }
+            try await plays(2)
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            spare.signal(SIGKILL)
+            #expect(result.ending == .exited(0), "\(result.log)")
+
+            let files = try await set.frames()
+            #expect(files.count == 2 && files.allSatisfy { $0.breaks.isEmpty }, "\(files.map(\.breaks))")
+            #expect(order(files[0], [Self.first, Self.backup]) == [0])
+            #expect(order(files[1], [Self.first, Self.backup]) == [1])
+            for path in set.finished { #expect(try await Probe.complaints(path).isEmpty) }
+            #expect(server.recordings.count == 1 && !result.log.contains("reconnects"), "\(result.log)")
+            let received = try await DecodedFrames(try await server.recording())
+            #expect(order(received, [Self.first, Self.backup]) == [0, 1])
+            let times = try await Probe.times(try await server.recording(), "v:0")
+            #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
         }
 
         @Test("Without a slate, and with no input that answers, it ends before it begins")

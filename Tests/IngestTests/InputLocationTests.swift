@@ -155,4 +155,15 @@ struct InputLocationTests {
             #expect(InputLocation(text).fault?.contains("#latency=") == true)
         }
     }
+
+    @Test("What leads the program's clock is live, and is asked to with yes or no")
+    func reference() {
+        #expect(InputLocation("srt://host:1#reference=yes").isReference)
+        #expect(InputLocation("alsa:hw:1#reference=yes,audio-offset=40ms").isReference)
+        #expect(!InputLocation("srt://host:1#reference=no").isReference)
+        #expect(!InputLocation("srt://host:1").isReference)
+        #expect(InputLocation("srt://host:1#reference=yes").fault == nil)
+        #expect(InputLocation("srt://host:1#reference=maybe").fault != nil)
+        #expect(InputLocation("lavfi:testsrc2#reference=yes").fault?.contains("live") == true)
+    }
 }

@@ -18,7 +18,7 @@ struct TrackOptionsTests {
             #expect(location.tracks.program == 2 && location.tracks.video == .number(1))
             #expect(location.tracks.audio == .language("eng") && location.tracks.channels == [2, 3])
             #expect(location.tracks.audioOffset == .milliseconds(-40))
-            #expect(location.description == address)
+            #expect(location.description == InputLocation(address).description)
         }
         #expect(InputLocation("a.ts#channels=2").tracks.channels == [1, 1])
         #expect(InputLocation("a.ts#audio-offset=+1.5s").tracks.audioOffset == .milliseconds(1500))
@@ -72,7 +72,8 @@ struct TrackOptionsTests {
     @Test(
         "A program and a language of a multiplex are chosen, by number or by name",
         arguments: [
-            ("#program=11", 320, Float(0.1)), ("#program=11,audio-track=2", 320, 0.3),
+            ("#program=11,audio-track=1", 320, Float(0.1)), ("#audio-track=deu", 320, 0.1),
+            ("#program=11,audio-track=2", 320, 0.3),
             ("#program=11,audio-track=eng", 320, 0.3), ("#program=22", 160, 0.6), ("#audio-track=eng", 320, 0.3),
             ("#program=22,audio-track=fra,video-track=1", 160, 0.6),
         ])

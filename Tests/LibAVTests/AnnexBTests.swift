@@ -178,6 +178,24 @@ import Testing
         #expect(ConfigurationRecord.payload(frame, from: SharedBytes([]), to: record, .h264) == nil)
     }
 
+    @Test("Parameter sets come behind a delimiter and in front of the supplemental information that refers to them")
+    func order() {
+        let (delimiter, information, slice): ([UInt8], [UInt8], [UInt8]) = (
+            [0, 0, 0, 2, 9, 16], [0, 0, 0, 3, 6, 5, 4], [0, 0, 0, 2, 0x65, 1]
+        )
+        let (sps, pps): ([UInt8], [UInt8]) = ([0x67, 0x64, 0, 31], [0x68, 1])
+        let record = SharedBytes([1, 0x64, 0, 31, 0xFF, 0xE1, 0, 4] + sps + [1, 0, 2] + pps)
+        func completed(_ bytes: [UInt8]) -> [UInt8] {
+            ConfigurationRecord.completed(SharedBytes(bytes), by: record).array
+        }
+        let sets = [0, 0, 0, 4] + sps + [0, 0, 0, 2] + pps
+        #expect(completed(delimiter + information + slice) == delimiter + sets + information + slice)
+        #expect(completed(information + slice) == sets + information + slice)
+        for bytes in [delimiter + slice, slice, sets + information + slice, information, [], [0, 0, 0, 9, 6]] {
+            #expect(completed(bytes) == bytes)
+        }
+    }
+
     @Test("Damage is no access unit, and never more than there is")
     func damage() {
         var reader = AnnexBReader(.h264)

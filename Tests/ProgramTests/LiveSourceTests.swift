@@ -91,6 +91,33 @@ struct LiveSourceTests {
         #expect(shown == Array(shown[0]..<shown[0] + 15_000))
     }
 
+    /// When a program ends whose video comes by the machine's clock, and whose audio by one that is off by `rate`, in
+    /// seconds.
+    private func end(rate: Double, leads: Bool) throws -> Double {
+        let video = ManualLiveSource(frameRate: FrameRate(25))
+        let feed = SourceFeed(
+            pacing: .live(frameRate: FrameRate(25)), frameRate: FrameRate(25), audio: .program, clock: video)
+        video.feed.withLock { $0 = feed }
+        feed.attach(video)
+        video.deliver(until: 200_000_000)
+        let audio = SourceFeed(
+            pacing: .live(frameRate: nil), frameRate: FrameRate(25), audio: .program, leads: leads, clock: video)
+        audio.attach(ManualLiveSource(frameRate: FrameRate(25), rate: rate))
+        let program = Program(
+            frameRate: FrameRate(25), audio: .program, pacing: .realTime(lead: 0), frameLimit: 15_000, videoFeed: feed,
+            audioFeed: audio, sink: FrameLog(), clock: video, logger: Logger(label: "test"))
+        _ = try program.run()
+        video.feed.withLock { $0 = nil }
+        return Double(video.now) / 1e9
+    }
+
+    @Test("A source that is not seen leads the program's clock if it was asked to", arguments: [-300e-6, 300e-6])
+    func leader(rate: Double) throws {
+        let (free, led) = (try end(rate: rate, leads: false), try end(rate: rate, leads: true))
+        // Ten minutes, but for the seconds in which the rate is taken up.
+        #expect(abs((free - led) - 600 * rate) < 0.002)
+    }
+
     @Test("A source of half the program's rate has each frame twice")
     func half() throws {
         let shown = try run(ManualLiveSource(frameRate: FrameRate(25)), programRate: FrameRate(50), frames: 100)

@@ -127,6 +127,33 @@ struct StageTests {
         #expect(feed.status.framesRepeated == 0)
     }
 
+    @Test("What comes late, or waits, was taken for video: a stale frame was shown before the first that was due")
+    func signOfLife() throws {
+        let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
+        feed.attach(PlainTimes())
+        stage.add(feed)
+        stage.show(Scene(video: .still(still(8)), audio: nil))
+        let (rate, storage, clock) = (self.rate, Self.storage(4), self.clock)
+        let seen = Mutex<[Int64: Timestamp?]>([:])
+        let deliver = { @Sendable (pts: Int64) in
+            feed.deliver(VideoFrame(pts: pts, timeBase: rate.timeBase, width: 4, height: 2, storage: storage))
+        }
+        let look = { @Sendable (index: Int64) in
+            seen.withLock { $0[index] = feed.newestVideo(at: Timestamp(nanoseconds: clock.now)) }
+        }
+        screen.at.withLock { at in
+            at[5] = {
+                deliver(0)
+                deliver(9)
+            }
+            at[7] = { look(7) }
+            at[10] = { look(10) }
+        }
+        _ = try program(frames: 12).run()
+        #expect(seen.withLock { $0[7] } == .some(nil))
+        #expect(seen.withLock { $0[10] } == .some(rate.start(of: 9)))
+    }
+
     @Test("A file that stalls froze the program: its frame stands, and it goes on where it stopped, with its audio")
     func stall() throws {
         let feed = file(frames: 3)

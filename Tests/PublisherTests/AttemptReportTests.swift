@@ -2,6 +2,7 @@
 
 import FanOut
 import Media
+import Network
 import Synchronization
 import TestSupport
 import Testing

@@ -158,6 +158,34 @@ import Testing
         #expect(zip(slow.frames, slow.frames.dropFirst()).allSatisfy { $0 < $1 } && slow.frames.count < 200)
     }
 
+    @Test("Of a hundred players half stop reading: the others get every frame, and what is held is what one may hold")
+    func crowd() throws {
+        publish(0..<1, bytes: 4000)
+        try begin()
+        let readers = try (0..<50).map { _ in try join() }
+        let sleepers = try (0..<50).map { _ in try join() }
+        try players(100)
+        attempt.goLive()
+        struct Sent { weak var payload: SharedBytes? }
+        var sent: [Sent] = []
+        for start in stride(from: Int64(1), to: 300, by: 10) {
+            for index in start..<min(300, start + 10) {
+                let packet = Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0, bytes: 4000)
+                sent.append(Sent(payload: packet.payload))
+                stream.publish(packet)
+            }
+            for reader in readers { try reader.reads { $0.frames.count == min(300, Int(start) + 10) } }
+        }
+        for reader in readers {
+            #expect(zip(reader.frames, reader.frames.dropFirst()).allSatisfy { $0 < $1 })
+        }
+        // 3 s of queue, the GOP under way, and what 50 small sockets have of the beginning.
+        let held = sent.count { $0.payload != nil }
+        #expect(held < 150, "\(held)")
+        #expect(attempt.progress.drops.frames > 50 * 50)
+        withExtendedLifetime(sleepers) {}
+    }
+
     @Test(
         "A GOP that is longer than the bounds of a queue reaches a player whole, and is held for no longer than needed")
     func longGOP() throws {

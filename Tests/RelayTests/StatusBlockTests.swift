@@ -9,6 +9,7 @@ import Testing
 
 @testable import FanOut
 @testable import Relay
+@testable import SRT
 @testable import Segmenter
 
 @Suite("Status lines")
@@ -70,6 +71,21 @@ struct StatusBlockTests {
         now.sources[1].decodeErrors = 5
         now.program.lagSeconds = 2.26
         #expect(lines(now)[0].hasSuffix("dropped 0  decode errors 12  2.3 s BEHIND"))
+    }
+
+    @Test("An input by SRT shows its round trip, and what did not come in time")
+    func inputBySRT() {
+        var source = SourceStatus()
+        source.srt = SRTInputStatistics()
+        var now = status(frames: 30)
+        now.sources = [source]
+        #expect(!lines(now)[0].contains("input"))
+        source.srt?.moment = SRTInputStatistics.Moment(
+            roundTripMilliseconds: 12.34, receiveRate: 4, bandwidth: 90, bufferMilliseconds: 200, bufferPackets: 90,
+            bufferFreeBytes: 1, latencyMilliseconds: 200)
+        source.srt?.totals.packetsDropped = 7
+        now.sources = [source]
+        #expect(lines(now)[0].contains("input rtt 12.3 ms  input missing 7 packets"))
     }
 
     @Test("A program that lags says so")

@@ -124,15 +124,13 @@ package final class DecodedPacketSource: MediaSource {
                 }
             }
             let now = Timestamp(nanoseconds: clock.now)
-            let moved = [
-                lanes[.video]?.step(now: now) ?? false,
-                // Audio is placed in the program, which must have begun.
-                sink.programTime.line != nil && lanes[.audio]?.step(now: now) ?? false,
-            ]
+            // Audio is placed in the program, which must have begun, and then takes the whole of its first frame's.
+            let hasBegun = sink.programTime.line != nil
+            let moved = [hasBegun && lanes[.audio]?.step(now: now) ?? false, lanes[.video]?.step(now: now) ?? false]
             if moved.contains(true) { continue }
             // What can never be placed is not waited for.
             if hasEnded, !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) { break }
-            inbox.wait(.milliseconds(20))
+            inbox.wait(.milliseconds(hasBegun ? 20 : 5))
         }
         sink.end(.video)
         sink.end(.audio)

@@ -70,7 +70,7 @@ package final class LibAVPacketSource: PacketSource {
             // An address must be free before it can be opened again.
             input = nil
             guard isLive, failure?.isPermanent != true else { return finish(failure, sink) }
-            let delay = schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0))
+            let delay = monitor.pauseToReopen(schedule.fail(after: .nanoseconds(openedAt.map { clock.now - $0 } ?? 0)))
             openedAt = nil
             monitor.noteInterruption(location.description, failure, schedule, delay)
             monitor.pause(delay)

@@ -35,26 +35,28 @@ package final class RTMPServerSource: PacketSource {
     private let url: RTMPListenURL
     private let server: RTMPServer
     private let identity: TLSServerIdentity?
+    private let authorization: RTMPAuthorization?
     private let clock: any MonotonicClock
     private let logger: Logger
     private let state = Mutex(State())
     /// Something happened that ``open()`` waits for.
     private let changed = DispatchSemaphore(value: 0)
 
-    /// A source of what is published at `url`, an input, to `server`. `identity` is needed if the address is secure.
+    /// A source of what is published at `url`, an input, to `server`. `identity` is needed if the address is secure;
+    /// `authorization` is asked about each client that has the key.
     package init(
-        _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity?,
+        _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity?, authorization: RTMPAuthorization? = nil,
         clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
         (self.url, self.server, self.identity) = (url, server, identity)
-        (self.clock, self.logger) = (clock, logger)
+        (self.authorization, self.clock, self.logger) = (authorization, clock, logger)
     }
 
     package var status: SourceStatus { state.withLock { $0.status } }
 
     package func open() throws(IngestError) -> PacketSourceDescription {
         do throws(EndpointFailure) {
-            let registration = try server.receive(url, identity: identity, receiver: self)
+            let registration = try server.receive(url, identity: identity, authorization: authorization, receiver: self)
             state.withLock { $0.registration = registration }
         } catch {
             throw IngestError.cannotBeOpened(input: url.description, reason: error.reason)

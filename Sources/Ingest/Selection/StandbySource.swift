@@ -2,59 +2,59 @@
 
 internal import Dispatch
 package import Logging
-package import Media
+internal import Media
 internal import Synchronization
 
 /// A source that is opened when it is wanted, again and again until it answers, and closed when it is not.
 ///
 /// A live source that was opened once goes on by itself; a file that ends or fails is opened again, too.
 package final class StandbySource: Sendable {
-    /// Where an opened source delivers, and in which format.
-    package struct Delivery: Sendable {
-        package let sink: any SourceSink
-        package let video: VideoFormat
+    /// A source that was opened and delivers.
+    package struct Running: Sendable {
+        let status: @Sendable () -> SourceStatus
+        let stop: @Sendable () -> Void
 
-        package init(sink: any SourceSink, video: VideoFormat) { (self.sink, self.video) = (sink, video) }
+        /// A source whose frames are decoded.
+        package init(_ source: any MediaSource) { (status, stop) = ({ source.status }, { source.stop() }) }
+        /// A source whose packets are handed on.
+        package init(_ source: any PacketSource) { (status, stop) = ({ source.status }, { source.stop() }) }
     }
 
     /// What is known of the source.
     package struct Report: Sendable {
         /// What the source says of itself; before it was opened, what is known of opening it.
         package var status = SourceStatus()
-        /// What the source turned out to be; nil while it is not open.
-        package var description: SourceDescription?
+        /// Whether it was opened, and did not end since.
+        package var isOpen = false
         /// How often opening failed, or a file ended.
         package var failures = 0
         /// Whether a file that is played once was played to its end.
         package var isOver = false
     }
 
-    /// Opens the input. Blocks until it answers, or the attempt is cancelled.
-    package typealias Opener = @Sendable (SourceOpening) throws -> any MediaSource
-    /// Says where an opened source delivers; nil if it cannot be used, or `isWanted` has become false meanwhile. Called
-    /// on the source's queue, which it may block.
-    package typealias Taker = @Sendable (SourceDescription, _ isWanted: () -> Bool) -> Delivery?
+    /// Opens the source and lets it deliver. Blocks until it answers, or the attempt is cancelled; then `isWanted` is
+    /// false. Throws what is wrong with it. Called on the source's queue.
+    package typealias Opener = @Sendable (SourceOpening, _ isWanted: () -> Bool) throws -> Running
 
     private struct State {
         /// Counts openings and closings; odd while the source is wanted.
         var turn = 0
         var opening: SourceOpening?
         var onlyKeyframes = false
-        var source: (any MediaSource)?
+        var source: Running?
         var report = Report()
     }
 
     private let name: String
     private let open: Opener
-    private let take: Taker
     private let logger: Logger
     private let queue: DispatchQueue
     private let state = Mutex(State())
     private let changed = DispatchSemaphore(value: 0)
 
     /// A closed source that logs call `name`.
-    package init(name: String, logger: Logger, open: @escaping Opener, take: @escaping Taker) {
-        (self.name, self.logger, self.open, self.take) = (name, logger, open, take)
+    package init(name: String, logger: Logger, open: @escaping Opener) {
+        (self.name, self.logger, self.open) = (name, logger, open)
         queue = DispatchQueue(label: "relay.standby.\(name)")
     }
 
@@ -94,7 +94,7 @@ package final class StandbySource: Sendable {
     package var report: Report {
         state.withLock { state in
             var report = state.report
-            if let source = state.source { report.status = source.status }
+            if let source = state.source { report.status = source.status() }
             return report
         }
     }
@@ -110,7 +110,7 @@ package final class StandbySource: Sendable {
             guard isWanted(turn) else { return }
             let delay = schedule.fail(after: .nanoseconds(clock.now - began))
             state.withLock { state in
-                (state.source, state.report.description) = (nil, nil)
+                (state.source, state.report.isOpen) = (nil, false)
                 state.report.failures += 1
                 state.report.status.state = .waiting
                 state.report.status.lastError = failure
@@ -139,9 +139,9 @@ package final class StandbySource: Sendable {
                 return true
             })
         else { return "" }
-        let source: any MediaSource
+        let source: Running
         do {
-            source = try open(opening)
+            source = try open(opening, isWanted)
         } catch {
             return "\(error)"
         }
@@ -149,16 +149,14 @@ package final class StandbySource: Sendable {
         state.withLock { state in
             guard state.turn == turn else { return }
             state.source = source
-            state.report.description = source.description
+            state.report.isOpen = true
         }
-        guard let delivery = take(source.description, isWanted) else { return "The input \(name) has no video." }
-        source.start(into: delivery.sink, video: delivery.video, audio: .program)
         while isWanted() {
-            switch source.status.state {
+            switch source.status().state {
             case .ended:
                 state.withLock { $0.report.isOver = true }
                 return "The input \(name) ended."
-            case .failed: return source.status.lastError ?? "The input \(name) failed."
+            case .failed: return source.status().lastError ?? "The input \(name) failed."
             case .opening, .running, .waiting: _ = changed.wait(timeout: .now() + .milliseconds(20))
             }
         }

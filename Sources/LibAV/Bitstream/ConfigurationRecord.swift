@@ -15,10 +15,34 @@ package enum ConfigurationRecord {
         let added = sets(new, codec).filter { !known.contains($0) }
         guard !added.isEmpty else { return payload }
         if added.contains(where: { NALUnit($0[...], codec).role == .sps }) { return nil }
-        let prefix = added.flatMap { set in
-            (0..<4).map { UInt8(truncatingIfNeeded: set.count >> (24 - 8 * $0)) } + set
+        return SharedBytes(joined(added) + payload.array)
+    }
+
+    /// `keyframe` of H.264 with the parameter sets of `configuration` in front of its supplemental information, which may
+    /// refer to them (ITU-T H.264, 7.4.1.2.3); the same where there is none in front of the slices, or where sets are.
+    static func completed(_ keyframe: SharedBytes, by configuration: SharedBytes) -> SharedBytes {
+        keyframe.withUnsafeBytes { bytes in
+            var (place, position, hasInformation) = (0, 0, false)
+            while position + 5 <= bytes.count {
+                let type = bytes[position + 4] & 0x1F
+                let next = position + 4 + bytes[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
+                switch type {
+                case 9: place = min(next, bytes.count)
+                case 6: hasInformation = true
+                case 7, 8: return keyframe
+                default:
+                    guard hasInformation else { return keyframe }
+                    return SharedBytes(bytes[..<place] + joined(sets(configuration.array, .h264)) + bytes[place...])
+                }
+                position = next
+            }
+            return keyframe
         }
-        return SharedBytes(prefix + payload.array)
+    }
+
+    /// NAL units, each with its length in 4 bytes in front.
+    private static func joined(_ units: [[UInt8]]) -> [UInt8] {
+        units.flatMap { unit in (0..<4).map { UInt8(truncatingIfNeeded: unit.count >> (24 - 8 * $0)) } + unit }
     }
 
     /// The parameter sets in `record`, as far as they are whole; none for other codecs.

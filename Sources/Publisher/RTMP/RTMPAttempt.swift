@@ -122,9 +122,11 @@ extension RTMPAttempt {
         do throws(EndpointFailure) {
             for _ in 0..<Self.loginConnections {
                 let socket = try open(addresses)
-                let session = try RTMPSession(url: url, login: answer, socket: socket)
+                let session = try RTMPSession(
+                    url: url, login: answer, socket: socket, isEnhanced: carriage == .enhancedRTMP)
                 do throws(EndpointFailure) {
                     try session.connect()
+                    try check(session.capabilities)
                     try enter("publish")
                     try session.publish()
                     return handOver(session, socket)
@@ -138,6 +140,14 @@ extension RTMPAttempt {
         } catch {
             report.end(.failed(OutputFailure(error)))
         }
+    }
+
+    /// A server that says which codecs it takes is believed.
+    private func check(_ capabilities: RTMPCapabilities) throws(EndpointFailure) {
+        let unknown = capabilities.unknownCodecs(of: streams)
+        guard !unknown.isEmpty else { return }
+        let names = unknown.map(\.description).joined(separator: " and ")
+        throw EndpointFailure(.refused, step: "publish", reason: "\(url): the server does not take \(names)")
     }
 
     /// The socket to speak RTMP on, blocking: through the proxy and TLS if there are any.

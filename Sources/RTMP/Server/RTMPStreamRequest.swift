@@ -17,14 +17,17 @@ package struct RTMPCapabilities: Sendable, Equatable {
     package func knows(_ fourCC: String) -> Bool { fourCCs.contains("*") || fourCCs.contains(fourCC) }
 
     /// What the object in `connect` says; at most 64 codecs are kept.
-    init(connect: AMF0Value) {
+    init(connect: AMF0Value) { add(connect) }
+
+    /// Adds what an object says that comes with `connect`, or with the answer.
+    mutating func add(_ connect: AMF0Value) {
         if case .array(let list)? = connect.property("fourCcList") {
             fourCCs.formUnion(list.compactMap(\.text).prefix(32))
         }
         for map in ["videoFourCcInfoMap", "audioFourCcInfoMap"] {
             if case .object(let codecs)? = connect.property(map) { fourCCs.formUnion(codecs.keys.prefix(16)) }
         }
-        extensions = connect.property("capsEx")?.number.flatMap { Int(exactly: $0.rounded()) } ?? 0
+        extensions |= connect.property("capsEx")?.number.flatMap { Int(exactly: $0.rounded()) } ?? 0
     }
 
     /// A client that said nothing.

@@ -37,15 +37,19 @@ struct DeviceList: Encodable {
         return (video.flatMap(Self.lines) + audio.flatMap(Self.lines) + none).map { $0 + "\n" }.joined()
     }
 
+    private static func head(_ address: String, _ name: String) -> String {
+        name.isEmpty ? address : "\(address)  \(name)"
+    }
+
     private static func lines(_ device: VideoDevice) -> [String] {
         let modes = device.modes.map { mode in
             "    \(mode.format)  \(mode.width)x\(mode.height)  \(mode.rates.joined(separator: ", ")) fps"
         }
-        return ["\(device.address)  \(device.name)"] + modes + (device.fault.map { ["    \($0)"] } ?? [])
+        return [head(device.address, device.name)] + modes + (device.fault.map { ["    \($0)"] } ?? [])
     }
 
     private static func lines(_ device: AudioDevice) -> [String] {
-        let head = "\(device.address)  \(device.name)"
+        let head = head(device.address, device.name)
         if let fault = device.fault { return [head, "    \(fault)"] }
         let range = { (values: [Int]) in Set(values).sorted().map(String.init).joined(separator: " to ") }
         let bits = device.bits.map(String.init).joined(separator: ", ")

@@ -72,6 +72,15 @@ struct InputOptions: ParsableArguments {
         help: ArgumentHelp("The key of --tls-cert, in PEM, of mode 600 or 640.", valueName: "file"))
     var key: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "A program that decides about whoever wants to publish to an --input of rtmp-listen://.",
+            discussion:
+                "It is asked about each client that has the key, within 8 s, and allows it by status 0. What it learns is in "
+                + "the environment: RELAY_EVENT (publish), RELAY_CHANNEL, RELAY_ADDRESS, RELAY_APP, RELAY_STREAM, "
+                + "RELAY_QUERY, RELAY_CLIENT.", valueName: "program"))
+    var onPublish: String?
+
     @Flag(help: "Play a file again and again, without a hole.")
     var loop = false
 
@@ -85,6 +94,7 @@ struct InputOptions: ParsableArguments {
         configuration.copying = try copying
         try checkCopy(configuration)
         try checkListeners(configuration)
+        try checkCommand(&configuration)
         configuration.isPaced = !unpaced
         configuration.encoder.isLive = !unpaced
         if unpaced, configuration.input.isLiveByNature == true {
@@ -118,17 +128,17 @@ struct InputOptions: ParsableArguments {
             throw ValidationError("\(flag) is for live inputs: \(configuration.input) is none. Leave it out.")
         }
         if unpaced { throw ValidationError("--unpaced is for files, and \(flag) for live inputs. Leave one out.") }
-        if let copyFlag {
-            throw ValidationError("\(flag) does not go together with \(copyFlag) yet. Leave one of them out.")
+        if let copyFlag, !copy {
+            throw ValidationError("\(flag) goes together with --copy, but not with \(copyFlag). Leave one of them out.")
         }
-        if ([configuration.input] + configuration.backups).contains(where: { $0.rtmpListenAddress != nil }) {
-            throw ValidationError("\(flag) does not go together with rtmp-listen:// yet. Leave one of them out.")
+        if copy, configuration.slate != nil {
+            throw ValidationError("--slate has to be encoded, and --copy has no encoder. Leave one of them out.")
         }
     }
 
     private func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
         switch slate {
-        case nil: return hasBackups ? .bars : nil
+        case nil: return hasBackups && !copy ? .bars : nil
         case "bars": return .bars
         case "off": return nil
         case "": throw ValidationError("--slate is bars, off, or the name of an image or a video file.")
@@ -174,6 +184,15 @@ struct InputOptions: ParsableArguments {
                 throw ValidationError("\(location) is not usable: \(error)")
             }
         }
+    }
+
+    private func checkCommand(_ configuration: inout ChannelConfiguration) throws {
+        guard let onPublish else { return }
+        guard [configuration.input, configuration.audioInput].contains(where: { $0?.rtmpListenAddress != nil }) else {
+            throw ValidationError("--on-publish is for an --input of rtmp-listen://. Leave it out.")
+        }
+        if let fault = ClientCommand.fault(onPublish, of: "--on-publish") { throw ValidationError(fault) }
+        configuration.onPublish = onPublish
     }
 
     private static func listenURL(of location: InputLocation?) throws -> RTMPListenURL? {

@@ -33,13 +33,20 @@ struct OutputOptions: ParsableArguments {
                 + "name=youtube, queue=2s (what may wait for a slow target), queue-bytes=8MB, retry=forever or a number, "
                 + "backup=address (used after backup-after=3 failures in a row; the first is looked at each "
                 + "primary-check=15s and gets the stream back when it answers). "
-                + "For RTMP(S): proxy=http://… or socks5://…, tls-ca=file, tls=insecure. For HLS: segment=4s, list=6, "
+                + "For RTMP(S): proxy=http://… or socks5://…, tls-ca=file, tls=insecure, enhanced=yes (the server takes HEVC, "
+                + "AV1, Opus and AC-3, which --copy can bring). For HLS: segment=4s, list=6, "
                 + "endlist=program, always or never (which ends close the playlist). "
                 + "A comma in a value is written %2C. "
                 + "In addresses and values, ${NAME} is a variable of the environment and ${file:/path} a file of mode 600, "
                 + "which keep secrets out of the command line; $${ stands for ${ itself.",
             valueName: "address"))
     var output: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A program that decides about whoever wants to play an --output of rtmp-listen://.",
+            discussion: "As --on-publish; RELAY_EVENT is play.", valueName: "program"))
+    var onPlay: String?
 
     @Option(
         name: .customLong("tls-ca"),
@@ -55,6 +62,13 @@ struct OutputOptions: ParsableArguments {
         configuration.outputs =
             try read(rtmp, of: "--rtmp", schemes: ["rtmp"]) + read(srt, of: "--srt", schemes: ["srt"])
             + read(output, of: "--output", schemes: [])
+        if let onPlay {
+            guard configuration.outputs.contains(where: { $0.address.scheme == "rtmp-listen" }) else {
+                throw ValidationError("--on-play is for an --output of rtmp-listen://. Leave it out.")
+            }
+            if let fault = ClientCommand.fault(onPlay, of: "--on-play") { throw ValidationError(fault) }
+            configuration.onPlay = onPlay
+        }
         if Set(configuration.outputs.map(\.text)).count < configuration.outputs.count {
             throw ValidationError("The same output address is given twice; give each once.")
         }

@@ -49,18 +49,27 @@ final class Channel: Sendable {
         }
         let hub = PacketStream(delivery: configuration.copying == .all ? .immediate : .withFrames)
         self.hub = hub
-        let listening = try ChannelListening(configuration, server: resources.server, logger: logger)
+        let listening = try ChannelListening(configuration, resources: resources, logger: logger)
         context = OutputContext(pool: resources.writers, listening: listening, stream: hub)
         // Before the input, which may keep us waiting: what is wrong with them is named at once.
         let definitions = try Self.definitions(of: configuration, in: context)
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
         program =
-            configuration.copies
-            ? try Passthrough(
-                configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
-            : try EncodedProgram(
-                configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
+            switch (configuration.copies, configuration.hasChoice) {
+            case (true, true):
+                try SwitchedPassthrough(
+                    configuration, into: hub, recordings: recordings, listening: listening, clock: clock,
+                    logger: logger)
+            case (true, false):
+                try Passthrough(
+                    configuration, into: hub, recordings: recordings, listening: listening, clock: clock,
+                    logger: logger)
+            case (false, _):
+                try EncodedProgram(
+                    configuration, into: hub, recordings: recordings, listening: listening, clock: clock,
+                    logger: logger)
+            }
         hub.begin(program.description, keyframes: program.keyframes)
         outputs = OutputSet(stream: hub, clock: clock, logger: logger)
         if let (recording, place) = recording {

@@ -52,6 +52,9 @@ struct ChannelConfiguration {
     var copying = Copying.nothing
     /// What a listener with TLS shows: files in PEM.
     var certificate: (certificate: String, key: String)?
+    /// Programs that decide who may publish to us, and who may play.
+    var onPublish: String?
+    var onPlay: String?
     var loops = false
     var isPaced = true
     var size: FrameSize?
@@ -73,6 +76,17 @@ extension ChannelConfiguration {
         case bars
         /// An image, or a video file that is played again and again.
         case file(path: String)
+    }
+
+    /// The inputs in order of preference, and what logs and the status call them.
+    var inputs: [InputLocation] { [input] + backups }
+    var inputNames: [String] { [inputName ?? input.description] + backups.map(\.description) }
+
+    /// How one of them is chosen.
+    var choice: SourceSelector.Options {
+        var options = selection
+        options.hasSlate = slate != nil
+        return options
     }
 
     /// Whether there is more than one thing to show.

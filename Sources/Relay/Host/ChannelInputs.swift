@@ -34,10 +34,12 @@ struct ChannelInputs: ProgramInputs {
         // Live audio cannot be read ahead, wherever the video comes from.
         canReadAhead = !isLive && audio?.description.isLive != true
         videoFeed = SourceFeed(
-            pacing: Self.pacing(video.source.description), frameRate: format.frameRate, audio: .program, clock: clock)
+            pacing: Self.pacing(video.source.description), frameRate: format.frameRate, audio: .program,
+            leads: configuration.input.isReference, clock: clock)
         if let audio {
             audioFeed = SourceFeed(
-                pacing: Self.pacing(audio.description), frameRate: format.frameRate, audio: .program, clock: clock)
+                pacing: Self.pacing(audio.description), frameRate: format.frameRate, audio: .program,
+                leads: configuration.audioInput?.isReference == true, clock: clock)
         } else {
             audioFeed = video.source.description.hasAudio ? videoFeed : nil
         }

@@ -8,14 +8,26 @@ internal import Network
 internal import Publisher
 internal import RTMP
 
-/// What the inputs and outputs of a channel that listen have in common: the process's server and the certificate.
+/// What the inputs and outputs of a channel that listen have in common: the process's server, the certificate, and who
+/// decides about clients.
 struct ChannelListening: Sendable {
     private let server: RTMPServer
     private let identity: TLSServerIdentity?
+    private let onPublish: RTMPAuthorization?
+    private let onPlay: RTMPAuthorization?
 
     /// Reads the certificate that `configuration` names, if it names one. Blocks while it reads. Throws ``RelayFailure``.
-    init(_ configuration: ChannelConfiguration, server: RTMPServer, logger: Logger) throws(RelayFailure) {
-        self.server = server
+    init(
+        _ configuration: ChannelConfiguration, resources: HostResources, logger: Logger
+    ) throws(RelayFailure) {
+        server = resources.server
+        let authorization = { (program: String) -> RTMPAuthorization in
+            let command = ClientCommand(
+                program: program, channel: configuration.name, notice: { resources.notices.tell($0) })
+            return { await command.allows($0, from: $1) }
+        }
+        onPublish = configuration.onPublish.map(authorization)
+        onPlay = configuration.onPlay.map(authorization)
         do throws(EndpointFailure) {
             identity = try configuration.certificate.map { (pair) throws(EndpointFailure) in
                 try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
@@ -33,20 +45,26 @@ struct ChannelListening: Sendable {
         guard let address = location.rtmpListenAddress else { return nil }
         do throws(AddressError) {
             let url = try RTMPListenURL(address, for: .input)
-            return RTMPServerSource(url, server: server, identity: identity(for: url), clock: clock, logger: logger)
+            return RTMPServerSource(
+                url, server: server, identity: identity(for: url), authorization: onPublish, clock: clock,
+                logger: logger)
         } catch {
             throw RelayFailure(.usage, "The input \(location) cannot be opened: \(error)")
         }
     }
 
     /// Opens `location` to be decoded; of what is published to us it waits for a publisher. Blocks until it answers. Throws
-    /// ``RelayFailure``.
+    /// ``RelayFailure``, also when `opening` is cancelled.
     func open(
-        _ location: InputLocation, _ options: IngestOptions, clock: any MonotonicClock, logger: Logger
+        _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening? = nil,
+        clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) -> any MediaSource {
         let published = try source(at: location, clock: clock, logger: logger)
         do throws(IngestError) {
-            guard let published else { return try SourceOpener.open(location, options: options, logger: logger) }
+            guard let published else {
+                return try SourceOpener.open(location, options: options, logger: logger, opening: opening)
+            }
+            opening?.whenCancelled { published.stop() }
             return try DecodedPacketSource(published, at: location, logger: logger)
         } catch {
             throw RelayFailure(.inputUnreadable, "\(error)")
@@ -55,7 +73,7 @@ struct ChannelListening: Sendable {
 
     /// Opens `url` for players. Blocks until the port is open.
     func offer(_ url: RTMPListenURL) throws(EndpointFailure) -> RTMPOffer {
-        try RTMPOffer(url, server: server, identity: identity(for: url))
+        try RTMPOffer(url, server: server, identity: identity(for: url), authorization: onPlay)
     }
 
     private func identity(for url: RTMPListenURL) -> TLSServerIdentity? { url.isSecure ? identity : nil }

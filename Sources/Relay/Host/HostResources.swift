@@ -9,6 +9,8 @@ internal import RTMP
 struct HostResources: Sendable {
     /// The threads that write all RTMP outputs' media.
     let writers = RTMPWriterPool()
+    /// Where what clients cause is logged.
+    let notices: ServerNotices
     /// Listens for those who publish to us and who play what is on air: one listener for each address and port.
     let server: RTMPServer
     /// The clock that programs, outputs and recordings run by.
@@ -18,6 +20,7 @@ struct HostResources: Sendable {
     init(clock: any MonotonicClock = SystemClock()) {
         self.clock = clock
         let notices = ServerNotices(logger: Logger(label: "relay"), clock: clock)
+        self.notices = notices
         server = RTMPServer { notices.tell($0) }
     }
 }

@@ -214,6 +214,6 @@ extension Passthrough: PacketSourceSink {
 }
 
 /// Keyframes come when the sender makes them.
-private struct NoKeyframes: KeyframeRequester {
+struct NoKeyframes: KeyframeRequester {
     func requestKeyframe(at programTime: Int64?) {}
 }

@@ -55,12 +55,13 @@ final class Slate: Sendable {
             source = nil
             return
         }
-        source = StandbySource(name: "slate", logger: logger) { opening in
-            try SourceOpener.open(location, options: IngestOptions(loop: true), logger: logger, opening: opening)
-        } take: { _, _ in
+        source = StandbySource(name: "slate", logger: logger) { opening, _ in
+            let source = try SourceOpener.open(
+                location, options: IngestOptions(loop: true), logger: logger, opening: opening)
             let feed = SourceFeed(pacing: .paced, frameRate: format.frameRate, audio: .program, clock: clock)
             player.put(feed)
-            return StandbySource.Delivery(sink: feed, video: format)
+            source.start(into: feed, video: format, audio: .program)
+            return StandbySource.Running(source)
         }
     }
 

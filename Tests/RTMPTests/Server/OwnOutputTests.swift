@@ -66,6 +66,37 @@ struct OwnOutputTests {
         socket.shutDown(CInt(SHUT_WR))
     }
 
+    @Test("One that sends Enhanced RTMP says so, learns what the server takes, and other outputs say nothing of it")
+    func enhanced() async throws {
+        let registration = try registration()
+        let url = try RTMPURL("rtmp://127.0.0.1:\(registration.port)/live/secret")
+        let address = try #require(HostAddress(literal: "127.0.0.1", port: registration.port))
+        let hevc = TrackDescription(
+            video: .hevc, frames: FrameFormat(width: 320, height: 180), timeBase: .milliseconds,
+            decoderConfiguration: SharedBytes([1]))
+        for isEnhanced in [true, false] {
+            let capabilities: RTMPCapabilities? = await withCheckedContinuation { continuation in
+                _ = BlockingWork.start("test.output") {
+                    do throws(EndpointFailure) {
+                        let socket = try TCPSocket.connect(
+                            to: [address], name: "server", within: .seconds(5), opened: { _ in true })
+                        socket.setBlocking(timeout: .seconds(10))
+                        let session = try RTMPSession(url: url, login: "", socket: socket, isEnhanced: isEnhanced)
+                        try session.connect()
+                        continuation.resume(returning: session.capabilities)
+                    } catch {
+                        continuation.resume(returning: nil)
+                    }
+                }
+            }
+            let known = try #require(capabilities)
+            #expect(known.isEnhanced == isEnhanced)
+            #expect(known.unknownCodecs(of: StreamDescription(video: hevc, audio: nil)).isEmpty)
+        }
+        let other = RTMPCapabilities(connect: .object(["fourCcList": .array([.string("av01")])]))
+        #expect(other.unknownCodecs(of: StreamDescription(video: hevc, audio: Samples.audioTrack)) == [.hevc])
+    }
+
     @Test("They publish: headers, metadata, all frames, and the end")
     func publishes() async throws {
         let registration = try registration()

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// Makes one stream of the packets of several inputs, of which one is on air: the others' are left out.
+///
+/// Another input goes on air at its next keyframe, whose time is what passed on the clock since the last packet of the
+/// one before: times go on, and what is missing between the two is neither stretched nor repeated. Each input keeps its
+/// own relation of audio to video and its own intervals. What is coded in another way refers to another description.
+///
+/// A value without a clock or I/O of its own.
+package struct PacketSplicer: Sendable {
+    private struct Input {
+        var timeline: PacketTimeline
+        let leading: TrackKind
+        /// What is added to its times while it is on air, in nanoseconds.
+        var shift: Int64 = 0
+    }
+
+    private var inputs: [Int: Input] = [:]
+    /// The input on air; nil before the first.
+    package private(set) var onAir: Int?
+    /// The input that goes on air at its next keyframe.
+    package private(set) var next: Int?
+    /// Packets of inputs that were not on air, or of audio that overlapped at a change.
+    package private(set) var leftOut = 0
+    private var counts = PacketTimeline.Counts()
+    /// The latest decoding time on air and when that packet arrived, in nanoseconds.
+    private var newest: (time: Int64, arrival: Int64)?
+    /// Where the newest packet of each track ends, in nanoseconds.
+    private var ends: [TrackKind: Int64] = [:]
+    /// Where the input on air begins: audio from before belongs to nobody.
+    private var begin = Int64.min
+
+    /// A splicer without inputs.
+    package init() {}
+
+    /// What timelines of inputs left out.
+    package var timelineCounts: PacketTimeline.Counts {
+        inputs.values.reduce(into: counts) { sum, input in
+            sum.undecodableFrames += input.timeline.counts.undecodableFrames
+            sum.unplaced += input.timeline.counts.unplaced
+        }
+    }
+
+    /// How the tracks of an input are described by its packets, as far as they are known.
+    package func stream(of index: Int) -> StreamDescription? { inputs[index]?.timeline.stream }
+
+    /// Makes the opened source of this description the input `index`, whose audio is `audioOffset` later than it says.
+    package mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
+        forget(index)
+        inputs[index] = Input(
+            timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind)
+    }
+
+    /// The sender of an input begins anew.
+    package mutating func restart(_ index: Int) { inputs[index]?.timeline.restart() }
+
+    /// Forgets a closed input. What was on air stays the newest.
+    package mutating func close(_ index: Int) {
+        forget(index)
+        if next == index { next = nil }
+    }
+
+    /// Puts an input on air, at its next keyframe.
+    package mutating func show(_ index: Int) { next = index }
+
+    /// Takes the next packet of an input, which arrived at `arrival`, and returns what goes on air because of it, in order.
+    package mutating func take(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
+        guard inputs[index] != nil else { return [] }
+        let packets = inputs[index]?.timeline.take(packet, at: arrival) ?? []
+        return packets.compactMap { packet in
+            if next == index, packet.isKeyframe, packet.track == inputs[index]?.leading {
+                cut(to: index, at: packet, arrival)
+            }
+            guard onAir == index, let placed = place(packet, shift: inputs[index]?.shift ?? 0) else {
+                leftOut += 1
+                return nil
+            }
+            newest = (max(newest?.time ?? .min, placed.dtsNanoseconds), arrival.nanoseconds)
+            return placed
+        }
+    }
+
+    private mutating func forget(_ index: Int) {
+        guard let input = inputs.removeValue(forKey: index) else { return }
+        counts.undecodableFrames += input.timeline.counts.undecodableFrames
+        counts.unplaced += input.timeline.counts.unplaced
+        if onAir == index { onAir = nil }
+    }
+
+    private mutating func cut(to index: Int, at packet: EncodedPacket, _ arrival: Timestamp) {
+        (onAir, next) = (index, nil)
+        guard let newest else { return }
+        let passed = newest.time + max(0, arrival.nanoseconds - newest.arrival)
+        let start = max(passed, ends[packet.track] ?? .min)
+        inputs[index]?.shift = start - packet.dtsNanoseconds
+        begin = start + packet.ptsNanoseconds - packet.dtsNanoseconds
+    }
+
+    /// The packet at its time in the program; nil for audio from before the cut.
+    private mutating func place(_ packet: EncodedPacket, shift: Int64) -> EncodedPacket? {
+        let base = packet.timeBase
+        let (time, half) = (packet.ptsNanoseconds + shift, base.rescale(packet.duration, to: .nanoseconds) / 2)
+        if packet.track == .audio, begin > .min, time + half < max(begin, ends[.audio] ?? .min) { return nil }
+        let ticks = TimeBase.nanoseconds.rescale(shift, to: base)
+        let placed =
+            shift == 0
+            ? packet
+            : EncodedPacket(
+                of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
+                isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable, payload: packet.payload)
+        ends[packet.track] = placed.dtsNanoseconds + 2 * half
+        return placed
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+
+/// The beginning of what an address names, read by libavformat as it reads media.
+package struct ResourceHead: Sendable {
+    /// The bytes.
+    package let bytes: [UInt8]
+
+    /// Reads at most `limit` bytes of `url`, for at most `timeout`. Blocks; `interrupter` ends it, and nobody else may use
+    /// that meanwhile. `subject` is how errors name the input.
+    package init(
+        of url: String, limit: Int, timeout: Duration, interrupter: Interrupter, subject: String
+    ) throws(AVFailure) {
+        _ = Library.prepared
+        interrupter.allow(timeout)
+        var callback = interrupter.callback
+        var opened: UnsafeMutablePointer<AVIOContext>?
+        try AVFailure.check(avio_open2(&opened, url, AVIO_FLAG_READ, &callback, nil), "open", subject)
+        let context = try AVFailure.unwrap(opened, "open", subject)
+        defer {
+            var owned: UnsafeMutablePointer<AVIOContext>? = context
+            avio_closep(&owned)
+        }
+        var buffer = [UInt8](repeating: 0, count: limit)
+        var count = 0
+        while count < limit {
+            let read = buffer[count...].withUnsafeMutableBytes { rest in
+                avio_read_partial(
+                    context, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(min(rest.count, 1 << 16)))
+            }
+            if read == relay_averror_eof || read == 0 { break }
+            count += Int(try AVFailure.check(read, "read", subject))
+        }
+        bytes = Array(buffer.prefix(count))
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import RTMP
+internal import Upload
+
+/// A command that decides whether a client may publish or play: status 0 allows it.
+///
+/// It is a path, not a line for a shell: nothing that a client says is ever interpreted, and none of it is an argument.
+/// What the command should know is in environment variables. It is asked about clients that have the right key.
+struct ClientCommand: Sendable {
+    /// Less than the server waits for a decision, so that its end is ours.
+    private static let limit = Duration.seconds(8)
+    /// How much a client can have to say.
+    private static let longestValue = 2048
+
+    /// The command's path.
+    let program: String
+    /// The channel that it is asked for.
+    let channel: String
+    /// Who is told why a client was refused; without secrets.
+    let notice: @Sendable (String) -> Void
+
+    /// What is wrong with the command at `path`; nil if it can be run. `flag` names it.
+    static func fault(_ path: String, of flag: String) -> String? {
+        ChildCommand.canRun(path) ? nil : "\(flag) takes the path of a program, and \(path) is none that can be run."
+    }
+
+    /// Whether the command allows the `request` of the client at `address`. A command that fails, cannot be run or takes
+    /// longer than 8 s does not.
+    func allows(_ request: RTMPStreamRequest, from address: String) async -> Bool {
+        let command = ChildCommand(
+            program: ChildCommand.absolute(program), arguments: [], environment: environment(request, address),
+            limit: Self.limit)
+        do throws(DeliveryFailure) {
+            let outcome = try await command.run()
+            if !outcome.isSuccess { tell(request, address, "\(program) \(outcome.ending)") }
+            return outcome.isSuccess
+        } catch {
+            tell(request, address, "\(program): \(error)")
+            return false
+        }
+    }
+
+    private func tell(_ request: RTMPStreamRequest, _ address: String, _ reason: String) {
+        notice("A client at \(address) may not \(request.action.rawValue): \(reason).")
+    }
+
+    /// What the command learns of the client.
+    func environment(_ request: RTMPStreamRequest, _ address: String) -> [String: String] {
+        [
+            "RELAY_EVENT": request.action.rawValue, "RELAY_CHANNEL": channel, "RELAY_ADDRESS": address,
+            "RELAY_APP": request.app, "RELAY_STREAM": request.name, "RELAY_QUERY": request.query,
+            "RELAY_CLIENT": request.client,
+        ].mapValues(Self.plain)
+    }
+
+    /// `text` without what has no place in an environment, and no longer than a client may make it.
+    private static func plain(_ text: String) -> String {
+        var plain = String.UnicodeScalarView()
+        plain.append(contentsOf: text.unicodeScalars.filter { $0.value >= 32 && $0.value != 127 }.prefix(longestValue))
+        return String(plain)
+    }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Encoder
+internal import FanOut
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Program
+internal import Synchronization
+
+/// An input with backups whose packets go on air as they are: a ``SourceSwitch`` says which of them is open and which is
+/// on air, and a `PacketSplicer` passes its packets on, from its next keyframe.
+///
+/// Sources' threads publish, one at a time. A file among the inputs is held until it is on air, and paced by its own
+/// stamps.
+final class SwitchedPassthrough: ChannelProgram {
+    /// One input of the list.
+    private struct Input {
+        var description: PacketSourceDescription?
+        var newest: Timestamp?
+    }
+
+    private struct State {
+        var sources: [StandbySource] = []
+        var inputs: [Input]
+        var hasBegun = false
+        var isOver = false
+    }
+
+    /// What is published, and in which order: locked for as long as it takes to hand a packet to all queues.
+    private struct Air {
+        var splicer = PacketSplicer()
+        var status = PassthroughStatus()
+        var first: Int64?
+    }
+
+    private static let interval: Int64 = 5_000_000
+    /// How long the first answer of an input is waited for.
+    private static let patience: Int64 = 10_000_000_000
+    /// A file that stalled for longer is not caught up with, which would flood the outputs.
+    private static let longestCatchUp: Int64 = 500_000_000
+
+    private let configuration: ChannelConfiguration
+    private let names: [String]
+    private let choice: SourceSwitch
+    private let sink: PassthroughSink
+    private let clock: any MonotonicClock
+    private let logger: Logger
+    private let state: Mutex<State>
+    private let airState = Mutex(Air())
+    private let ended = DispatchSemaphore(value: 0)
+    private let firstStream = Mutex(StreamDescription())
+
+    /// Opens the inputs that `configuration` names, and waits until one of them says how it is coded, 10 s at most. Throws
+    /// ``RelayFailure`` if none does. Packets go to `hub`, and switches are noted in the catalogue of what is recorded.
+    init(
+        _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
+        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) {
+        (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
+        names = configuration.inputNames
+        choice = SourceSwitch(
+            names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
+            logger: logger)
+        sink = PassthroughSink(hub)
+        state = Mutex(State(inputs: names.map { _ in Input() }))
+        let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
+        state.withLock { $0.sources = sources }
+        choice.begin(self)
+        do throws(RelayFailure) {
+            try awaitDescription()
+        } catch {
+            stop()
+            throw error
+        }
+    }
+
+    private func makeSource(_ index: Int, _ location: InputLocation, _ listening: ChannelListening) -> StandbySource {
+        let (logger, clock) = (logger, clock)
+        return StandbySource(name: names[index], logger: logger) { [weak self] opening, _ in
+            // A backup has no end.
+            let source: any PacketSource =
+                try listening.source(at: location, clock: clock, logger: logger)
+                ?? LibAVPacketSource(location, loops: index > 0, logger: logger)
+            opening.whenCancelled { source.stop() }
+            let description = try source.open()
+            self?.take(index, description, audioOffset: location.tracks.audioOffset)
+            if let self { source.start(into: Tap(self, index, description)) }
+            return StandbySource.Running(source)
+        }
+    }
+
+    private func take(_ index: Int, _ description: PacketSourceDescription, audioOffset: Duration) {
+        airState.withLock { $0.splicer.open(index, description, audioOffset: audioOffset) }
+        state.withLock { $0.inputs[index].description = description }
+    }
+
+    private func awaitDescription() throws(RelayFailure) {
+        let deadline = clock.now + Self.patience
+        while true {
+            let sources = state.withLock { $0.sources }
+            let known = airState.withLock { air in names.indices.map { air.splicer.stream(of: $0) } }
+            let reports = sources.map(\.report)
+            let isOverdue = clock.now >= deadline
+            let isWaiting = reports[0].failures == 0 && known[0] == nil
+            if !isWaiting || isOverdue, let stream = known.lazy.compactMap({ $0 }).first {
+                return firstStream.withLock { $0 = stream }
+            }
+            let isHopeless = names.indices.allSatisfy { choice.isOpen($0) && reports[$0].failures > 0 }
+            if isOverdue || isHopeless {
+                let reason = reports.lazy.compactMap(\.status.lastError).first
+                throw RelayFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
+            }
+            clock.sleep(until: clock.now + Self.interval)
+        }
+    }
+
+    var description: StreamDescription { firstStream.withLock { $0 } }
+    var keyframes: any KeyframeRequester { NoKeyframes() }
+    var delay: Duration? { nil }
+    /// What broadcasters and cameras send; the sender decides.
+    var gop: Duration { .seconds(10) }
+
+    func run() -> ExitStatus {
+        state.withLock { $0.hasBegun = true }
+        ended.wait()
+        choice.stop()
+        for source in state.withLock({ $0.sources }) { source.stop() }
+        sink.finish()
+        return .done
+    }
+
+    func stop() {
+        end()
+        choice.stop()
+        for source in state.withLock({ $0.sources }) { source.stop() }
+    }
+
+    private func end() {
+        let isFirst = state.withLock { state in
+            defer { state.isOver = true }
+            return !state.isOver
+        }
+        if isFirst { ended.signal() }
+    }
+
+    var status: ChannelStatus {
+        let sources = state.withLock { $0.sources }
+        var status = ChannelStatus(
+            sources: sources.map(\.report.status), selection: choice.status, feed: FeedStatus(),
+            program: ProgramStatus(), encoder: EncoderStatus(),
+            frameRate: description.video?.nominalRate ?? FrameRate(25), outputs: [])
+        status.passthrough = airState.withLock { air in
+            var passed = air.status
+            passed.undecodableFrames = air.splicer.timelineCounts.undecodableFrames
+            return passed
+        }
+        status.passthrough?.movedPackets = sink.counts.moved
+        return status
+    }
+}
+
+// MARK: Packets
+
+extension SwitchedPassthrough {
+    /// Where one input's source delivers. One thread at a time.
+    private final class Tap: PacketSourceSink {
+        private let index: Int
+        private let canWait: Bool
+        private let isLeading: @Sendable (TrackKind) -> Bool
+        private weak let owner: SwitchedPassthrough?
+        /// Of a file, where on its own time and on the clock the pace is counted from.
+        private let anchor = Mutex<(time: Int64, clock: Int64)?>(nil)
+
+        init(_ owner: SwitchedPassthrough, _ index: Int, _ description: PacketSourceDescription) {
+            let leading = description.stream.leadingKind
+            (self.owner, self.index, canWait) = (owner, index, description.canWait)
+            isLeading = { $0 == leading }
+        }
+
+        func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+            guard let owner else { return }
+            if isLeading(packet.track) { owner.noteVideo(of: index, at: arrival) }
+            guard canWait else { return owner.publish(packet, of: index, at: arrival) }
+            guard owner.hold(index, { anchor.withLock { $0 = nil } }) else { return }
+            pace(packet, owner)
+            owner.publish(packet, of: index, at: Timestamp(nanoseconds: owner.clock.now))
+        }
+
+        func restart() { owner?.airState.withLock { $0.splicer.restart(index) } }
+        func end(failure: String?) {}
+
+        /// Waits until a file's packet is due, by its decoding time.
+        private func pace(_ packet: EncodedPacket, _ owner: SwitchedPassthrough) {
+            let time = packet.dtsNanoseconds
+            while owner.isWanted(index), case let now = owner.clock.now {
+                let due = anchor.withLock { anchor in
+                    let from = anchor ?? (time, now)
+                    let due = from.clock + time - from.time
+                    anchor = now - due > SwitchedPassthrough.longestCatchUp ? (time, now) : from
+                    return due
+                }
+                guard due > now else { return }
+                owner.clock.sleep(until: min(due, now + 100_000_000))
+            }
+        }
+    }
+
+    private func isWanted(_ index: Int) -> Bool { choice.isOpen(index) && state.withLock { !$0.isOver } }
+
+    private func noteVideo(of index: Int, at moment: Timestamp) {
+        state.withLock { $0.inputs[index].newest = moment }
+    }
+
+    /// Holds a file until it is on air; `wait` is called if it was not. False if it is not wanted any more.
+    private func hold(_ index: Int, _ wait: () -> Void) -> Bool {
+        while isWanted(index) {
+            if choice.onAir == .source(index), state.withLock({ $0.hasBegun }) { return true }
+            wait()
+            // It has a frame ready.
+            noteVideo(of: index, at: Timestamp(nanoseconds: clock.now))
+            clock.sleep(until: clock.now + Self.interval)
+        }
+        return false
+    }
+
+    private func publish(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
+        guard state.withLock({ $0.hasBegun && !$0.isOver }) else { return }
+        let isOver = airState.withLock { air in
+            for packet in air.splicer.take(packet, of: index, at: arrival) {
+                let first = air.first ?? packet.dtsNanoseconds
+                air.first = first
+                if let limit = configuration.duration, packet.dtsNanoseconds - first >= limit.inNanoseconds {
+                    return true
+                }
+                air.status.packets += 1
+                if packet.track == .video { air.status.frames += 1 }
+                air.status.bytes += Int64(packet.payload.count)
+                air.status.programNanoseconds = max(air.status.programNanoseconds, packet.dtsNanoseconds)
+                sink.publish(packet)
+            }
+            return false
+        }
+        if isOver { end() }
+    }
+}
+
+// MARK: The choice
+
+extension SwitchedPassthrough: SwitchedSources {
+    func report(of input: Int, at now: Timestamp) -> InputReport {
+        let (source, known) = state.withLock { ($0.sources[input], $0.inputs[input]) }
+        let report = source.report
+        if report.isOver, input == 0, known.description != nil { end() }
+        return InputReport(
+            isRunning: report.status.state == .running, failures: report.failures, newest: known.newest)
+    }
+
+    func open(_ input: Int, _ decoding: SourceSelector.Decoding) { state.withLock { $0.sources[input] }.start() }
+
+    /// Nothing is decoded.
+    func decode(_ input: Int, _ decoding: SourceSelector.Decoding) {}
+
+    func close(_ input: Int) {
+        state.withLock { state in
+            state.inputs[input] = Input()
+            return state.sources[input]
+        }.stop()
+        airState.withLock { $0.splicer.close(input) }
+    }
+
+    func air(_ next: SourceSelector.OnAir) {
+        guard case .source(let input) = next else { return }
+        airState.withLock { $0.splicer.show(input) }
+    }
+
+    func refresh(_ onAir: SourceSelector.OnAir) {}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Ingest
+
+@Suite("Packets of several inputs in one stream")
+struct PacketSplicerTests {
+    private static func video() -> TrackDescription {
+        TrackDescription(
+            video: .h264,
+            format: FrameFormat(width: 320, height: 180, sampleAspectRatio: .square, color: .bt709),
+            timeBase: .milliseconds, decoderConfiguration: SharedBytes([1]), bitrate: 0, nominalRate: nil)
+    }
+    private static func audio() -> TrackDescription {
+        TrackDescription(
+            audio: .aac, format: .program, timeBase: .milliseconds, decoderConfiguration: SharedBytes([2]), bitrate: 0,
+            frameLength: 960)
+    }
+
+    /// A sender of 25 frames and 50 pieces of audio a second, with a keyframe each second.
+    private struct Sender {
+        let video = PacketSplicerTests.video()
+        let audio = PacketSplicerTests.audio()
+        /// Its stamps when the clock shows 0, in milliseconds.
+        let offset: Int64
+
+        func packets(at time: Int64) -> [EncodedPacket] {
+            let stamp = time + offset
+            var packets = [packet(audio, stamp, 20), packet(audio, stamp + 20, 20)]
+            packets.append(packet(video, stamp, 40, isKeyframe: time % 1000 == 0))
+            return packets
+        }
+
+        private func packet(
+            _ track: TrackDescription, _ stamp: Int64, _ duration: Int64, isKeyframe: Bool = true
+        ) -> EncodedPacket {
+            EncodedPacket(
+                of: track, pts: stamp, dts: stamp, duration: duration, isKeyframe: isKeyframe,
+                payload: SharedBytes([0]))
+        }
+        var description: PacketSourceDescription {
+            PacketSourceDescription(
+                stream: StreamDescription(video: video, audio: audio), canWait: false, clock: .rtmp, stampBits: nil)
+        }
+    }
+
+    private let senders = [Sender(offset: 5000), Sender(offset: 900_000)]
+
+    private func run(_ range: Range<Int64>, _ splicer: inout PacketSplicer, from sources: [Int]) -> [EncodedPacket] {
+        stride(from: range.lowerBound, to: range.upperBound, by: 40).flatMap { time in
+            sources.flatMap { index in
+                senders[index].packets(at: time).flatMap {
+                    splicer.take($0, of: index, at: Timestamp(nanoseconds: time * 1_000_000))
+                }
+            }
+        }
+    }
+
+    private func splicer() -> PacketSplicer {
+        var splicer = PacketSplicer()
+        for index in senders.indices { splicer.open(index, senders[index].description) }
+        return splicer
+    }
+
+    @Test("Nothing is on air until an input is shown, and then its packets pass as they are")
+    func one() {
+        var splicer = splicer()
+        #expect(run(0..<1000, &splicer, from: [0, 1]).isEmpty)
+        splicer.show(0)
+        let packets = run(1000..<3000, &splicer, from: [0, 1])
+        #expect(packets.filter { $0.track == .video }.count == 50)
+        #expect(packets.allSatisfy { $0.description === ($0.track == .video ? senders[0].video : senders[0].audio) })
+        let times = packets.filter { $0.track == .video }.map(\.pts)
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 40 })
+    }
+
+    @Test("Another input goes on air at its keyframe, when it came: times go on, and no track overlaps")
+    func change() throws {
+        var splicer = splicer()
+        splicer.show(0)
+        let before = run(0..<1400, &splicer, from: [0, 1])
+        splicer.show(1)
+        // Until the keyframe the first one stays.
+        let between = run(1400..<2000, &splicer, from: [0, 1])
+        #expect(between.allSatisfy { $0.description === senders[0].video || $0.description === senders[0].audio })
+        #expect(between.contains { $0.track == .video })
+        let after = run(2000..<4000, &splicer, from: [0, 1])
+        let first = try #require(after.first { $0.track == .video && $0.description === senders[1].video })
+        #expect(first.isKeyframe)
+        let videos = (before + between + after).filter { $0.track == .video }
+        #expect(zip(videos, videos.dropFirst()).allSatisfy { $1.dts - $0.dts == 40 })
+        let audios = (before + between + after).filter { $0.track == .audio }
+        #expect(zip(audios, audios.dropFirst()).allSatisfy { $1.dts - $0.dts >= 20 && $1.dts - $0.dts <= 60 })
+        // The relation of audio to video is the sender's.
+        let audio = try #require(after.first { $0.description === senders[1].audio })
+        #expect((audio.pts - first.pts) % 20 == 0)
+    }
+
+    @Test("What was missing stays missing: the time that nothing came is not closed")
+    func gap() throws {
+        var splicer = splicer()
+        splicer.show(0)
+        let before = run(0..<1000, &splicer, from: [0])
+        splicer.show(1)
+        let after = run(4000..<5000, &splicer, from: [1])
+        let (last, first) = (
+            try #require(before.last { $0.track == .video }), try #require(after.first { $0.track == .video })
+        )
+        #expect(first.dts - last.dts == 3040)
+    }
+
+    @Test("An input that was closed and is opened again comes back where the time is")
+    func back() throws {
+        var splicer = splicer()
+        splicer.show(0)
+        _ = run(0..<1000, &splicer, from: [0])
+        splicer.show(1)
+        let other = run(1000..<3000, &splicer, from: [1])
+        splicer.close(0)
+        splicer.open(0, senders[0].description)
+        splicer.show(0)
+        let back = run(3000..<4000, &splicer, from: [0, 1])
+        let first = try #require(back.first { $0.description === senders[0].video })
+        #expect(first.dts - (try #require(other.last { $0.track == .video })).dts == 40)
+        #expect(splicer.onAir == 0 && splicer.next == nil)
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LibAV
+import Testing
+
+@testable import Ingest
+
+@Suite("What a playlist says at its beginning")
+struct PlaylistHeadTests {
+    @Test("the target duration of a list of segments", arguments: ["\n", "\r\n"])
+    func target(newline: String) throws {
+        let lines = ["#EXTM3U", "#EXT-X-VERSION:3", "#EXT-X-TARGETDURATION:12", "#EXTINF:11.5,", "a.ts", "#EXTI"]
+        let head = try #require(PlaylistHead(lines.joined(separator: newline)))
+        #expect(head.target == .seconds(12))
+        #expect(head.variant == nil)
+    }
+
+    @Test("the first variant of a list of variants")
+    func variant() throws {
+        let text = """
+            #EXTM3U
+            #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",URI="audio.m3u8"
+
+            #EXT-X-STREAM-INF:BANDWIDTH=1280000
+            #EXT-X-NOTE
+            low/index.m3u8?token=1
+            #EXT-X-STREAM-INF:BANDWIDTH=2560000
+            mid/index.m3u8
+            """
+        let head = try #require(PlaylistHead(text))
+        #expect(head.target == nil)
+        #expect(head.variant == "low/index.m3u8?token=1")
+    }
+
+    @Test("what is no playlist, and what cannot be meant, says nothing")
+    func others() {
+        #expect(PlaylistHead("<html>") == nil)
+        #expect(PlaylistHead("") == nil)
+        for value in ["0", "-1", "61", "x", "99999999999999999999", ""] {
+            #expect(PlaylistHead("#EXTM3U\n#EXT-X-TARGETDURATION:\(value)\n")?.target == nil)
+        }
+    }
+
+    @Test(
+        "a variant's address is found in its list's",
+        arguments: [
+            ("low.m3u8", "http://h:8/a/b.m3u8?x=/y", "http://h:8/a/low.m3u8"),
+            ("/low.m3u8", "http://h:8/a/b.m3u8", "http://h:8/low.m3u8"),
+            ("//g/low.m3u8", "https://h/a/b.m3u8", "https://g/low.m3u8"),
+            ("low.m3u8", "http://h", "http://h/low.m3u8"), ("https://g/l", "http://h/a", "https://g/l"),
+        ])
+    func resolve(reference: String, base: String, address: String) {
+        #expect(PlaylistHead.resolve(reference, in: base) == address)
+    }
+
+    @Test("no more is read of an address than is asked for, and its end ends it")
+    func resource() throws {
+        let path = NSTemporaryDirectory() + "relay-head-\(UUID().uuidString)"
+        try Data(0..<200).write(to: URL(fileURLWithPath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        for (limit, count) in [(50, 50), (200, 200), (100_000, 200)] {
+            let head = try ResourceHead(
+                of: "file:" + path, limit: limit, timeout: .seconds(60), interrupter: Interrupter(), subject: "head")
+            #expect(head.bytes == Array(0..<UInt8(count)))
+        }
+        #expect(throws: AVFailure.self) {
+            try ResourceHead(
+                of: "file:" + path + "x", limit: 50, timeout: .seconds(60), interrupter: Interrupter(), subject: "head")
+        }
+    }
+}
