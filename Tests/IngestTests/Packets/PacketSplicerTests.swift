@@ -10,7 +10,7 @@ struct PacketSplicerTests {
     private static func video() -> TrackDescription {
         TrackDescription(
             video: .h264,
-            format: FrameFormat(width: 320, height: 180, sampleAspectRatio: .square, color: .bt709),
+            frames: FrameFormat(width: 320, height: 180, sampleAspectRatio: .square, color: .bt709),
             timeBase: .milliseconds, decoderConfiguration: SharedBytes([1]), bitrate: 0, nominalRate: nil)
     }
     private static func audio() -> TrackDescription {
