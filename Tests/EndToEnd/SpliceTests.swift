@@ -81,7 +81,10 @@ extension SerialPeers {
             try await eventually("the receiver listens", within: .seconds(5)) { Ports.isUsed(listening, by: "udp") }
             let relay = try RelayProcess(
                 ["--input", "udp://127.0.0.1:\(port)", "--copy", "--rtmp", server.url(), "--srt", receiver.url()]
-                    + ["--output", "udp://127.0.0.1:\(listening)", "--output", "hls:\(directory.file("live"))#endlist=always"]
+                    + [
+                        "--output", "udp://127.0.0.1:\(listening)", "--output",
+                        "hls:\(directory.file("live"))#endlist=always",
+                    ]
                     + ["--record", set.directory])
             try await eventually("relay listens", within: .seconds(10)) { Ports.isUsed(port, by: "udp") }
             // As it is: ffmpeg cannot write splice information.
