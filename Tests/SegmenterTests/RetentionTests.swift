@@ -81,7 +81,9 @@ private final class RoomSpy: RecordingObserver {
     }
 
     private func age(_ path: String, hours: Int) throws {
-        let date = Date(timeIntervalSinceNow: -3600 * Double(hours) - 60)
+        // From the tests' own now: a machine that takes minutes to get here made files too young.
+        let now = Date(timeIntervalSince1970: Double(Self.now.milliseconds) / 1000)
+        let date = now.addingTimeInterval(-3600 * Double(hours) - 60)
         try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
     }
 

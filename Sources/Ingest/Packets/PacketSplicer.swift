@@ -25,8 +25,8 @@ package struct PacketSplicer: Sendable {
     /// Packets of inputs that were not on air, or of audio that overlapped at a change.
     package private(set) var leftOut = 0
     private var counts = PacketTimeline.Counts()
-    /// The latest decoding time on air and when that packet arrived, in nanoseconds.
-    private var newest: (time: Int64, arrival: Int64)?
+    /// The decoding time of each track's newest packet on air and when that arrived, in nanoseconds.
+    private var newest: [TrackKind: (time: Int64, arrival: Int64)] = [:]
     /// Where the newest packet of each track ends, in nanoseconds.
     private var ends: [TrackKind: Int64] = [:]
     /// Where the input on air begins: audio from before belongs to nobody.
@@ -77,7 +77,7 @@ package struct PacketSplicer: Sendable {
                 leftOut += 1
                 return nil
             }
-            newest = (max(newest?.time ?? .min, placed.dtsNanoseconds), arrival.nanoseconds)
+            newest[packet.track] = (placed.dtsNanoseconds, arrival.nanoseconds)
             return placed
         }
     }
@@ -91,7 +91,7 @@ package struct PacketSplicer: Sendable {
 
     private mutating func cut(to index: Int, at packet: EncodedPacket, _ arrival: Timestamp) {
         (onAir, next) = (index, nil)
-        guard let newest else { return }
+        guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else { return }
         let passed = newest.time + max(0, arrival.nanoseconds - newest.arrival)
         let start = max(passed, ends[packet.track] ?? .min)
         inputs[index]?.shift = start - packet.dtsNanoseconds

@@ -131,6 +131,9 @@ struct InputOptions: ParsableArguments {
         if let copyFlag, !copy {
             throw ValidationError("\(flag) goes together with --copy, but not with \(copyFlag). Leave one of them out.")
         }
+        if copy, configuration.backups.contains(where: \.isTest) {
+            throw ValidationError("--copy needs backups that are encoded already: test: is not. Leave it out.")
+        }
         if copy, configuration.slate != nil {
             throw ValidationError("--slate has to be encoded, and --copy has no encoder. Leave one of them out.")
         }
