@@ -189,7 +189,7 @@ import Testing
     @Test(
         "A GOP that is longer than the bounds of a queue reaches a player whole, and is held for no longer than needed")
     func longGOP() throws {
-        publish(0..<300, bytes: 30_000, gop: 1000)
+        publish(0..<300, bytes: 3000, gop: 1000)
         try begin()
         let player = try join()
         try player.reads { $0.frames.count == 300 }
