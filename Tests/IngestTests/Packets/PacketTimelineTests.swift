@@ -123,8 +123,8 @@ import Testing
         try #require(taken.count == 4)
         #expect(taken[0].description === taken[1].description)
         #expect(taken[2].description !== taken[1].description && taken[3].description !== taken[2].description)
-        let configurations = [Self.video, Self.video, other, same].map(\.decoderConfiguration)
-        #expect(taken.map(\.description.decoderConfiguration) == configurations)
+        let configurations = [Self.video, Self.video, other, same].map(\.decoderConfiguration.array)
+        #expect(taken.map(\.description.decoderConfiguration.array) == configurations)
     }
 
     @Test("Audio that waits for a keyframe is bounded, and the newest is kept")
