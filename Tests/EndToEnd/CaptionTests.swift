@@ -19,7 +19,7 @@ extension SerialPeers {
         @Test(
             "Captions are shown once and in order behind the encoder, also of frames that are left out or shown again",
             arguments: [
-                [], ["--copy"], ["--copy-audio"], ["--copy-video"], ["--fps", "12.5"], ["--fps", "50"],
+                [], ["--copy"], ["--copy-audio"], ["--copy-video"], ["--fps", "12"], ["--fps", "50"],
                 ["--fps", "30", "--size", "160x90"],
             ])
         func recorded(flags: [String]) async throws {

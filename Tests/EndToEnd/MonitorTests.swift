@@ -69,7 +69,11 @@ extension SerialPeers {
             try await Clip.make(
                 clip,
                 ["-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=20", "-f", "lavfi", "-i", "sine=1000:r=48000:d=20"]
-                    + ["-vf", "drawbox=t=fill:color=black:enable='between(t,2,6.99)',loop=150:1:250,trim=duration=20"]
+                    + [
+                        "-vf",
+                        "drawbox=t=fill:color=black:enable='between(t,2,6.99)',"
+                            + "split[a][b];[a][b]freezeframes=first=250:last=399:replace=250",
+                    ]
                     + ["-af", "volume=0:enable='between(t,3,8)'", "-c:v", "libx264", "-preset", "ultrafast"]
                     + ["-c:a", "pcm_s16le"])
             let log = try await record([
