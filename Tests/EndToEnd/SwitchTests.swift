@@ -160,7 +160,10 @@ extension SerialPeers {
             }
             let found = sources(frames, [Self.first, Self.backup])
             #expect(found.contains(1) && found.suffix(3).contains(0), "\(found) \(log)")
-            #expect(holes(frames, in: Self.backup).isEmpty)
+            // The file begins anew each time it is opened: it is shown before the sender answers, too.
+            let reopened = "\(Self.backup.lowerBound) follows"
+            let holes = holes(frames, in: Self.backup).filter { !$0.hasPrefix(reopened) }
+            #expect(holes.isEmpty, "\(holes)")
         }
 
         @Test("A channel whose input is absent begins with its slate, and every loss ends there")
@@ -255,10 +258,11 @@ extension SerialPeers {
             let input = "\(udp(a))#backup=\(udp(b)),standby=hot,timeout=500ms,return=never"
             let relay = try RelayProcess(
                 ["--input", input, "--copy", "--record", set.directory, "--rtmp", server.url()])
-            try await isListening(b)
-            let spare = try send(other, to: udp(b))
+            try await isListening(a)
+            // Whoever has video first is on air first, and stays there with return=never.
             let sender = try send(clip, to: udp(a))
             try await relay.says("reason=start", within: .seconds(15))
+            let spare = try send(other, to: udp(b))
             try await server.hasReceived(bytes: 200_000, within: .seconds(10))
             sender.signal(SIGKILL)
             try await relay.says("reason=no_video", within: .seconds(10))
