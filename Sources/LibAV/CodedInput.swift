@@ -14,16 +14,13 @@ extension StreamInfo {
         values.pointee.codec_type = track.kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
         values.pointee.codec_id = track.codec.libavID
         // What we know of AC-3 is for MP4; its packets say it all.
-        if track.codec != .ac3 { try Self.set(track.decoderConfiguration, in: values, subject) }
+        if track.codec != .ac3 { try values.setExtradata(track.decoderConfiguration, subject: subject) }
         var video: Video?
         if let frames = track.frameFormat {
             values.pointee.width = Int32(clamping: frames.width)
             values.pointee.height = Int32(clamping: frames.height)
             values.pointee.video_delay = Int32(clamping: track.reorderDepth)
-            video = Video(
-                width: frames.width, height: frames.height, averageRate: track.nominalRate, baseRate: nil,
-                sampleAspectRatio: frames.sampleAspectRatio, color: frames.color, orientation: .upright,
-                isInterlaced: false, reorderedFrames: Int(track.reorderDepth))
+            video = Video(frames, track)
         }
         if let format = track.audioFormat {
             values.pointee.sample_rate = format.sampleRate
@@ -35,18 +32,19 @@ extension StreamInfo {
             codecName: track.codec.description, video: video, sampleRate: Int(track.audioFormat?.sampleRate ?? 0),
             parameters: try CodecParameters(copying: values, subject: subject))
     }
+}
 
-    private static func set(
-        _ configuration: SharedBytes, in values: UnsafeMutablePointer<AVCodecParameters>, _ subject: String
-    ) throws(AVFailure) {
+extension UnsafeMutablePointer<AVCodecParameters> {
+    /// Puts in a decoder's configuration, if there is one.
+    func setExtradata(_ configuration: SharedBytes, subject: String) throws(AVFailure) {
         guard configuration.count > 0 else { return }
         let memory = try AVFailure.unwrap(
             av_mallocz(configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)), "describe", subject)
         configuration.withUnsafeBytes { bytes in
             UnsafeMutableRawBufferPointer(start: memory, count: bytes.count).copyMemory(from: bytes)
         }
-        values.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
-        values.pointee.extradata_size = Int32(configuration.count)
+        pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
+        pointee.extradata_size = Int32(clamping: configuration.count)
     }
 }
 

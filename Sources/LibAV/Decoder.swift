@@ -28,6 +28,7 @@ public final class Decoder {
 
     /// A decoder for `stream`. Two threads at most, so as not to compete with the encoder.
     public init(_ stream: StreamInfo, threading: Threading, subject: String) throws(AVFailure) {
+        _ = Library.prepared
         self.subject = "\(stream.codecName) of \(subject)"
         let parameters = stream.parameters.pointer
         guard let codec = avcodec_find_decoder(parameters.pointee.codec_id) else {
@@ -45,34 +46,8 @@ public final class Decoder {
     }
 
     /// A decoder for packets that refer to `track`, in whose time base its frames' times are.
-    package init(_ track: TrackDescription, subject: String) throws(AVFailure) {
-        _ = Library.prepared
-        self.subject = "\(track.codec) of \(subject)"
-        guard let codec = avcodec_find_decoder(track.codec.libavID) else {
-            throw AVFailure(
-                operation: "find a decoder for", subject: self.subject, code: relay_averror_decoder_not_found)
-        }
-        context = try AVFailure.unwrap(avcodec_alloc_context3(codec), "allocate a decoder for", self.subject)
-        // From here on every property is set: whatever is thrown, `deinit` frees the context and what it holds.
-        let configuration = track.decoderConfiguration
-        // Of AC-3 it is what MP4 needs, which no decoder reads.
-        if configuration.count > 0, track.codec != .ac3 {
-            let room = configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
-            let bytes = try AVFailure.unwrap(av_mallocz(room), "describe", self.subject)
-            configuration.withUnsafeBytes { source in
-                UnsafeMutableRawBufferPointer(start: bytes, count: source.count).copyMemory(from: source)
-            }
-            context.pointee.extradata = bytes.assumingMemoryBound(to: UInt8.self)
-            context.pointee.extradata_size = Int32(clamping: configuration.count)
-        }
-        if let format = track.audioFormat {
-            context.pointee.sample_rate = format.sampleRate
-            relay_codec_context_set_channels(context, Int32(format.channels))
-        }
-        context.pointee.pkt_timebase = AVRational(num: track.timeBase.numerator, den: track.timeBase.denominator)
-        context.pointee.thread_count = track.kind == .video ? 2 : 1
-        context.pointee.thread_type = FF_THREAD_SLICE
-        try AVFailure.check(avcodec_open2(context, codec, nil), "open a decoder for", self.subject)
+    package convenience init(_ track: TrackDescription, subject: String) throws(AVFailure) {
+        try self.init(try StreamInfo(track, subject: subject), threading: .slices, subject: subject)
     }
 
     deinit {
@@ -88,16 +63,7 @@ public final class Decoder {
 
     /// As ``send(_:)``, of a packet that was read already.
     package func send(coded packet: EncodedPacket) throws(AVFailure) {
-        let box = try PacketBox(subject: subject)
-        try AVFailure.check(av_new_packet(box.packet, Int32(clamping: packet.payload.count)), "decode", subject)
-        packet.payload.withUnsafeBytes { bytes in
-            UnsafeMutableRawBufferPointer(start: box.packet.pointee.data, count: bytes.count).copyMemory(from: bytes)
-        }
-        box.packet.pointee.pts = packet.pts
-        box.packet.pointee.dts = packet.dts
-        box.packet.pointee.duration = packet.duration
-        if packet.isKeyframe { box.packet.pointee.flags |= AV_PKT_FLAG_KEY }
-        try send(box)
+        try send(try PacketBox(packet, pts: packet.pts, dts: packet.dts, subject: subject))
     }
 
     /// Takes the next frame out. An error means that a frame is lost; the next one may be good.

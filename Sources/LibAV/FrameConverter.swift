@@ -39,12 +39,8 @@ public final class FrameConverter {
     }
 
     /// A converter of the frames of `track` into `target`.
-    package init(_ track: TrackDescription, target: VideoFormat, subject: String) throws(AVFailure) {
-        self.target = target
-        targetColor = target.color.resolved(width: target.width, height: target.height)
-        stream = StreamInfo.Video(try AVFailure.unwrap(track.frameFormat, "find the frames of", subject), track)
-        self.subject = subject
-        timeBase = track.timeBase
+    package convenience init(_ track: TrackDescription, target: VideoFormat, subject: String) throws(AVFailure) {
+        try self.init(try StreamInfo(track, subject: subject), target: target, subject: subject)
     }
 
     /// Converts a frame with its pts, in ticks of the stream's time base, and delivers what is ready: mostly this

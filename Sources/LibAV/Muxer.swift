@@ -178,7 +178,7 @@ extension Muxer {
         parameters.pointee.codec_id = track.codec.libavID
         parameters.pointee.bit_rate = Int64(track.bitrate)
         // Of AC-3 we know what MP4 needs, which libavcodec has no place for.
-        if track.codec != .ac3 { try setExtradata(parameters, track.decoderConfiguration) }
+        if track.codec != .ac3 { try parameters.setExtradata(track.decoderConfiguration, subject: format) }
         return stream
     }
 
@@ -210,19 +210,6 @@ extension Muxer {
         parameters.pointee.frame_size = Int32(audio.frameLength)
         relay_parameters_set_channels(parameters, Int32(format.channels))
         return stream.pointee.index
-    }
-
-    private func setExtradata(
-        _ parameters: UnsafeMutablePointer<AVCodecParameters>, _ bytes: SharedBytes
-    ) throws(AVFailure) {
-        guard bytes.count > 0 else { return }
-        let memory = try AVFailure.unwrap(
-            av_mallocz(bytes.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)), "allocate a header of", format)
-        bytes.withUnsafeBytes { source in
-            UnsafeMutableRawBufferPointer(start: memory, count: source.count).copyMemory(from: source)
-        }
-        parameters.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
-        parameters.pointee.extradata_size = Int32(bytes.count)
     }
 
     private func begin(_ options: Options) throws(AVFailure) {
