@@ -3,52 +3,26 @@
 internal import CFFmpeg
 package import Media
 
-/// A chain of libavfilter's filters for audio; the owner of an `AVFilterGraph`. Used by one thread at a time.
+/// A chain of libavfilter's filters for audio. Used by one thread at a time.
 package final class AudioFilter {
-    private let libavfilter: relay_avfilter
-    private let graph: UnsafeMutablePointer<AVFilterGraph>
-    private let source: UnsafeMutablePointer<AVFilterContext>
-    private let sink: UnsafeMutablePointer<AVFilterContext>
+    private let graph: FilterGraph
     private let subject: String
     private var position: Int64 = 0
 
     /// A graph of `filters` for mono or stereo audio of `format`. `subject` is how errors name what is filtered.
     package init(_ filters: String, format: AudioFormat, subject: String) throws(AVFailure) {
         _ = Library.prepared
-        let libavfilter = try FilterGraph.load(subject)
-        let graph = try AVFailure.unwrap(libavfilter.graph_alloc(), "allocate filters for", subject)
-        graph.pointee.nb_threads = 1
-        let ends: (source: UnsafeMutablePointer<AVFilterContext>, sink: UnsafeMutablePointer<AVFilterContext>)
-        do {
-            let source = try libavfilter.make(
-                "abuffer",
-                "sample_rate=\(format.sampleRate):sample_fmt=fltp:time_base=1/\(format.sampleRate)"
-                    + ":channel_layout=\(format.channels == 1 ? "mono" : "stereo")", in: graph, subject)
-            ends = (source, try libavfilter.make("abuffersink", nil, in: graph, subject))
-            try libavfilter.connect(ends.source, ends.sink, by: filters, in: graph, subject)
-        } catch {
-            var owned: UnsafeMutablePointer<AVFilterGraph>? = graph
-            libavfilter.graph_free(&owned)
-            throw error
-        }
-        // Only now: once every property is set, an error would run `deinit`, which frees the graph as well.
-        self.libavfilter = libavfilter
-        self.graph = graph
         self.subject = subject
-        (source, sink) = ends
-    }
-
-    deinit {
-        var owned: UnsafeMutablePointer<AVFilterGraph>? = graph
-        libavfilter.graph_free(&owned)
+        graph = try FilterGraph(
+            filters, from: "abuffer", to: "abuffersink", threads: 1,
+            input: "sample_rate=\(format.sampleRate):sample_fmt=fltp:time_base=1/\(format.sampleRate)"
+                + ":channel_layout=\(format.channels == 1 ? "mono" : "stereo")",
+            operation: "filter", subject: subject)
     }
 
     /// Puts in the audio that follows, whatever its position says; nil says that none follows.
     package func push(_ audio: AudioBuffer?) throws(AVFailure) {
-        guard let audio else {
-            try AVFailure.check(libavfilter.buffersrc_add_frame_flags(source, nil, 0), "filter", subject)
-            return
-        }
+        guard let audio else { return try graph.push(nil) }
         guard audio.count > 0 else { return }
         let decoded = try DecodedFrame(subject: subject)
         let frame = decoded.frame
@@ -66,17 +40,11 @@ package final class AudioFilter {
                 UnsafeMutableRawPointer(plane).copyMemory(from: base, byteCount: samples.count)
             }
         }
-        try AVFailure.check(libavfilter.buffersrc_add_frame_flags(source, frame, 0), "filter", subject)
+        try graph.push(decoded, keeps: false)
     }
 
     /// Takes out what is ready; nil when nothing is.
-    package func pull() throws(AVFailure) -> DecodedFrame? {
-        let decoded = try DecodedFrame(subject: subject)
-        let code = libavfilter.buffersink_get_frame(sink, decoded.frame)
-        if code == relay_averror(EAGAIN) || code == relay_averror_eof { return nil }
-        try AVFailure.check(code, "filter", subject)
-        return decoded
-    }
+    package func pull() throws(AVFailure) -> DecodedFrame? { try graph.pull() }
 }
 
 extension DecodedFrame {

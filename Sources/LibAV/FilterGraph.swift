@@ -3,28 +3,40 @@
 internal import CFFmpeg
 internal import Media
 
-/// A chain of libavfilter filters with one video input and one output; the owner of an `AVFilterGraph`.
+/// A chain of libavfilter filters with one input and one output; the owner of an `AVFilterGraph`. Used by one thread at a
+/// time.
 final class FilterGraph {
     private let libavfilter: relay_avfilter
     private let graph: UnsafeMutablePointer<AVFilterGraph>
     private let source: UnsafeMutablePointer<AVFilterContext>
     private let sink: UnsafeMutablePointer<AVFilterContext>
-    private let subject: String
+    /// What is done, as errors say it, and to what.
+    private let (operation, subject): (String, String)
 
     /// A graph of `filters` for frames like `decoded`, whose pts count in `timeBase`.
-    init(
+    convenience init(
         filters: String, like decoded: DecodedFrame, timeBase: TimeBase, subject: String
     ) throws(AVFailure) {
-        let libavfilter = try Self.load(subject)
-        let graph = try AVFailure.unwrap(libavfilter.graph_alloc(), "allocate filters for", subject)
         // The encoder needs the other cores.
-        graph.pointee.nb_threads = 2
+        try self.init(
+            filters, from: "buffer", to: "buffersink", threads: 2,
+            input: "video_size=\(decoded.width)x\(decoded.height):pix_fmt=\(decoded.frame.pointee.format)"
+                + ":time_base=\(timeBase.numerator)/\(timeBase.denominator)",
+            operation: "convert frames of", subject: subject)
+    }
+
+    /// A graph of `filters` between a source and a sink of these names. `input` says how the frames are that are put in.
+    init(
+        _ filters: String, from sourceName: String, to sinkName: String, threads: Int32, input: String,
+        operation: String, subject: String
+    ) throws(AVFailure) {
+        let libavfilter = try Self.load(operation, subject)
+        let graph = try AVFailure.unwrap(libavfilter.graph_alloc(), "allocate filters for", subject)
+        graph.pointee.nb_threads = threads
         let ends: (source: UnsafeMutablePointer<AVFilterContext>, sink: UnsafeMutablePointer<AVFilterContext>)
         do {
-            let shape = "video_size=\(decoded.width)x\(decoded.height):pix_fmt=\(decoded.frame.pointee.format)"
-            let source = try libavfilter.make(
-                "buffer", "\(shape):time_base=\(timeBase.numerator)/\(timeBase.denominator)", in: graph, subject)
-            ends = (source, try libavfilter.make("buffersink", nil, in: graph, subject))
+            let source = try libavfilter.make(sourceName, input, in: graph, subject)
+            ends = (source, try libavfilter.make(sinkName, nil, in: graph, subject))
             try libavfilter.connect(ends.source, ends.sink, by: filters, in: graph, subject)
         } catch {
             var owned: UnsafeMutablePointer<AVFilterGraph>? = graph
@@ -34,7 +46,7 @@ final class FilterGraph {
         // Only now: once every property is set, an error would run `deinit`, which frees the graph as well.
         self.libavfilter = libavfilter
         self.graph = graph
-        self.subject = subject
+        (self.operation, self.subject) = (operation, subject)
         (source, sink) = ends
     }
 
@@ -46,11 +58,11 @@ final class FilterGraph {
     /// The time base of the frames that come out.
     var timeBase: TimeBase? { libavfilter.buffersink_get_time_base(sink).asTimeBase }
 
-    /// Puts a frame in; nil says that none follows.
-    func push(_ decoded: DecodedFrame?) throws(AVFailure) {
-        let flags = Int32(AV_BUFFERSRC_FLAG_KEEP_REF)
+    /// Puts a frame in; nil says that none follows. Unless it `keeps` the caller's, the caller's frame is empty then.
+    func push(_ decoded: DecodedFrame?, keeps: Bool = true) throws(AVFailure) {
+        let flags = keeps ? Int32(AV_BUFFERSRC_FLAG_KEEP_REF) : 0
         try AVFailure.check(
-            libavfilter.buffersrc_add_frame_flags(source, decoded?.frame, flags), "convert frames of", subject)
+            libavfilter.buffersrc_add_frame_flags(source, decoded?.frame, flags), operation, subject)
     }
 
     /// Takes a frame out, or nil when there is none now.
@@ -58,17 +70,17 @@ final class FilterGraph {
         let decoded = try DecodedFrame(subject: subject)
         let code = libavfilter.buffersink_get_frame(sink, decoded.frame)
         if code == relay_averror(EAGAIN) || code == relay_averror_eof { return nil }
-        try AVFailure.check(code, "convert frames of", subject)
+        try AVFailure.check(code, operation, subject)
         return decoded
     }
 
-    static func load(_ subject: String) throws(AVFailure) -> relay_avfilter {
+    private static func load(_ operation: String, _ subject: String) throws(AVFailure) -> relay_avfilter {
         let table = UnsafeMutablePointer<relay_avfilter>.allocate(capacity: 1)
         defer { table.deallocate() }
         // All of it is written, or it fails.
         guard relay_load_avfilter(table) >= 0 else {
             throw AVFailure(
-                operation: "convert frames of", subject: subject,
+                operation: operation, subject: subject,
                 missingLibrary: "libavfilter.so.\(LIBAVFILTER_VERSION_MAJOR)")
         }
         return table.pointee
