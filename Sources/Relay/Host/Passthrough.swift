@@ -18,16 +18,11 @@ final class Passthrough: ChannelProgram {
     private struct State {
         var timeline: PacketTimeline
         var status = PassthroughStatus()
-        /// Where on the program's time and on the clock the pace is counted from, and the latest time published.
-        var anchor: (time: Int64, clock: Int64)?
-        var newest = Int64.min
+        var pace = FilePace()
         var first: Int64?
         var isOver = false
         var failure: String?
     }
-
-    /// A source that stalled for longer is not caught up with, which would flood the outputs.
-    private static let longestCatchUp: Int64 = 500_000_000
 
     private let source: any PacketSource
     private let input: PacketSourceDescription
@@ -186,28 +181,15 @@ extension Passthrough: PacketSourceSink {
         }
     }
 
-    /// When a packet of this time is due; nil if the program is over. What comes behind a later packet, as audio does in
-    /// many a multiplex, is due at once.
+    /// When a packet of this time is due; nil if the program is over.
     private func due(_ time: Int64) -> Int64? {
-        state.withLock { state in
-            guard !state.isOver else { return nil }
-            guard time > state.newest else { return .min }
-            let now = clock.now
-            let anchor = state.anchor ?? (time, now)
-            let due = anchor.clock + time - anchor.time
-            state.anchor = now - due > Self.longestCatchUp ? (time, now) : anchor
-            if now >= due { state.newest = time }
-            return due
-        }
+        state.withLock { state in state.isOver ? nil : state.pace.due(time, now: clock.now) }
     }
 
     private func count(_ packet: EncodedPacket) -> Bool {
         state.withLock { state in
             guard !state.isOver else { return false }
-            state.status.packets += 1
-            if packet.track == .video { state.status.frames += 1 }
-            state.status.bytes += Int64(packet.payload.count)
-            state.status.programNanoseconds = max(state.status.programNanoseconds, packet.dtsNanoseconds)
+            state.status.count(packet)
             return true
         }
     }

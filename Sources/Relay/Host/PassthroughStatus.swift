@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// What was passed through so far.
 struct PassthroughStatus: Sendable, Codable {
     /// Packets of all tracks.
@@ -18,4 +20,12 @@ struct PassthroughStatus: Sendable, Codable {
     var transcodingErrors = 0
     /// Packets of it that were left out because the encoder could not keep up.
     var skippedPackets = 0
+
+    /// Counts a packet that goes on air.
+    mutating func count(_ packet: EncodedPacket) {
+        packets += 1
+        if packet.track == .video { frames += 1 }
+        bytes += Int64(packet.payload.count)
+        programNanoseconds = max(programNanoseconds, packet.dtsNanoseconds)
+    }
 }

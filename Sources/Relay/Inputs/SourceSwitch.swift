@@ -54,6 +54,10 @@ final class SourceSwitch: Sendable {
     }
 
     private static let interval: Int64 = 20_000_000
+    /// How long, in nanoseconds, an answer is waited for that says what the program is like.
+    static let patience: Int64 = 10_000_000_000
+    /// How long, in nanoseconds, whoever waits for an input waits between two looks at it.
+    static let pause: Int64 = 5_000_000
 
     private let names: [String]
     private let recordings: RecordingSlot
@@ -97,6 +101,27 @@ final class SourceSwitch: Sendable {
             status.open = names.indices.filter { state.selector.isOpen($0) }.map { names[$0] }
             return status
         }
+    }
+
+    /// What `known` says of the first input that has answered; an input behind the first counts when that one has failed,
+    /// or `patience` nanoseconds are over. Nil if none answers in that time, or opening all of them has failed. Blocks.
+    func answer<Answer>(of sources: [StandbySource], within patience: Int64, known: () -> [Answer?]) -> Answer? {
+        let deadline = clock.now + patience
+        while true {
+            let (answers, reports) = (known(), sources.map(\.report))
+            let isOverdue = clock.now >= deadline
+            let isWaiting = reports[0].failures == 0 && answers[0] == nil
+            if !isWaiting || isOverdue, let answer = answers.lazy.compactMap({ $0 }).first { return answer }
+            let isHopeless = names.indices.allSatisfy { isOpen($0) && reports[$0].failures > 0 }
+            if isOverdue || isHopeless { return nil }
+            clock.sleep(until: clock.now + Self.pause)
+        }
+    }
+
+    /// Why a program cannot begin of which no input answers.
+    func noAnswer(of sources: [StandbySource]) -> RelayFailure {
+        let reason = sources.lazy.compactMap(\.report.status.lastError).first
+        return RelayFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
     }
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }

@@ -24,10 +24,6 @@ final class SwitchedInputs: ProgramInputs {
         var delivered = FeedStatus()
     }
 
-    private static let interval: Int64 = 5_000_000
-    /// How long an answer is waited for that says what the program looks like.
-    private static let patience: Int64 = 10_000_000_000
-
     let stage = Stage()
     let canReadAhead = false
     private let configuration: ChannelConfiguration
@@ -115,23 +111,13 @@ extension SwitchedInputs {
     /// Waits until it is known what the program looks like.
     private func chooseFormat() throws(RelayFailure) {
         let isGiven = configuration.slate != nil && configuration.size != nil && configuration.frameRate != nil
-        let deadline = clock.now + (isGiven ? 0 : Self.patience)
-        while true {
-            let (sources, natives) = state.withLock { ($0.sources, $0.inputs.map(\.description?.video)) }
-            let reports = sources.map(\.report)
-            let isOverdue = clock.now >= deadline
-            let isWaiting = reports[0].failures == 0 && natives[0] == nil
-            if !isWaiting || isOverdue, let native = natives.lazy.compactMap({ $0 }).first {
-                return try decide(on: ChannelInputs.shape(native, configuration))
-            }
-            let isHopeless = names.indices.allSatisfy { choice.isOpen($0) && reports[$0].failures > 0 }
-            if isOverdue || isHopeless {
-                if configuration.slate != nil { return try decide(on: Self.defaultFormat(configuration)) }
-                let reason = reports.lazy.compactMap(\.status.lastError).first
-                throw RelayFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
-            }
-            clock.sleep(until: clock.now + Self.interval)
+        let sources = state.withLock { $0.sources }
+        let native = choice.answer(of: sources, within: isGiven ? 0 : SourceSwitch.patience) {
+            state.withLock { $0.inputs.map(\.description?.video) }
         }
+        if let native { return try decide(on: ChannelInputs.shape(native, configuration)) }
+        guard configuration.slate != nil else { throw choice.noAnswer(of: sources) }
+        try decide(on: Self.defaultFormat(configuration))
     }
 
     /// The shape of a program whose inputs are all absent.
@@ -183,7 +169,7 @@ extension SwitchedInputs {
         while format == nil {
             guard isWanted() else { return nil }
             format = state.withLock { $0.format }
-            if format == nil { clock.sleep(until: clock.now + Self.interval) }
+            if format == nil { clock.sleep(until: clock.now + SourceSwitch.pause) }
         }
         guard let format else { return nil }
         let feed = SourceFeed(

@@ -35,12 +35,6 @@ final class SwitchedPassthrough: ChannelProgram {
         var first: Int64?
     }
 
-    private static let interval: Int64 = 5_000_000
-    /// How long the first answer of an input is waited for.
-    private static let patience: Int64 = 10_000_000_000
-    /// A file that stalled for longer is not caught up with, which would flood the outputs.
-    private static let longestCatchUp: Int64 = 500_000_000
-
     private let configuration: ChannelConfiguration
     private let names: [String]
     private let choice: SourceSwitch
@@ -97,23 +91,12 @@ final class SwitchedPassthrough: ChannelProgram {
     }
 
     private func awaitDescription() throws(RelayFailure) {
-        let deadline = clock.now + Self.patience
-        while true {
-            let sources = state.withLock { $0.sources }
-            let known = airState.withLock { air in names.indices.map { air.splicer.stream(of: $0) } }
-            let reports = sources.map(\.report)
-            let isOverdue = clock.now >= deadline
-            let isWaiting = reports[0].failures == 0 && known[0] == nil
-            if !isWaiting || isOverdue, let stream = known.lazy.compactMap({ $0 }).first {
-                return firstStream.withLock { $0 = stream }
-            }
-            let isHopeless = names.indices.allSatisfy { choice.isOpen($0) && reports[$0].failures > 0 }
-            if isOverdue || isHopeless {
-                let reason = reports.lazy.compactMap(\.status.lastError).first
-                throw RelayFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
-            }
-            clock.sleep(until: clock.now + Self.interval)
+        let sources = state.withLock { $0.sources }
+        let stream = choice.answer(of: sources, within: SourceSwitch.patience) {
+            airState.withLock { air in names.indices.map { air.splicer.stream(of: $0) } }
         }
+        guard let stream else { throw choice.noAnswer(of: sources) }
+        firstStream.withLock { $0 = stream }
     }
 
     var description: StreamDescription { firstStream.withLock { $0 } }
@@ -168,39 +151,39 @@ extension SwitchedPassthrough {
     private final class Tap: PacketSourceSink {
         private let index: Int
         private let canWait: Bool
-        private let isLeading: @Sendable (TrackKind) -> Bool
+        private let leading: TrackKind?
         private weak let owner: SwitchedPassthrough?
-        /// Of a file, where on its own time and on the clock the pace is counted from.
-        private let anchor = Mutex<(time: Int64, clock: Int64)?>(nil)
+        /// Of a file.
+        private let pace = Mutex(FilePace())
 
         init(_ owner: SwitchedPassthrough, _ index: Int, _ description: PacketSourceDescription) {
-            let leading = description.stream.leadingKind
             (self.owner, self.index, canWait) = (owner, index, description.canWait)
-            isLeading = { $0 == leading }
+            leading = description.stream.leadingKind
         }
 
         func take(_ packet: EncodedPacket, at arrival: Timestamp) {
             guard let owner else { return }
-            if isLeading(packet.track) { owner.noteVideo(of: index, at: arrival) }
+            if packet.track == leading { owner.noteVideo(of: index, at: arrival) }
             guard canWait else { return owner.publish(packet, of: index, at: arrival) }
-            guard owner.hold(index, { anchor.withLock { $0 = nil } }) else { return }
-            pace(packet, owner)
+            guard owner.hold(index, beginAnew) else { return }
+            wait(for: packet, owner)
             owner.publish(packet, of: index, at: Timestamp(nanoseconds: owner.clock.now))
         }
 
-        func restart() { owner?.airState.withLock { $0.splicer.restart(index) } }
+        func restart() {
+            beginAnew()
+            owner?.airState.withLock { $0.splicer.restart(index) }
+        }
+
         func end(failure: String?) {}
 
-        /// Waits until a file's packet is due, by its decoding time.
-        private func pace(_ packet: EncodedPacket, _ owner: SwitchedPassthrough) {
+        private func beginAnew() { pace.withLock { $0 = FilePace() } }
+
+        /// Waits until a file's packet is due.
+        private func wait(for packet: EncodedPacket, _ owner: SwitchedPassthrough) {
             let time = packet.dtsNanoseconds
             while owner.isWanted(index), case let now = owner.clock.now {
-                let due = anchor.withLock { anchor in
-                    let from = anchor ?? (time, now)
-                    let due = from.clock + time - from.time
-                    anchor = now - due > SwitchedPassthrough.longestCatchUp ? (time, now) : from
-                    return due
-                }
+                let due = pace.withLock { $0.due(time, now: now) }
                 guard due > now else { return }
                 owner.clock.sleep(until: min(due, now + 100_000_000))
             }
@@ -220,7 +203,7 @@ extension SwitchedPassthrough {
             wait()
             // It has a frame ready.
             noteVideo(of: index, at: Timestamp(nanoseconds: clock.now))
-            clock.sleep(until: clock.now + Self.interval)
+            clock.sleep(until: clock.now + SourceSwitch.pause)
         }
         return false
     }
@@ -234,10 +217,7 @@ extension SwitchedPassthrough {
                 if let limit = configuration.duration, packet.dtsNanoseconds - first >= limit.inNanoseconds {
                     return true
                 }
-                air.status.packets += 1
-                if packet.track == .video { air.status.frames += 1 }
-                air.status.bytes += Int64(packet.payload.count)
-                air.status.programNanoseconds = max(air.status.programNanoseconds, packet.dtsNanoseconds)
+                air.status.count(packet)
                 sink.publish(packet)
             }
             return false
