@@ -38,7 +38,7 @@ struct OutputSpecification {
             text = try secrets.expand(unexpanded)
             let kind = OutputAddress.protocolName(of: text)
             var options = try OptionList(behindMark: fragment, of: kind) { try secrets.expand($0) }
-            name = try options.take("name").map(Self.name)
+            name = try options.takeName()
             limits = try Self.limits(taking: &options)
             let backup = try options.take("backup")
             retry = try Self.retry(taking: &options, hasBackup: backup != nil)
@@ -67,9 +67,7 @@ struct OutputSpecification {
 
     private static func limits(taking options: inout OptionList) throws -> QueueLimits {
         var limits = QueueLimits.live
-        if let queue = try options.take("queue") {
-            limits = limits.scaled(to: try duration(queue, of: "queue", in: queueRange))
-        }
+        if let queue = try options.takeTime("queue", in: queueRange) { limits = limits.scaled(to: queue) }
         if let bytes = try options.take("queue-bytes") { limits.maximumBytes = try Self.bytes(bytes) }
         return limits
     }
@@ -77,15 +75,13 @@ struct OutputSpecification {
     private static func retry(taking options: inout OptionList, hasBackup: Bool) throws -> RetryPolicy {
         var retry = RetryPolicy()
         if let attempts = try options.take("retry") { retry.attemptLimit = try Self.attempts(attempts) }
-        let (count, interval) = (try options.take("backup-after"), try options.take("primary-check"))
+        let count = try options.take("backup-after")
+        let interval = try options.takeTime("primary-check", in: .seconds(1)...(.seconds(3600)))
         if !hasBackup, let option = count.map({ _ in "backup-after" }) ?? interval.map({ _ in "primary-check" }) {
             throw OutputSpecificationError("\(option)= needs backup= beside it.")
         }
         if let count { retry.backupAfter = try number(count, of: "backup-after", in: 1...1000) }
-        if let interval {
-            retry.primaryInterval = try duration(
-                interval, of: "primary-check", in: .seconds(1)...(.seconds(3600)))
-        }
+        if let interval { retry.primaryInterval = interval }
         return retry
     }
 
@@ -97,24 +93,6 @@ struct OutputSpecification {
             return (text, "")
         }
         return (String(text[..<mark]), text[text.index(after: mark)...])
-    }
-
-    private static func name(_ text: String) throws(OutputSpecificationError) -> String {
-        let isPlain = text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
-        guard isPlain, text.count <= 40 else {
-            throw OutputSpecificationError("name= takes at most 40 letters, digits, hyphens, dots and underscores.")
-        }
-        return text
-    }
-
-    private static func duration(
-        _ text: String, of option: String, in range: ClosedRange<Duration>
-    ) throws(OutputSpecificationError) -> Duration {
-        guard let duration = try? DurationText(parsing: text).duration, range.contains(duration) else {
-            throw OutputSpecificationError(
-                "\(option)= is a time from \(DurationText(range.lowerBound)) to \(DurationText(range.upperBound)).")
-        }
-        return duration
     }
 
     private static func bytes(_ text: String) throws(OutputSpecificationError) -> Int {

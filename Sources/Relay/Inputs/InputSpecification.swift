@@ -38,7 +38,7 @@ struct InputSpecification {
         let (address, fragment) = InputLocation.split(text)
         do {
             var options = try OptionList(behindMark: fragment, of: "input") { $0 }
-            name = try options.take("name").map(Self.name)
+            name = try options.takeName()
             (selection, selectionOption) = try Self.selection(taking: &options)
             let backups = options.takeAll("backup")
             location = try InputLocation(
@@ -59,8 +59,8 @@ struct InputSpecification {
     ) throws -> (SourceSelector.Options, given: String?) {
         var selection = SourceSelector.Options()
         var given: String?
-        if let text = try options.take("timeout") {
-            selection.timeout = try duration(text, of: "timeout", in: timeouts)
+        if let timeout = try options.takeTime("timeout", in: timeouts) {
+            selection.timeout = timeout
             given = "timeout"
         }
         if let standby = try options.takeChoice("standby", of: SourceSelector.Standby.self) {
@@ -68,7 +68,9 @@ struct InputSpecification {
             given = "standby"
         }
         if let text = try options.take("return") {
-            selection.returnAfter = text == "never" ? nil : try duration(text, of: "return", in: returns)
+            let never = "never"
+            selection.returnAfter =
+                text == never ? nil : try OptionList.time(text, of: "return", in: returns, or: never)
             given = "return"
         }
         return (selection, given)
@@ -95,25 +97,5 @@ struct InputSpecification {
             }
         }
         return locations
-    }
-
-    private static func name(_ text: String) throws(InputSpecificationError) -> String {
-        let isPlain = text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
-        guard isPlain, text.count <= 40 else {
-            throw InputSpecificationError("name= takes at most 40 letters, digits, hyphens, dots and underscores.")
-        }
-        return text
-    }
-
-    private static func duration(
-        _ text: String, of option: String, in range: ClosedRange<Duration>
-    ) throws(InputSpecificationError) -> Duration {
-        guard let duration = try? DurationText(parsing: text).duration, range.contains(duration) else {
-            let never = option == "return" ? ", or never" : ""
-            throw InputSpecificationError(
-                "\(option)= is a time from \(DurationText(range.lowerBound)) to \(DurationText(range.upperBound))\(never)."
-            )
-        }
-        return duration
     }
 }
