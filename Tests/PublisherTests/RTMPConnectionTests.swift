@@ -14,36 +14,13 @@ import Testing
 
 /// A published stream over a socket pair whose other end is the server.
 @Suite struct RTMPConnectionTests {
-    /// The server's end: what it received, as messages.
-    private final class Server {
-        let descriptor: CInt
-        private var parser = RTMPInboundParser(chunkBytes: RTMPChunkWriter.chunkBytes)
-        private(set) var messages: [RTMPInboundParser.Message] = []
-
-        init(_ descriptor: CInt) { self.descriptor = descriptor }
-
-        deinit { close(descriptor) }
-
-        /// Reads what there is.
-        func read() throws {
-            var bytes = [UInt8](repeating: 0, count: 1 << 16)
-            while case let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT)), count > 0 {
-                messages += try parser.parse(bytes[..<count])
-            }
-        }
-
+    private final class Server: SocketPeer {
         /// Reads until the messages are what `isMeant` wants.
         func reads(line: Int = #line, until isMeant: ([RTMPInboundParser.Message]) -> Bool) throws {
             try eventually(line: line) {
                 try? read()
                 return isMeant(messages)
             }
-        }
-
-        /// Sends a message of at most 128 bytes on chunk stream 2 or 3.
-        func say(_ type: UInt8, _ body: [UInt8]) {
-            let bytes = [type == 20 ? 3 : 2, 0, 0, 0, 0, 0, UInt8(body.count), type, 0, 0, 0, 0] + body
-            #expect(send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count)
         }
 
         func say(status code: String, level: String) {

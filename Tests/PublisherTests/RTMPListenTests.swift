@@ -13,23 +13,7 @@ import Testing
 
 /// Players that pull a program, each at the other end of a socket pair.
 @Suite struct RTMPListenTests {
-    /// A player: what it received, as messages.
-    private final class Player {
-        let descriptor: CInt
-        private var parser = RTMPInboundParser(chunkBytes: RTMPChunkWriter.chunkBytes)
-        private(set) var messages: [RTMPInboundParser.Message] = []
-
-        init(_ descriptor: CInt) { self.descriptor = descriptor }
-
-        deinit { close(descriptor) }
-
-        func read() throws {
-            var bytes = [UInt8](repeating: 0, count: 1 << 16)
-            while case let count = recv(descriptor, &bytes, bytes.count, CInt(MSG_DONTWAIT)), count > 0 {
-                messages += try parser.parse(bytes[..<count])
-            }
-        }
-
+    private final class Player: SocketPeer {
         /// The presentation times of the frames, in milliseconds since the player's first one.
         var frames: [Int64] {
             messages.filter { $0.type == 9 && $0.body.count > 5 && $0.body[1] == 1 }.map { Int64($0.timestamp) }
@@ -52,8 +36,7 @@ import Testing
             case .number(let value): writer.write(value)
             default: writer.writeNull()
             }
-            let bytes = [3, 0, 0, 0, 0, 0, UInt8(writer.bytes.count), 20, 0, 0, 0, 0] + writer.bytes
-            #expect(send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) == bytes.count)
+            say(20, writer.bytes)
         }
     }
 

@@ -26,17 +26,11 @@ package final class TranscodingSink: PacketSink {
         var status = Status()
     }
 
-    /// The transcoder, which its queue alone uses.
-    private final class Worker: Sendable {
-        // Used on the serial queue only.
-        nonisolated(unsafe) let transcoder: any TrackTranscoder
-        init(_ transcoder: any TrackTranscoder) { self.transcoder = transcoder }
-    }
-
     /// Packets that wait at most for a transcoder that is slower than its input: some seconds.
     private static let longestQueue = 200
 
-    private let worker: Worker
+    /// Used on the queue alone.
+    private let transcoder: Mutex<any TrackTranscoder>
     private let kind: TrackKind
     private let (copied, coded): (any PacketSink, any PacketSink)
     private let canWait: Bool
@@ -50,7 +44,7 @@ package final class TranscodingSink: PacketSink {
         _ kind: TrackKind, by transcoder: sending any TrackTranscoder, copied: any PacketSink, coded: any PacketSink,
         canWait: Bool, name: String
     ) {
-        worker = Worker(transcoder)
+        self.transcoder = Mutex(transcoder)
         (self.kind, self.copied, self.coded, self.canWait) = (kind, copied, coded, canWait)
         queue = DispatchQueue(label: "relay.transcode.\(name)")
     }
@@ -62,7 +56,7 @@ package final class TranscodingSink: PacketSink {
         guard packet.track == kind else { return copied.publish(packet) }
         guard admit(packet) else { return }
         queue.async { [self] in
-            work { try worker.transcoder.take(packet) }
+            work { try $0.take(packet) }
             let wakes = state.withLock { state in
                 state.waiting -= 1
                 defer { if state.waiting < Self.longestQueue / 2 { state.isBlocked = false } }
@@ -74,7 +68,7 @@ package final class TranscodingSink: PacketSink {
 
     /// Waits until the transcoder has put out everything, and says that nothing follows. Blocks.
     package func finish() {
-        queue.sync { work { try worker.transcoder.finish() } }
+        queue.sync { work { try $0.finish() } }
         copied.finish()
     }
 
@@ -100,14 +94,14 @@ package final class TranscodingSink: PacketSink {
         }
     }
 
-    private func work(_ body: () throws -> [EncodedPacket]) {
+    private func work(_ body: (any TrackTranscoder) throws -> [EncodedPacket]) {
         guard state.withLock({ $0.status.failure == nil }) else { return }
         do {
-            for packet in try body() { coded.publish(packet) }
+            for packet in try transcoder.withLock({ try body($0) }) { coded.publish(packet) }
         } catch {
             state.withLock { $0.status.failure = "\(error)" }
         }
-        let errors = worker.transcoder.errors
+        let errors = transcoder.withLock { $0.errors }
         state.withLock { $0.status.errors = errors }
     }
 }

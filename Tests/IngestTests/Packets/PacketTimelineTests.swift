@@ -34,7 +34,7 @@ import Testing
             of: track, pts: pts ?? dts, dts: dts, duration: 40, isKeyframe: isKeyframe, payload: SharedBytes([1]))
     }
 
-    private func sound(_ time: Int64) -> EncodedPacket {
+    private func audioFrame(_ time: Int64) -> EncodedPacket {
         EncodedPacket(
             of: Self.audio, pts: time, dts: time, duration: 21, isKeyframe: true, payload: SharedBytes([2]))
     }
@@ -58,8 +58,11 @@ import Testing
     @Test("Time 0 is where the first keyframe is shown; frames before it are left out, and audio that ends before it")
     func begin() {
         var timeline = timeline()
-        let packets = [frame(1000), sound(1000), sound(1021), sound(1042), frame(1040, shown: 1120, isKeyframe: true)]
-        let taken = take(packets + [sound(1063), frame(1080)], by: &timeline)
+        let packets = [
+            frame(1000), audioFrame(1000), audioFrame(1021), audioFrame(1042),
+            frame(1040, shown: 1120, isKeyframe: true),
+        ]
+        let taken = take(packets + [audioFrame(1063), frame(1080)], by: &timeline)
         // Of audio, what is heard from the keyframe's decoding on.
         #expect(taken.map(\.track) == [.audio, .audio, .video, .audio])
         #expect(are(taken, at: [-99, -78, -80, -57]))
@@ -70,7 +73,7 @@ import Testing
     @Test("Radio begins with its first audio, and keeps each interval of its sender")
     func radio() {
         var timeline = timeline(nil)
-        let taken = take([5000, 5021, 5043, 5064].map(sound), by: &timeline)
+        let taken = take([5000, 5021, 5043, 5064].map(audioFrame), by: &timeline)
         #expect(are(taken, at: [0, 21, 43, 64]))
     }
 
@@ -81,7 +84,7 @@ import Testing
         var packets: [EncodedPacket] = []
         for index in Int64(0)..<20 {
             packets += [frame((start + index * 40) & 0xFFFF_FFFF, isKeyframe: index == 0)]
-            packets += [sound((start + 7 + index * 40) & 0xFFFF_FFFF)]
+            packets += [audioFrame((start + 7 + index * 40) & 0xFFFF_FFFF)]
         }
         let taken = take(packets, by: &timeline)
         let (video, audio) = (taken.filter { $0.track == .video }, taken.filter { $0.track == .audio })
@@ -94,13 +97,13 @@ import Testing
     func restart() throws {
         var timeline = timeline()
         let before = take(
-            (0..<10).flatMap { [frame($0 * 40, isKeyframe: $0 == 0), sound($0 * 40)] }, by: &timeline)
+            (0..<10).flatMap { [frame($0 * 40, isKeyframe: $0 == 0), audioFrame($0 * 40)] }, by: &timeline)
         timeline.restart()
         // The new sender's stamps have nothing to do with the old ones; an open GOP's first frames cannot be decoded.
         let after = take(
             [
                 frame(90_000), frame(90_040, shown: 90_120, isKeyframe: true), frame(90_080, shown: 90_080),
-                frame(90_120, shown: 90_160), sound(90_125),
+                frame(90_120, shown: 90_160), audioFrame(90_125),
             ], by: &timeline)
         #expect(after.map(\.track) == [.video, .video, .audio] && after[0].isKeyframe)
         #expect(timeline.counts.undecodableFrames == 2)
