@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension Serial {
     /// What is passed through, by each way in and by each way out.
     @Suite("Copy, each way in and out")
     struct CopyCarriageTests {
