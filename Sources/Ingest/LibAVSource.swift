@@ -127,7 +127,7 @@ final class LibAVSource: MediaSource {
         let delay = options.delay + (video == nil ? max(.zero, location.tracks.audioOffset) : .zero)
         let made = SourceTiming(
             SourceClock(settings, tracks: tracks),
-            frameLength: (video?.frameRate ?? FrameRate(25)).timeBase.duration(1), delay: delay,
+            frameRate: video?.frameRate ?? FrameRate(25), programTime: sink.programTime, delay: delay,
             name: location.description, monitor: monitor)
         sink.attach(made)
         timing = made

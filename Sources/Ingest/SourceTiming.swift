@@ -25,6 +25,8 @@ final class SourceTiming: SourceTimes {
         var lastLines: [TrackKind: ClockLine] = [:]
         var placements = 0
         var step = Duration.zero
+        /// Whether the map moved, so that frames may have another phase in the program than before.
+        var isOffPhase = false
     }
 
     /// What a frame takes from its tick's beginning to its place in the program, because the audio of a whole frame is taken
@@ -32,15 +34,19 @@ final class SourceTiming: SourceTimes {
     private let preparation: Duration
     private let monitor: SourceMonitor
     private let name: String
+    private let frameRate: FrameRate
+    private let programTime: ProgramTime
     private let state: Mutex<State>
 
-    /// The clock of a source that logs name `name`, in a program whose frames last `frameLength`. All of the source is
-    /// `delay` later than its clock says.
+    /// The clock of a source that logs name `name`, in a program of `frameRate` whose time is `programTime`. All of the
+    /// source is `delay` later than its clock says.
     init(
-        _ clock: SourceClock, frameLength: Duration, delay: Duration = .zero, name: String, monitor: SourceMonitor
+        _ clock: SourceClock, frameRate: FrameRate, programTime: ProgramTime, delay: Duration = .zero, name: String,
+        monitor: SourceMonitor
     ) {
         state = Mutex(State(clock: clock))
-        preparation = frameLength + delay
+        preparation = frameRate.timeBase.duration(1) + delay
+        (self.frameRate, self.programTime) = (frameRate, programTime)
         self.name = name
         self.monitor = monitor
     }
@@ -50,6 +56,7 @@ final class SourceTiming: SourceTimes {
         let (noted, status) = state.withLock { state in
             let noted = state.clock.note(stamp, arrival: arrival)
             Self.take(noted?.events ?? [], &state)
+            if let noted, stamp.track == .video { align(noted, &state) }
             return (noted, state.clock.status)
         }
         tell(noted?.events ?? [], status)
@@ -108,13 +115,31 @@ final class SourceTiming: SourceTimes {
 
     func stretch(of track: TrackKind) -> Double { state.withLock { $0.clock.stretch(of: track) } }
 
+    /// Where the map was moved or made anew, moves it once more, by less than a frame and together with what was made of
+    /// the audio, so that frames fall in the middle of their ticks as before. Else the program's clock would glide there,
+    /// and audio would be off by up to half a frame for half a minute.
+    private func align(_ frame: SourceClock.Noted, _ state: inout State) {
+        guard state.isOffPhase || frame.isMoved, let due = state.clock.due(frame.time, of: .video) else { return }
+        state.isOffPhase = false
+        guard let line = programTime.line else { return }
+        let position = line.image(of: due + preparation)
+        var distance = frameRate.start(of: frameRate.frame(at: position)) - position
+        guard distance.inNanoseconds.magnitude > 1_000_000 else { return }
+        // What came too late, or was placed behind its buffer, is not to come earlier.
+        if distance < .zero, !frame.isMoved { distance = distance + frameRate.timeBase.duration(1) }
+        state.clock.align(by: distance)
+        state.step += distance
+    }
+
     private static func take(_ events: [SourceClockEvent], _ state: inout State) {
         for event in events {
             switch event {
             case .placed:
                 state.placements += 1
-                (state.step, state.lastLines) = (.zero, [:])
-            case .stepped(let distance): state.step += distance
+                (state.step, state.lastLines, state.isOffPhase) = (.zero, [:], true)
+            case .stepped(let distance):
+                state.step += distance
+                state.isOffPhase = true
             default: break
             }
         }

@@ -47,11 +47,18 @@ struct LiveFrames {
         waiting.removeFirst(count)
     }
 
-    /// Before the program begins: gives up the frames whose time has passed at `now`, but for the newest one, and
-    /// returns when the first of the others is due. `due` says when a frame is due, nil while that is not known.
+    /// What a program needs to make ready for its first frame: the frame's audio is decoded when the program's clock is
+    /// known. Without it a busy machine began with silence.
+    private static let notice = Duration.milliseconds(100)
+
+    /// Before the program begins: gives up the frames whose time has passed at `now` or comes too soon, but for the newest
+    /// one, and returns when the first of the others is due. Of a source that is shown as soon as it comes half of what
+    /// time there is must do. `due` says when a frame is due, nil while that is not known.
     mutating func firstMoment(after now: Timestamp, due: (VideoFrame) -> Timestamp?) -> Timestamp? {
+        guard let newest = waiting.last.flatMap(due) else { return nil }
+        let earliest = now + min(Self.notice, max(.zero, (newest - now) / 2))
         while let next = waiting.first, let moment = due(next) {
-            if moment >= now { return moment }
+            if moment >= earliest { return moment }
             show(waiting.removeFirst())
         }
         return nil

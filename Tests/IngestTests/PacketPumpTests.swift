@@ -35,7 +35,8 @@ struct PacketPumpTests {
         isSending.store(false, ordering: .relaxed)
         let video = try #require(input.video?.stream)
         let timing = SourceTiming(
-            SourceClock(.transportStream, tracks: input.stamps), frameLength: .milliseconds(40), name: "in",
+            SourceClock(.transportStream, tracks: input.stamps), frameRate: FrameRate(25), programTime: ProgramTime(),
+            name: "in",
             monitor: monitor)
         let pump = PacketPump(
             input.demuxer, tracks: [.init(kind: .video, index: video.index, timeBase: video.timeBase)], timing: timing,

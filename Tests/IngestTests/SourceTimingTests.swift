@@ -19,7 +19,8 @@ struct SourceTimingTests {
     init() {
         monitor = SourceMonitor(logger: log.logger)
         timing = SourceTiming(
-            SourceClock(.rtmp, tracks: Self.tracks), frameLength: .milliseconds(40), name: "test", monitor: monitor)
+            SourceClock(.rtmp, tracks: Self.tracks), frameRate: FrameRate(25), programTime: ProgramTime(), name: "test",
+            monitor: monitor)
     }
 
     private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
@@ -85,7 +86,8 @@ struct SourceTimingTests {
     @Test("What a playlist has read ahead is decoded shortly before its time")
     func ahead() {
         let timing = SourceTiming(
-            SourceClock(.playlist(target: .seconds(2)), tracks: Self.tracks), frameLength: .milliseconds(40),
+            SourceClock(.playlist(target: .seconds(2)), tracks: Self.tracks), frameRate: FrameRate(25),
+            programTime: ProgramTime(),
             name: "test", monitor: monitor)
         for time in stride(from: Int64(0), to: 6000, by: 40) {
             for track in [TrackKind.video, .audio] {
@@ -105,5 +107,39 @@ struct SourceTimingTests {
         #expect(PacketPump.decodeTime(pts: nil, end: 93_600, in: .mpegTS) == 93_600)
         #expect(PacketPump.decodeTime(pts: 126_000, end: nil, in: .mpegTS) == 126_000)
         #expect(PacketPump.decodeTime(pts: 126_000, end: 1_200_000, in: .mpegTS) == 126_000)
+    }
+
+    @Test(
+        "A source that was placed anew or moved fell beside the program's ticks, and its audio was off until they met")
+    func phase() throws {
+        // Ticks begin 7 ms behind whole frames of our clock.
+        let line = ClockLine(origin: Timestamp(nanoseconds: 7_000_000), image: .zero, rate: 0)
+        let timing = SourceTiming(
+            SourceClock(.rtmp, tracks: Self.tracks), frameRate: FrameRate(25), programTime: ProgramTime(line),
+            name: "test", monitor: monitor)
+        func note(_ range: Range<Int64>, late: Int64, by shift: Int64) {
+            for time in stride(from: range.lowerBound, to: range.upperBound, by: 40) {
+                for track in [TrackKind.audio, .video] {
+                    let stamp = SourceClock.Stamp(track, dts: time + shift, duration: 40)
+                    _ = timing.note(stamp, arrival: at(time + late))
+                }
+            }
+        }
+        func expectInPhase(_ time: Int64) throws {
+            let video = try #require(timing.due(at(time), of: .video))
+            let position = line.image(of: video).nanoseconds % 40_000_000
+            #expect(min(position, 40_000_000 - position) < 1_000_000)
+            #expect(timing.due(at(time), of: .audio) == video)
+        }
+        note(0..<3000, late: 3, by: 0)
+        try expectInPhase(3000)
+        // Everything comes 333 ms later than before.
+        note(3000..<6000, late: 333, by: 0)
+        try expectInPhase(6000)
+        timing.restart(Self.tracks)
+        note(8000..<10_000, late: 11, by: -7777)
+        #expect(timing.isPlaced)
+        let last = timing.note(SourceClock.Stamp(.video, dts: 2223, duration: 40), arrival: at(10_011))
+        try expectInPhase(try #require(last).time.nanoseconds / 1_000_000)
     }
 }

@@ -49,7 +49,7 @@ import Testing
         let due = { (frame: VideoFrame) in Optional(Timestamp(frame.pts, in: frame.timeBase)) }
         for number in 0..<6 { frames.add(frame(number), limit: 4) }
         // Two were pushed out, and two more are past when the program begins.
-        #expect(frames.firstMoment(after: rate.start(of: 4) - .milliseconds(1), due: due) == rate.start(of: 4))
+        #expect(frames.firstMoment(after: rate.start(of: 4) - .milliseconds(20), due: due) == rate.start(of: 4))
         let first = frames.choose(for: 3, on: line, due: due)
         #expect(first?.frame.captions == [0, 1, 2, 1, 1, 2, 2, 1, 2, 3, 1, 2] && first?.newlyDue == nil)
         #expect(frames.choose(for: 4, on: line, due: due)?.frame.captions == [4, 1, 2])

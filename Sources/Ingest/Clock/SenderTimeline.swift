@@ -26,6 +26,8 @@ struct SenderTimeline: Sendable {
         var presentation: Int64
         /// The jump that it showed first.
         var jump: Jump?
+        /// Whether its track goes on with another shift from here on.
+        var isMoved = false
     }
 
     private struct Track {
@@ -128,9 +130,11 @@ struct SenderTimeline: Sendable {
             {
                 // Where the track goes on may lie before its end.
                 (track.shift, track.last, pending, track.leap) = (shift, nil, nil, nil)
+                place.isMoved = true
             } else if jumps {
                 place.jump = Jump(track: kind, distance: place.decode &- expected)
                 close(place.decode, &track, kind, expected, arrival)
+                place.isMoved = true
             } else if place.decode &- expected > Self.jump {
                 track.leap = (place.decode &- expected, arrival ?? 0)
             }

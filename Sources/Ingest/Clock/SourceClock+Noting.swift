@@ -35,7 +35,16 @@ extension SourceClock {
         if live { observe(stamp.track, place.decode, arrived, &events) }
         return Noted(
             decodeTime: Timestamp(nanoseconds: place.decode), time: Timestamp(nanoseconds: place.presentation),
-            events: events)
+            events: events, isMoved: place.isMoved)
+    }
+
+    /// Moves the maps at once by so much: what is not yet shown is shown so much later.
+    package mutating func align(by distance: Duration) {
+        for index in maps.indices {
+            maps[index].offset?.step(by: distance.inNanoseconds)
+            maps[index].buffer &+= distance.inNanoseconds
+        }
+        status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
     /// Moves the maps up to `now` and looks for tracks that fell silent. To be called at each tick of the program, and

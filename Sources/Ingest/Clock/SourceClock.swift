@@ -40,6 +40,8 @@ package struct SourceClock: Sendable {
         package let time: Timestamp
         /// What happened with it, in this order.
         package let events: [SourceClockEvent]
+        /// Whether the sender's times jumped here, seen from the packet's own track.
+        package let isMoved: Bool
     }
 
     /// One map onto our clock: both tracks', or one track's.

@@ -54,7 +54,8 @@ package final class DecodedPacketSource: MediaSource {
         if audio != nil, let track = input.stream.audio { tracks[.audio] = (track.timeBase, input.stampBits) }
         let timing = SourceTiming(
             SourceClock(settings, tracks: tracks),
-            frameLength: (video?.frameRate ?? FrameRate(25)).timeBase.duration(1), name: name, monitor: monitor)
+            frameRate: video?.frameRate ?? FrameRate(25), programTime: sink.programTime, name: name,
+            monitor: monitor)
         sink.attach(timing)
         let inbox = PacketInbox(tracks, timing: timing, monitor: monitor)
         source.start(into: inbox)
