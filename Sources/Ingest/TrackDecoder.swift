@@ -49,6 +49,10 @@ final class TrackDecoder {
     private var stuckErrors = 0
     /// Errors since the decoder last gave a frame.
     private var errorsInARow = 0
+    /// Where the last packet of audio ends, in ticks.
+    private var audioEnd: Int64?
+    /// Audio behind a longer hole has nothing in common with what was before it.
+    private static let hole = Duration.milliseconds(100)
 
     init(_ stream: StreamInfo, decoder: any PacketDecoder, monitor: SourceMonitor) {
         self.stream = stream
@@ -84,6 +88,8 @@ final class TrackDecoder {
             if let packet = queue.popFirst() {
                 // Whether it is taken or refused, the packet is used up: that is progress.
                 stuckErrors = 0
+                // A codec's frames overlap: the first one would bring the end of what was before the hole.
+                if isBehindHole(packet) { decoder.flush() }
                 if admits(packet) { try decoder.send(packet) }
             } else if inputEnded {
                 isDraining = true
@@ -105,6 +111,12 @@ final class TrackDecoder {
         awaitsKeyframe = awaitsKeyframe || monitor.decodesKeyframesOnly
         if awaitsKeyframe { monitor.update { $0.framesSkipped += 1 } }
         return !awaitsKeyframe
+    }
+
+    private func isBehindHole(_ packet: PacketBox) -> Bool {
+        guard stream.kind == .audio, let time = packet.dts ?? packet.pts else { return false }
+        defer { audioEnd = time &+ packet.duration }
+        return audioEnd.map { stream.timeBase.duration(time &- $0) > Self.hole } ?? false
     }
 
     private func count(_ error: AVFailure) {
@@ -136,6 +148,7 @@ final class TrackDecoder {
     func flush() {
         queue.removeAll()
         decoder.flush()
+        audioEnd = nil
         isDraining = false
         stuckErrors = 0
     }

@@ -27,18 +27,20 @@ struct TrackDecoderTests {
             return try onReceive()
         }
 
-        func flush() {}
+        /// Before how many packets it was flushed.
+        private(set) var flushes: [Int] = []
+        func flush() { flushes.append(sent) }
     }
 
     private static let failure = AVFailure(operation: "decode", subject: "test", code: relay_averror_invalid_data)
 
     private func track(
-        _ decoder: ScriptedDecoder, packets: Int, monitor: SourceMonitor = SourceMonitor()
+        _ decoder: ScriptedDecoder, packets: Int, kind: TrackKind = .video, monitor: SourceMonitor = SourceMonitor()
     ) throws -> TrackDecoder {
         var source = avcodec_parameters_alloc()
         defer { avcodec_parameters_free(&source) }
         let stream = StreamInfo(
-            index: 0, kind: .video, timeBase: .milliseconds, stampBits: 64, codecName: "test", video: nil,
+            index: 0, kind: kind, timeBase: .milliseconds, stampBits: 64, codecName: "test", video: nil,
             sampleRate: 0,
             parameters: try CodecParameters(copying: try #require(source), subject: "test"))
         let track = TrackDecoder(stream, decoder: decoder, monitor: monitor)
@@ -60,6 +62,23 @@ struct TrackDecoderTests {
         #expect(decoder.received == TrackDecoder.stuckLimit)
         #expect(monitor.status.decodeErrors == Int64(TrackDecoder.stuckLimit))
         #expect(track.queue.isEmpty == false)
+    }
+
+    @Test("Audio of another place began with the end of what was before it", arguments: [TrackKind.audio, .video])
+    func hole(kind: TrackKind) throws {
+        let decoder = ScriptedDecoder()
+        let track = try track(decoder, packets: 0, kind: kind)
+        // One that comes a little late, then a hole, then one that goes back.
+        for time in [0, 21, 42, 120, 400, 421, 100] as [Int64] {
+            let packet = try PacketBox(subject: "test")
+            packet.stamp(pts: time, dts: time)
+            track.queue.append(packet)
+        }
+        guard case .needsPacket = track.next(inputEnded: false) else {
+            Issue.record("the track did not go on behind the packets")
+            return
+        }
+        #expect(decoder.sent == 7 && decoder.flushes == (kind == .audio ? [4] : []))
     }
 
     @Test("Packets that a decoder refuses are given up one by one, counted, and said in the status")
