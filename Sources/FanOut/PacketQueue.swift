@@ -40,6 +40,9 @@ public final class PacketQueue: Sendable {
         var drops = DropCounts()
         /// Whether the output has not joined the program yet, and so misses nothing.
         var isJoining: Bool
+        var pace = ArrivalPace()
+        /// How far the newest packet is ahead of that pace, in nanoseconds.
+        var ahead: Int64 = 0
     }
 
     /// What became of a pushed packet.
@@ -52,15 +55,18 @@ public final class PacketQueue: Sendable {
 
     /// The bounds.
     public let limits: QueueLimits
+    /// Tells when packets come that may come in bursts.
+    private let clock: any MonotonicClock
     private let state: Mutex<State>
 
     /// An empty queue with these bounds. `isFromStart` says that what comes first is the program's first frame, which is
     /// worth keeping for a target that is not connected yet. `awaitsCallers` says that nobody misses anything until
     /// somebody calls. The program can be joined at keyframes of `leading`.
     public init(
-        limits: QueueLimits, isFromStart: Bool = true, awaitsCallers: Bool = false, leading: TrackKind = .video
+        limits: QueueLimits, isFromStart: Bool = true, awaitsCallers: Bool = false, leading: TrackKind = .video,
+        clock: any MonotonicClock = SystemClock()
     ) {
-        self.limits = limits
+        (self.limits, self.clock) = (limits, clock)
         let policy = DropPolicy(limits: limits, mode: isFromStart ? .holdingStart : .holding, leading: leading)
         state = Mutex(State(policy: policy, isJoining: !isFromStart || awaitsCallers))
     }
@@ -68,7 +74,11 @@ public final class PacketQueue: Sendable {
     /// Appends `packet` if the policy takes it.
     @discardableResult
     public func push(_ packet: EncodedPacket) -> Outcome {
-        state.withLock { state in state.push(packet) }
+        let now = limits.takesBursts ? clock.now : nil
+        return state.withLock { state in
+            if let now { state.ahead = state.pace.note(packet.dtsNanoseconds, at: now) }
+            return state.push(packet)
+        }
     }
 
     /// Takes the first packets of an output that joins on air, see ``PacketStream/join(_:)``. The GOP under way is queued
@@ -83,7 +93,7 @@ public final class PacketQueue: Sendable {
                 state.packets.append(packet)
                 state.bytes += packet.payload.count
             }
-            state.policy.joined(depth: state.depth(with: nil), bytes: state.bytes)
+            state.policy.joined(depth: state.duration(with: nil), bytes: state.bytes)
             state.isJoining = false
         }
     }
@@ -155,7 +165,7 @@ public final class PacketQueue: Sendable {
     public var status: QueueStatus {
         state.withLock { state in
             QueueStatus(
-                packets: state.packets.count, bytes: state.bytes, milliseconds: state.depth(with: nil) / 1_000_000,
+                packets: state.packets.count, bytes: state.bytes, milliseconds: state.duration(with: nil) / 1_000_000,
                 drops: state.drops.causes, droppedFrames: state.drops.frames)
         }
     }
@@ -163,10 +173,13 @@ public final class PacketQueue: Sendable {
 
 extension PacketQueue.State {
     /// Media time from the oldest queued packet to the newest, `packet` included, in nanoseconds.
-    fileprivate func depth(with packet: EncodedPacket?) -> Int64 {
+    fileprivate func duration(with packet: EncodedPacket?) -> Int64 {
         guard let first = packets.first, let last = packet ?? packets.last else { return 0 }
         return max(0, last.dtsNanoseconds - first.dtsNanoseconds)
     }
+
+    /// What of that the output is behind, in nanoseconds: the newest packet may have come ahead of its time.
+    fileprivate func depth(with packet: EncodedPacket?) -> Int64 { max(0, duration(with: packet) - ahead) }
 
     fileprivate mutating func push(_ packet: EncodedPacket) -> PacketQueue.Outcome {
         while true {

@@ -10,6 +10,9 @@ public struct QueueLimits: Sendable, Equatable {
     public var maximumDuration: Duration
     /// Payload bytes at which the queue is emptied to its newest keyframe.
     public var maximumBytes: Int
+    /// Whether packets come in bursts, as a playlist's segments do: media time counts as queued only as far as it came at
+    /// the pace of the bursts or before.
+    public var takesBursts = false
 
     /// Limits of these values.
     public init(
@@ -32,6 +35,15 @@ public struct QueueLimits: Sendable, Equatable {
         limits.maximumDuration = duration
         limits.disposableThreshold = min(disposableThreshold, duration * 0.7)
         limits.videoThreshold = min(videoThreshold, duration * 0.9)
+        return limits
+    }
+
+    /// The same limits for an input that may come in bursts. Unless other bounds were asked for a segment of 10 s and
+    /// 25 Mbit/s finds room.
+    public var forBursts: QueueLimits {
+        var limits = self
+        limits.takesBursts = true
+        if maximumBytes == Self.live.maximumBytes { limits.maximumBytes *= 4 }
         return limits
     }
 }

@@ -98,14 +98,7 @@ extension SerialPeers {
             var paths = [try await server.recording(), "\(directory.file("live"))/index.m3u8"]
             paths += set.finished
             for path in paths {
-                let complaints = try await Probe.complaints(path)
-                withKnownIssue(
-                    "in FLV and MP4 the last frames of this stream are decoded out of order", isIntermittent: true
-                ) {
-                    #expect(complaints.isEmpty, "\(path): \(complaints)")
-                } when: {
-                    !path.hasSuffix(".m3u8")
-                }
+                #expect(try await Probe.complaints(path).isEmpty, "\(path)")
             }
         }
     }

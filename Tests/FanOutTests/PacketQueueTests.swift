@@ -228,4 +228,36 @@ struct PacketQueueTests {
         queue.push(Packets.audio(90))
         #expect(queue.drain().map(\.dts) == [60, 90 * 1024] && queue.drops.packets == 0)
     }
+
+    /// A queue of a live output whose input comes in segments of 6 s, which takes out `share` of what comes, in frames a
+    /// second, and what it got after `segments` of them.
+    private func play(_ segments: Int64, share: Double, takesBursts: Bool = true) -> (got: Int, queue: PacketQueue) {
+        let clock = ManualClock()
+        var limits = QueueLimits.live
+        limits.takesBursts = takesBursts
+        let queue = PacketQueue(limits: limits, clock: clock)
+        _ = queue.connected()
+        var (got, due) = (0, 0.0)
+        for frame in 0..<segments * 180 {
+            if frame % 180 == 0 { for packet in Packets.video(frame..<frame + 180) { queue.push(packet) } }
+            clock.sleep(until: (frame + 1) * 1_000_000_000 / 30)
+            due += share
+            while due >= 1, queue.pop() != nil { (got, due) = (got + 1, due - 1) }
+        }
+        return (got, queue)
+    }
+
+    @Test("A playlist's segment that came at once was congestion, and its frames were dropped")
+    func bursts() {
+        let (got, queue) = play(20, share: 1.01)
+        #expect(got == 20 * 180 && queue.drops == DropCounts())
+        #expect(play(20, share: 1.01, takesBursts: false).queue.drops.frames > 0)
+    }
+
+    @Test("Of bursts, too, an output that is too slow gets what it can take, without being ever further behind")
+    func slowWithBursts() {
+        let (got, queue) = play(20, share: 0.7)
+        #expect(queue.drops.frames > 600 && got + queue.drops.frames + queue.status.packets == 20 * 180)
+        #expect(queue.status.milliseconds < 3000)
+    }
 }

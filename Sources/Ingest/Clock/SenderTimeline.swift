@@ -104,6 +104,12 @@ struct SenderTimeline: Sendable {
         return track.stamps.unwrap(stamp.dts).map { $0 &+ track.shift }
     }
 
+    /// Whether `stamp` is right behind what its track had last. Changes nothing.
+    func continues(_ stamp: SourceClock.Stamp) -> Bool {
+        guard let track = tracks[stamp.track], let last = track.last, let time = peek(stamp) else { return false }
+        return (time &- last &- track.duration).magnitude < UInt64(Self.jump)
+    }
+
     /// Places a packet, or returns nil if its stamps cannot be meant, or its track was not declared. `floor` is the
     /// least delay to be expected, nil if none is known. Without an `arrival` the source waits to be read.
     mutating func place(

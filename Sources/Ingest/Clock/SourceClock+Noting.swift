@@ -6,6 +6,8 @@ extension SourceClock {
     /// How far under the map's floor a source that was lost for long may come back and still be the same.
     private static let near: Int64 = 100_000_000
     private static let forgottenAfter: Int64 = 60_000_000_000
+    /// Packets that a demuxer holds back at most.
+    private static let mostHeldBack = 6
     /// How long nothing but packets may come that are later than the limit grants.
     private static let patienceWithLate: Int64 = 3_000_000_000
 
@@ -73,14 +75,17 @@ extension SourceClock {
     /// A source that was silent for long, and whose packet does not lie near its map, is another one.
     private mutating func restartIfForgotten(_ stamp: Stamp, _ arrived: Int64) {
         guard isPlaced else { return }
-        let silence = arrived &- lastArrival
-        guard silence > lostAfter else { return }
+        if arrived &- lastArrival > lostAfter { silence = (arrived &- lastArrival, Self.mostHeldBack) }
+        guard silence.heldBack > 0 else { return }
+        // The end of what came before the silence is late, and nothing new.
+        silence.heldBack = timeline.continues(stamp) ? silence.heldBack - 1 : 0
+        guard silence.heldBack == 0 else { return }
         let map = maps[index(of: stamp.track)]
         guard let offset = map.offset, let floor = map.floor.delay(at: arrived),
             let time = timeline.peek(stamp)
         else { return restart() }
         let delay = arrived &- time &- (delays[stamp.track]?.bias ?? 0)
-        if silence > Self.forgottenAfter || delay < floor &- Self.near || delay > offset.value { restart() }
+        if silence.length > Self.forgottenAfter || delay < floor &- Self.near || delay > offset.value { restart() }
     }
 
     /// Takes in the delay of a packet at `time` of the timeline.

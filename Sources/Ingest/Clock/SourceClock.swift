@@ -72,6 +72,9 @@ package struct SourceClock: Sendable {
     var now: Int64 = .min
     /// When the last packet came.
     var lastArrival: Int64 = 0
+    /// How long nothing had come before what comes now, and how many more packets may be of before that: a demuxer holds
+    /// back one or two of each track until something follows.
+    var silence: (length: Int64, heldBack: Int) = (0, 0)
     /// When the first packet since the start came.
     var started: Int64?
     /// The latest packets that were late.

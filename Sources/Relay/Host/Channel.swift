@@ -50,7 +50,8 @@ final class Channel: Sendable {
         let hub = PacketStream(delivery: configuration.copying == .all ? .immediate : .withFrames)
         self.hub = hub
         let listening = try ChannelListening(configuration, resources: resources, logger: logger)
-        context = OutputContext(pool: resources.writers, listening: listening, stream: hub)
+        context = OutputContext(
+            pool: resources.writers, listening: listening, stream: hub, isCopied: configuration.copies)
         // Before the input, which may keep us waiting: what is wrong with them is named at once.
         let definitions = try Self.definitions(of: configuration, in: context)
         let recordings = RecordingSlot(hub: hub, group: ending)

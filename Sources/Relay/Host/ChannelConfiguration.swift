@@ -114,7 +114,8 @@ extension OutputAddress {
 extension OutputSpecification {
     /// The output, under this name. Blocks until a port that it listens at is open; throws if it cannot be.
     func definition(name: String, in context: OutputContext) throws(EndpointFailure) -> OutputDefinition {
-        OutputDefinition(
+        let limits = context.isCopied ? limits.forBursts : limits
+        return OutputDefinition(
             name: name, target: try address.target(name: name, in: context),
             backup: try backup.map { (address) throws(EndpointFailure) in try address.target(name: name, in: context) },
             limits: limits, retry: retry)

@@ -87,4 +87,6 @@ struct OutputContext: Sendable {
     let listening: ChannelListening
     /// What is on air.
     let stream: PacketStream
+    /// Whether it is what somebody else encoded, and comes as it comes.
+    let isCopied: Bool
 }

@@ -288,6 +288,26 @@ struct SourceClockTests {
         #expect(abs(clock.status.ratePPM - rate) < 1)
     }
 
+    @Test("Frames that a demuxer held back until its input was closed were put ten seconds behind the ones before them")
+    func heldBack() throws {
+        var clock = SourceClock(.transportStream, tracks: Self.both)
+        feed(&clock, from: 0, until: 6000)
+        for dts in [11_000, 11_040] as [Int64] {
+            let held = note(&clock, .video, dts, at: 18_000)
+            #expect(try #require(held).time == Timestamp(nanoseconds: dts * 1_000_000))
+        }
+        #expect(clock.isPlaced && clock.status.jumps == 0)
+    }
+
+    @Test("A sender that pauses and goes on with the times it left off at is placed anew, whatever was held back")
+    func paused() {
+        var clock = SourceClock(.transportStream, tracks: Self.both)
+        feed(&clock, from: 0, until: 6000)
+        let events = feed(&clock, from: 26_000, until: 30_000, offset: 5000 - 20_000)
+        #expect(events.contains { if case .placed = $0 { true } else { false } })
+        #expect(clock.isPlaced)
+    }
+
     @Test("What comes 100 ms late moves the map once, for both tracks; what is beyond the limit is only late")
     func late() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
