@@ -55,8 +55,9 @@ struct MovieContainer: SegmentContainer {
         let begin = clock.ticks(first.pts, first)
         let hidden = (isHybrid ? start.preRoll : nil) ?? first
         clock.origin = min(begin, clock.ticks(hidden.pts, hidden))
-        layout.tracks[number].emptyEdit = max(0, begin - zero)
-        layout.tracks[number].mediaTime = begin - clock.origin
+        let audible = max(begin, zero)
+        layout.tracks[number].emptyEdit = audible - zero
+        layout.tracks[number].mediaTime = audible - clock.origin
         return clock
     }
 

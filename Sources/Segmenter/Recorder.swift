@@ -75,7 +75,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { $0.cutNow() }
     }
 
-    /// Waits while more than half of the queue's bound is queued. Only for a program that no clock paces: a live one
+    /// Waits while more than half of the queue's bound is queued, or half a second of media. Only for a program that no clock paces: a live one
     /// must not wait for a disk. Returns at once if nothing is being written because the recorder is suspended, has
     /// failed or is over. Blocks the calling thread, which must not be one that the recorder needs.
     public func waitForRoom() {

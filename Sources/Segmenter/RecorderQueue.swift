@@ -41,7 +41,16 @@ final class RecorderQueue: Sendable {
         var isDrainScheduled = false
         /// Threads in ``waitForRoom(upTo:)``.
         var waiters = 0
+
+        /// Whether a program that no clock paces may go on.
+        func hasRoom(_ limit: Int) -> Bool {
+            bytes <= limit / 2 && (oldest.map { newest - $0 } ?? 0) <= RecorderQueue.longestLead
+        }
     }
+
+    /// How far a program that no clock paces may be ahead of its recorder, in nanoseconds: where a file ends is asked for
+    /// when it begins, and must be known before the encoder has come that far.
+    private static let longestLead: Int64 = 500_000_000
 
     private let limit: Int
     /// The track at whose keyframes the queue goes on after an overflow.
@@ -97,17 +106,17 @@ final class RecorderQueue: Sendable {
         return item
     }
 
-    /// How many threads are to be woken, because half of the queue is free.
+    /// How many threads are to be woken, because there is room.
     private func takeWaiters(_ state: inout State) -> Int {
-        guard state.bytes <= limit / 2 else { return 0 }
+        guard state.hasRoom(limit) else { return 0 }
         defer { state.waiters = 0 }
         return state.waiters
     }
 
-    /// Waits until half of the queue is free, or for `interval`; true if it is free.
+    /// Waits until half of the queue is free and the recorder is close behind, or for `interval`; true if so.
     func waitForRoom(upTo interval: DispatchTimeInterval) -> Bool {
         let isFree = state.withLock { state in
-            guard state.bytes > limit / 2 else { return true }
+            guard !state.hasRoom(limit) else { return true }
             state.waiters += 1
             return false
         }

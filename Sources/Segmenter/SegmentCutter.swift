@@ -63,6 +63,8 @@ struct SegmentCutter {
     private static let sampleOverhead: Int64 = 24
     /// Audio that is this late is not waited for.
     private static let longestHold: Int64 = 3_000_000_000
+    /// A millisecond.
+    private static let hair: Int64 = 1_000_000
 
     /// A cutter of files of `length`, counted from the recording's start or along `grid`, of a program that begins with the
     /// tracks of `stream`.
@@ -160,7 +162,9 @@ struct SegmentCutter {
         case .waiting: actions.append(.skip(packet))
         case .writing: writeAudio(packet, &actions)
         case .holding(let frames, let isFileOpen):
-            if Self.isAtOrAfter(packet, frames[0]) {
+            // A hair before it is with it where no older file could take it: times that came in milliseconds are only that
+            // exact, and a recording would begin with a packet of silence.
+            if Self.isAtOrAfter(packet, frames[0], tolerance: isFileOpen ? 0 : Self.hair) {
                 begin(frames, firstAudio: packet, &actions)
                 write(packet, &actions)
             } else if isFileOpen, packet.description === fileAudio {
@@ -200,9 +204,10 @@ struct SegmentCutter {
         (leading, phase) = (.video, .waiting)
     }
 
-    /// Exact comparison of presentation times, whatever the time bases.
-    private static func isAtOrAfter(_ audio: EncodedPacket, _ frame: EncodedPacket) -> Bool {
-        audio.pts >= frame.timeBase.rescale(frame.pts, to: audio.timeBase, rounding: .up)
+    /// Exact comparison of presentation times, whatever the time bases, but for `tolerance` nanoseconds.
+    private static func isAtOrAfter(_ audio: EncodedPacket, _ frame: EncodedPacket, tolerance: Int64) -> Bool {
+        let start = frame.timeBase.rescale(frame.pts, to: audio.timeBase, rounding: .up)
+        return audio.pts >= start - TimeBase.nanoseconds.rescale(tolerance, to: audio.timeBase, rounding: .down)
     }
 
     private mutating func hold(_ keyframe: EncodedPacket, isFileOpen: Bool, _ actions: inout [Action]) {

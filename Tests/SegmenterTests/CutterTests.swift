@@ -55,6 +55,25 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(Array(requests.compactMap { $0 }.prefix(100)) == times)
     }
 
+    @Test(
+        "Audio whose rounded times put it a hair before the first frame was hidden, and the recording began with silence",
+        arguments: [20, 48, 49])
+    func hair(samples: Int64) {
+        let packets = syntheticProgram(rate: FrameRate(25), frames: 100) { $0 % 50 == 0 }.map { packet in
+            guard packet.track == .audio else { return packet }
+            return EncodedPacket(
+                of: packet.description, pts: packet.pts - samples, dts: packet.dts - samples, duration: packet.duration,
+                isKeyframe: true, payload: packet.payload)
+        }
+        let (files, _) = cut(packets, .duration(.seconds(2)), rate: FrameRate(25))
+        let first: Int64 = samples <= 48 ? 0 : 1
+        #expect(files.count == 2 && files[0].start.firstAudio?.pts == first * 1024 - samples)
+        #expect(files[0].audio.first == (first - 1) * 1024 - samples)
+        // Between two files there is no such choice.
+        #expect(files[1].visible.lowerBound == files[0].visible.upperBound)
+        #expect((96_000..<97_024).contains(files[1].visible.lowerBound))
+    }
+
     @Test(arguments: rates) func `Every sample of audio is visible in exactly one file, for 100 cuts`(rate: FrameRate) {
         let packets = syntheticProgram(rate: rate, frames: rate.frames(atLeast: .seconds(205))) { frame in
             (0..<103).contains { rate.frames(atLeast: .seconds(2 * $0)) == frame }
