@@ -62,7 +62,9 @@ package enum SegmentReader {
             guard let table = tables[track.id], !table.isEmpty else { continue }
             let check = TrackCheck(
                 layout: layout, track: track, table: table, isClosed: isClosed,
-                endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed)
+                endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed,
+                // Our encoder names its settings.
+                isCopied: tags.encoderSettings.isEmpty)
             // Whoever puts files one behind the other adds such times, which fit in with room for a few thousand.
             let limit = check.facts.timescale * TrackFacts.longestTime
             guard check.facts.shown <= limit, check.facts.offset <= limit else {

@@ -134,15 +134,7 @@ final class TrackDecoder {
     }
 
     /// When `frame` is to be shown or heard, in ticks of the stream; nil if that is not known, or not believed.
-    func time(of frame: DecodedFrame) -> Int64? { Self.believed(frame.pts, in: stream.timeBase) }
-
-    /// `ticks`, unless they are further than 100 years from 0. Files may say any 64-bit number, and sums and
-    /// differences of those overflow. A century, because alsa and pulse count from 1970 (libavdevice/alsa_dec.c);
-    /// 2^61, so that what is between two times that passed, and a little more, still fits.
-    static func believed(_ ticks: Int64?, in base: TimeBase) -> Int64? {
-        guard let ticks, ticks.magnitude <= 1 << 61 else { return nil }
-        return base.rescale(ticks, to: TimeBase(1, 1)).magnitude <= 100 * 366 * 86_400 ? ticks : nil
-    }
+    func time(of frame: DecodedFrame) -> Int64? { stream.timeBase.believed(frame.pts) }
 
     /// Makes ready for packets from another place.
     func flush() {

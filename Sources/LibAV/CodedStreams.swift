@@ -88,10 +88,10 @@ extension PacketBox {
     /// `track` must be that of its stream, in the stream's time base.
     public func encodedPacket(of track: TrackDescription) -> EncodedPacket? {
         let values = packet.pointee
-        guard let dts, let data = values.data, values.size > 0 else { return nil }
+        guard let times = times(in: track.timeBase), let data = values.data, values.size > 0 else { return nil }
         let payload = SharedBytes(UnsafeBufferPointer(start: data, count: Int(values.size)))
         return EncodedPacket(
-            of: track, pts: max(pts ?? dts, dts), dts: dts, duration: values.duration,
+            of: track, pts: times.pts, dts: times.dts, duration: times.duration,
             isKeyframe: track.kind == .audio || values.flags & AV_PKT_FLAG_KEY != 0,
             isDisposable: track.codec == .h264 && AccessUnit.isDisposable(payload), payload: payload)
     }

@@ -43,6 +43,13 @@ public final class PacketBox: Sendable {
     /// How long it lasts in ticks of the stream's time base; 0 if that is not known.
     public var duration: Int64 { max(0, packet.pointee.duration) }
 
+    /// The packet's times for somebody who calculates with them, in ticks of `base`, its stream's time base: a century at
+    /// most, and a minute of duration. Nil without a decoding time that can be meant.
+    func times(in base: TimeBase) -> (pts: Int64, dts: Int64, duration: Int64)? {
+        guard let dts = base.believed(dts) else { return nil }
+        return (max(base.believed(pts) ?? dts, dts), dts, min(duration, base.ticks(.seconds(60))))
+    }
+
     /// Gives the packet other times, in ticks of the stream's time base; a presentation time that it does not have
     /// stays unknown.
     public func stamp(pts: Int64, dts: Int64) {

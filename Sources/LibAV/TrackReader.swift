@@ -176,9 +176,9 @@ extension PacketBox {
     fileprivate func encodedPacket(
         of track: TrackDescription, payload: SharedBytes, isKeyframe: Bool
     ) -> EncodedPacket? {
-        guard let dts else { return nil }
+        guard let times = times(in: track.timeBase) else { return nil }
         return EncodedPacket(
-            of: track, pts: max(pts ?? dts, dts), dts: dts, duration: packet.pointee.duration, isKeyframe: isKeyframe,
+            of: track, pts: times.pts, dts: times.dts, duration: times.duration, isKeyframe: isKeyframe,
             isDisposable: track.codec == .h264 && AccessUnit.isDisposable(payload), payload: payload)
     }
 }

@@ -19,9 +19,12 @@ package struct TrackCheck {
     /// More frames than any decoder can reorder (H.264, A.3.1: 16 frames).
     private static let reorderLimit = 32
 
-    /// A check of `table`. A file that `endsSuddenly` may lack frames that are shown before its last ones.
-    package init(layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool, endsSuddenly: Bool)
-    {
+    /// A check of `table`. A file that `endsSuddenly` may lack frames that are shown before its last ones. What somebody
+    /// else encoded, `isCopied`, keeps its sender's times: frames that are as long as they like, and pauses.
+    package init(
+        layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool, endsSuddenly: Bool,
+        isCopied: Bool = false
+    ) {
         movie = MovieBox(layout: layout, tables: [track.id: table])
         self.track = track
         self.table = table
@@ -33,13 +36,13 @@ package struct TrackCheck {
         var torn: (at: Int64, behind: Int)?
         for (index, (before, after)) in zip(times, times.dropFirst()).enumerated() {
             let distance = after - before
-            if distance < usual - usual / 2 { doubled += 1 }
+            if isCopied ? distance <= 0 : distance < usual - usual / 2 { doubled += 1 }
             // Half a sample is rounding, not a hole.
             guard distance > usual + usual / 2 else { continue }
             let behind = times.count - 1 - index
             if endsSuddenly, track.kind == .video, behind < Self.reorderLimit {
                 torn = torn ?? (before + usual, behind)
-            } else {
+            } else if !isCopied {
                 holes.append((before + usual, (distance + usual / 2) / usual - 1))
             }
         }

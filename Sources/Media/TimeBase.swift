@@ -56,6 +56,14 @@ public struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
         return remainder < 0 ? quotient - 1 : quotient
     }
 
+    /// `ticks`, unless they are further than 100 years from 0. Files may say any 64-bit number, and sums and
+    /// differences of those overflow. A century, because alsa and pulse count from 1970 (libavdevice/alsa_dec.c);
+    /// 2^61, so that what is between two times that passed, and a little more, still fits.
+    package func believed(_ ticks: Int64?) -> Int64? {
+        guard let ticks, ticks.magnitude <= 1 << 61 else { return nil }
+        return rescale(ticks, to: TimeBase(1, 1)).magnitude <= 100 * 366 * 86_400 ? ticks : nil
+    }
+
     /// `duration` in ticks of this time base, rounded to the nearest.
     public func ticks(_ duration: Duration) -> Int64 {
         TimeBase.nanoseconds.rescale(duration.inNanoseconds, to: self)

@@ -19,7 +19,8 @@ package final class PacketMonitor: Sendable {
         var decoder: AudioPacketDecoder?
         /// Where the audio ends that was looked at, in samples of the program.
         var end: Int64 = 0
-        var isBroken = false
+        /// Audio for which no decoder can be made.
+        var broken: TrackDescription?
     }
 
     /// Packets that may wait: 4 s of AAC.
@@ -59,14 +60,14 @@ package final class PacketMonitor: Sendable {
 
     private func look(at packet: EncodedPacket) {
         let (events, failure) = state.withLock { state -> ([Alarm.Event?], AVFailure?) in
-            if state.isBroken, state.decoder?.track === packet.description { return ([], nil) }
+            if state.broken === packet.description { return ([], nil) }
             do throws(AVFailure) {
                 return (try Self.read(packet, &state), nil)
             } catch {
                 // One packet may be damaged; a decoder that cannot be made is told once.
-                let isNew = state.decoder?.track !== packet.description && !state.isBroken
-                if state.decoder?.track !== packet.description { state.isBroken = true }
-                return ([], isNew ? error : nil)
+                guard state.decoder == nil else { return ([], nil) }
+                state.broken = packet.description
+                return ([], error)
             }
         }
         for event in events { AlarmKind.silence.tell(event, to: logger) }
@@ -84,7 +85,6 @@ package final class PacketMonitor: Sendable {
         if state.decoder?.track !== packet.description {
             state.decoder = nil
             state.decoder = try AudioPacketDecoder(packet.description, subject: "the program's audio")
-            state.isBroken = false
         }
         var events: [Alarm.Event?] = []
         let base = AudioFormat.program.timeBase

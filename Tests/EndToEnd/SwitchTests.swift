@@ -243,6 +243,33 @@ extension SerialRecordings {
             #expect(holes(frames, in: Self.backup).isEmpty)
         }
 
+        @Test("Copied, the input that is back took the backup off air seconds before its own keyframe")
+        func copiedReturn() async throws {
+            let clip = try await signal()
+            let server = try await RTMPServer.running()
+            let (a, b) = (try Ports.free(), try Ports.free())
+            let input = "\(udp(a))#backup=\(udp(b)),standby=hot,timeout=500ms,return=1s"
+            let relay = try RelayProcess(["--input", input, "--copy", "--rtmp", server.url()])
+            try await isListening(a)
+            var sender = try send(clip, to: udp(a))
+            try await relay.says("reason=start", within: .seconds(15))
+            let spare = try send(clip, from: Self.backup.lowerBound, to: udp(b))
+            try await server.hasReceived(bytes: 200_000, within: .seconds(10))
+            sender.signal(SIGKILL)
+            try await relay.says("reason=no_video", within: .seconds(10))
+            sender = try send(clip, to: udp(a))
+            try await relay.says("reason=recovered", within: .seconds(30))
+            try await server.receives(.seconds(3))
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            for sender in [sender, spare] { sender.signal(SIGKILL) }
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let recording = try await server.recording()
+            let times = try await Probe.times(recording, "v:0")
+            let holes = zip(times, times.dropFirst()).map { $1 - $0 }.filter { $0 > 0.2 }
+            #expect(holes.count == 1, "the loss alone leaves one: \(holes)")
+            #expect(order(try await DecodedFrames(recording), [Self.first, Self.backup]) == [0, 1, 0])
+        }
+
         @Test("Copied, a backup goes on air at its keyframe, as it is: times go on, and each coding has its own file")
         func copied() async throws {
             let clip = try await signal()

@@ -19,7 +19,7 @@ struct HostileNumberTests {
             var timeline = SourceTimeline(timeBase: base, frameDuration: 1)
             var placing = AudioTimeline(sampleRate: 48_000)
             for next in [first] + Self.ticks {
-                let pts = TrackDecoder.believed(next, in: base)
+                let pts = base.believed(next)
                 let position = timeline.place(pts)
                 #expect(base.rescale(position, to: .nanoseconds).magnitude < 1 << 62)
                 let stated = pts.flatMap { timeline.position(of: $0, in: base, rate: audio) }
@@ -38,12 +38,12 @@ struct HostileNumberTests {
     @Test("Times of the system's clock are believed, those that no clock shows are not")
     func belief() {
         let now: Int64 = 1_800_000_000
-        #expect(TrackDecoder.believed(now * 1_000_000, in: TimeBase(1, 1_000_000)) == now * 1_000_000)
-        #expect(TrackDecoder.believed(now * 1_000_000_000, in: .nanoseconds) == now * 1_000_000_000)
-        #expect(TrackDecoder.believed(.max, in: .mpegTS) == nil)
-        #expect(TrackDecoder.believed(.min, in: .nanoseconds) == nil)
-        #expect(TrackDecoder.believed(1 << 40, in: TimeBase(1, 1)) == nil)
-        #expect(TrackDecoder.believed(nil, in: .mpegTS) == nil)
+        #expect(TimeBase(1, 1_000_000).believed(now * 1_000_000) == now * 1_000_000)
+        #expect(TimeBase.nanoseconds.believed(now * 1_000_000_000) == now * 1_000_000_000)
+        #expect(TimeBase.mpegTS.believed(.max) == nil)
+        #expect(TimeBase.nanoseconds.believed(.min) == nil)
+        #expect(TimeBase(1, 1).believed(1 << 40) == nil)
+        #expect(TimeBase.mpegTS.believed(nil) == nil)
     }
 
     @Test(

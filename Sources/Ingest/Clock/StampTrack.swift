@@ -4,7 +4,7 @@ internal import Media
 
 /// One track's stamps as the sender writes them, in ticks that wrap, as one count that does not.
 struct StampTrack: Sendable, Hashable {
-    /// How far from zero a stamp may be, as with ``TrackDecoder/believed(_:in:)``: a hundred years.
+    /// How far from zero a stamp may be, as with `TimeBase.believed`: a hundred years.
     private static let farthest: Int64 = 100 * 366 * 86_400 * 1_000_000_000
 
     let timeBase: TimeBase

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LibAV
 package import Media
 
 /// Makes one stream of the packets of several inputs, of which one is on air: the others' are left out.
@@ -48,7 +49,10 @@ package struct PacketSplicer: Sendable {
 
     /// Makes the opened source of this description the input `index`, whose audio is `audioOffset` later than it says.
     package mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
+        let wasOnAir = onAir == index
         forget(index)
+        // Opened again while it was on air, it stays there: from its next keyframe on.
+        if wasOnAir, next == nil { next = index }
         inputs[index] = Input(
             timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind)
     }
@@ -103,14 +107,21 @@ package struct PacketSplicer: Sendable {
         let base = packet.timeBase
         let (time, half) = (packet.ptsNanoseconds + shift, base.rescale(packet.duration, to: .nanoseconds) / 2)
         if packet.track == .audio, begin > .min, time + half < max(begin, ends[.audio] ?? .min) { return nil }
-        let ticks = TimeBase.nanoseconds.rescale(shift, to: base)
-        let placed =
-            shift == 0
-            ? packet
-            : EncodedPacket(
-                of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
-                isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable, payload: packet.payload)
+        let placed = shift == 0 ? packet : moved(packet, by: shift)
         ends[packet.track] = placed.dtsNanoseconds + 2 * half
         return placed
+    }
+
+    private func moved(_ packet: EncodedPacket, by shift: Int64) -> EncodedPacket {
+        var payload = packet.payload
+        if packet.description.codec == .scte35 {
+            // The times in it are those of the stream.
+            let ticks = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
+            payload = SpliceSection.shifted(payload.array, by: ticks).map { SharedBytes($0) } ?? payload
+        }
+        let ticks = TimeBase.nanoseconds.rescale(shift, to: packet.timeBase)
+        return EncodedPacket(
+            of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
+            isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable, payload: payload)
     }
 }

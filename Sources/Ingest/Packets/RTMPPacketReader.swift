@@ -23,6 +23,12 @@ struct RTMPPacketReader {
         return stream.video == nil && hasVideo || stream.audio == nil && hasAudio
     }
 
+    /// Whether a track that is missing was announced: it comes with its next keyframe at the latest.
+    var announcesMissingTrack: Bool {
+        let video = configuration != nil || metadata["videocodecid"] != nil
+        return stream.video == nil && video || stream.audio == nil && metadata["audiocodecid"] != nil
+    }
+
     /// The packet in `message`, in the sender's milliseconds; nil if it brings none, or none that can be decoded.
     mutating func read(_ message: RTMPPublishedMessage) -> EncodedPacket? {
         let time = Int64(message.timestamp)

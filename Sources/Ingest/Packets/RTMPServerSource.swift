@@ -31,6 +31,8 @@ package final class RTMPServerSource: PacketSource {
     private static let longestPending = 32 << 20
     /// How long the second track may take after the first, if the sender did not say that there is none.
     private static let patience = DispatchTimeInterval.seconds(1)
+    /// The same where the sender said that there is one: the longest GOP that is usual, and a little more.
+    private static let longPatience = DispatchTimeInterval.seconds(12)
 
     private let url: RTMPListenURL
     private let server: RTMPServer
@@ -57,7 +59,11 @@ package final class RTMPServerSource: PacketSource {
     package func open() throws(IngestError) -> PacketSourceDescription {
         do throws(EndpointFailure) {
             let registration = try server.receive(url, identity: identity, authorization: authorization, receiver: self)
-            state.withLock { $0.registration = registration }
+            let isStopped = state.withLock { state in
+                if !state.isStopped { state.registration = registration }
+                return state.isStopped
+            }
+            if isStopped { registration.cancel() }
         } catch {
             throw IngestError.cannotBeOpened(input: url.description, reason: error.reason)
         }
@@ -69,13 +75,15 @@ package final class RTMPServerSource: PacketSource {
     /// Waits until a publisher's tracks are known.
     private func awaitTracks() throws(IngestError) -> StreamDescription {
         while true {
-            let (stream, isMissing, isStopped) = state.withLock { state in
-                (state.reader.stream, state.reader.isMissingTrack, state.isStopped)
+            let (stream, isMissing, patience, isStopped) = state.withLock { state in
+                let reader = state.reader
+                let patience = reader.announcesMissingTrack ? Self.longPatience : Self.patience
+                return (reader.stream, reader.isMissingTrack, patience, state.isStopped)
             }
             if isStopped { throw IngestError.empty(input: url.description) }
             if stream.tracks.isEmpty {
                 changed.wait()
-            } else if !isMissing || changed.wait(timeout: .now() + Self.patience) == .timedOut {
+            } else if !isMissing || changed.wait(timeout: .now() + patience) == .timedOut {
                 return state.withLock { $0.reader.stream }
             }
         }

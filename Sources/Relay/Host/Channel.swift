@@ -47,7 +47,7 @@ final class Channel: Sendable {
         let recording = try configuration.recording.map { (recording) throws(RelayFailure) in
             (recording, try RecordingPlace(recording, channel: configuration.name, logger: logger))
         }
-        let hub = PacketStream(delivery: configuration.copying == .all ? .immediate : .withFrames)
+        let hub = PacketStream(delivery: configuration.copies ? .immediate : .withFrames)
         self.hub = hub
         let listening = try ChannelListening(configuration, resources: resources, logger: logger)
         context = OutputContext(

@@ -72,7 +72,8 @@ final class Passthrough: ChannelProgram {
         state = Mutex(State(timeline: timeline))
     }
 
-    private static func makeMonitor(
+    /// What watches the audio of a program that is passed through; nil if nothing of it is to be watched.
+    static func makeMonitor(
         _ configuration: ChannelConfiguration, _ logger: Logger
     ) throws(RelayFailure) -> PacketMonitor? {
         let settings = configuration.monitor
@@ -146,6 +147,7 @@ extension Passthrough: PacketSourceSink {
             guard count(packet) else { return }
             sink.publish(packet)
             monitor?.take(packet)
+            if mix?.sink.status.failure != nil { return end(failure: nil) }
         }
     }
 

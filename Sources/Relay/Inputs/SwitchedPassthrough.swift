@@ -6,6 +6,7 @@ internal import FanOut
 internal import Ingest
 internal import Logging
 internal import Media
+internal import Monitor
 internal import Program
 internal import Synchronization
 
@@ -29,16 +30,27 @@ final class SwitchedPassthrough: ChannelProgram {
     }
 
     /// What is published, and in which order: locked for as long as it takes to hand a packet to all queues.
-    private struct Air {
+    fileprivate struct Air {
         var splicer = PacketSplicer()
         var status = PassthroughStatus()
         var first: Int64?
+        /// Whether the program has begun; what came before waits in ``early``.
+        var hasBegun = false
+        var early: [(packet: EncodedPacket, index: Int, arrival: Timestamp)] = []
+        var earlyBytes = 0
+        /// Inputs that are closed as soon as another one has taken over from them.
+        var closing: Set<Int> = []
     }
+
+    /// What may wait for the program's beginning. More is given up, and it begins with a later keyframe.
+    private static let mostEarlyBytes = 32 << 20
 
     private let configuration: ChannelConfiguration
     private let names: [String]
     private let choice: SourceSwitch
     private let sink: PassthroughSink
+    /// Decodes the audio, if that was asked for.
+    private let monitor: PacketMonitor?
     private let clock: any MonotonicClock
     private let logger: Logger
     private let state: Mutex<State>
@@ -54,6 +66,7 @@ final class SwitchedPassthrough: ChannelProgram {
     ) throws(RelayFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
         names = configuration.inputNames
+        monitor = try Passthrough.makeMonitor(configuration, logger)
         choice = SourceSwitch(
             names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
             logger: logger)
@@ -106,7 +119,13 @@ final class SwitchedPassthrough: ChannelProgram {
     var gop: Duration { .seconds(10) }
 
     func run() -> ExitStatus {
+        let isOver = airState.withLock { air in
+            air.hasBegun = true
+            defer { air.early = [] }
+            return air.early.contains { pass($0.packet, of: $0.index, at: $0.arrival, &air) }
+        }
         state.withLock { $0.hasBegun = true }
+        if isOver { end() }
         ended.wait()
         choice.stop()
         for source in state.withLock({ $0.sources }) { source.stop() }
@@ -140,6 +159,7 @@ final class SwitchedPassthrough: ChannelProgram {
             return passed
         }
         status.passthrough?.movedPackets = sink.counts.moved
+        status.monitor = monitor?.status
         return status
     }
 }
@@ -190,7 +210,15 @@ extension SwitchedPassthrough {
         }
     }
 
-    private func isWanted(_ index: Int) -> Bool { choice.isOpen(index) && state.withLock { !$0.isOver } }
+    private func isWanted(_ index: Int) -> Bool {
+        let isOpen = choice.isOpen(index) || airState.withLock { $0.closing.contains(index) }
+        return isOpen && state.withLock { !$0.isOver }
+    }
+
+    /// Whether the input's packets are on air, or its next keyframe will be.
+    private func isPlayed(_ index: Int) -> Bool {
+        airState.withLock { $0.splicer.onAir == index || $0.splicer.next == index }
+    }
 
     private func noteVideo(of index: Int, at moment: Timestamp) {
         state.withLock { $0.inputs[index].newest = moment }
@@ -199,7 +227,7 @@ extension SwitchedPassthrough {
     /// Holds a file until it is on air; `wait` is called if it was not. False if it is not wanted any more.
     private func hold(_ index: Int, _ wait: () -> Void) -> Bool {
         while isWanted(index) {
-            if choice.onAir == .source(index), state.withLock({ $0.hasBegun }) { return true }
+            if isPlayed(index), state.withLock({ $0.hasBegun }) { return true }
             wait()
             // It has a frame ready.
             noteVideo(of: index, at: Timestamp(nanoseconds: clock.now))
@@ -209,20 +237,37 @@ extension SwitchedPassthrough {
     }
 
     private func publish(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
-        guard state.withLock({ $0.hasBegun && !$0.isOver }) else { return }
-        let isOver = airState.withLock { air in
-            for packet in air.splicer.take(packet, of: index, at: arrival) {
-                let first = air.first ?? packet.dtsNanoseconds
-                air.first = first
-                if let limit = configuration.duration, packet.dtsNanoseconds - first >= limit.inNanoseconds {
-                    return true
-                }
-                air.status.count(packet)
-                sink.publish(packet)
+        guard state.withLock({ !$0.isOver }) else { return }
+        let (isOver, left) = airState.withLock { air -> (Bool, [Int]) in
+            guard air.hasBegun else {
+                air.keep(packet, of: index, at: arrival, limit: Self.mostEarlyBytes)
+                return (false, [])
             }
-            return false
+            return (pass(packet, of: index, at: arrival, &air), air.takeLeft())
         }
+        for input in left { shut(input) }
         if isOver { end() }
+    }
+
+    /// Publishes what goes on air because of a packet. Whether the program is over.
+    private func pass(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp, _ air: inout Air) -> Bool {
+        for packet in air.splicer.take(packet, of: index, at: arrival) {
+            let first = air.first ?? packet.dtsNanoseconds
+            air.first = first
+            if let limit = configuration.duration, packet.dtsNanoseconds - first >= limit.inNanoseconds { return true }
+            air.status.count(packet)
+            sink.publish(packet)
+            monitor?.take(packet)
+        }
+        return false
+    }
+
+    private func shut(_ input: Int) {
+        state.withLock { state in
+            state.inputs[input] = Input()
+            return state.sources[input]
+        }.stop()
+        airState.withLock { $0.splicer.close(input) }
     }
 }
 
@@ -237,17 +282,22 @@ extension SwitchedPassthrough: SwitchedSources {
             isRunning: report.status.state == .running, failures: report.failures, newest: known.newest)
     }
 
-    func open(_ input: Int, _ decoding: SourceSelector.Decoding) { state.withLock { $0.sources[input] }.start() }
+    func open(_ input: Int, _ decoding: SourceSelector.Decoding) {
+        _ = airState.withLock { $0.closing.remove(input) }
+        state.withLock { $0.sources[input] }.start()
+    }
 
     /// Nothing is decoded.
     func decode(_ input: Int, _ decoding: SourceSelector.Decoding) {}
 
+    /// One that is on air stays there until the keyframe of the one that follows.
     func close(_ input: Int) {
-        state.withLock { state in
-            state.inputs[input] = Input()
-            return state.sources[input]
-        }.stop()
-        airState.withLock { $0.splicer.close(input) }
+        let isPlayed = airState.withLock { air in
+            guard air.splicer.onAir == input, let next = air.splicer.next, next != input else { return false }
+            air.closing.insert(input)
+            return true
+        }
+        if !isPlayed { shut(input) }
     }
 
     func air(_ next: SourceSelector.OnAir) {
@@ -256,4 +306,20 @@ extension SwitchedPassthrough: SwitchedSources {
     }
 
     func refresh(_ onAir: SourceSelector.OnAir) {}
+}
+
+extension SwitchedPassthrough.Air {
+    fileprivate mutating func keep(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp, limit: Int) {
+        early.append((packet, index, arrival))
+        earlyBytes += packet.payload.count
+        if earlyBytes > limit { (early, earlyBytes) = ([], 0) }
+    }
+
+    /// The inputs to be closed that are not on air any more.
+    fileprivate mutating func takeLeft() -> [Int] {
+        guard !closing.isEmpty else { return [] }
+        let left = closing.filter { splicer.onAir != $0 }
+        closing.subtract(left)
+        return Array(left)
+    }
 }

@@ -142,4 +142,15 @@ struct PacketSplicerTests {
         #expect(milliseconds([first])[0] - milliseconds([last])[0] == 40)
         #expect(splicer.onAir == 0 && splicer.next == nil)
     }
+
+    @Test("An input that was opened again while it was on air never came back")
+    func reopened() {
+        var splicer = splicer()
+        splicer.show(0)
+        #expect(!run(0..<2000, &splicer, from: [0]).isEmpty)
+        splicer.open(0, senders[0].description)
+        let packets = run(2040..<4000, &splicer, from: [0])
+        #expect(splicer.onAir == 0 && packets.first?.isKeyframe == true)
+        #expect(packets.allSatisfy { $0.dtsNanoseconds >= 2_900_000_000 })
+    }
 }
