@@ -117,6 +117,8 @@ actor RecorderEngine: QueueActor {
         for action in actions {
             switch action {
             case .open(let start):
+                // Another sender's keyframe may come where the one before broke off.
+                if !description.updated(by: start.keyframe).isIdentical(to: description) { _ = file?.dropDisordered() }
                 endFile(.rotate)
                 follow(start)
                 if case .active = mode { open(start) }

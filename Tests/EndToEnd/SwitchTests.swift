@@ -25,7 +25,10 @@ extension SerialRecordings {
             let result = try await RelayProcess.run(
                 Shape.small + ["--unpaced", "--duration", "120s", "--record", own])
             #expect(result.ending == .exited(0), "\(result.log)")
-            return try #require(RecordingSet(directory: own).finished.first)
+            // A recording's tracks lie in pieces of half a second, and ffmpeg would send as much at once.
+            let path = directory.file("signal.mp4")
+            try await Clip.make(path, ["-i", try #require(RecordingSet(directory: own).finished.first), "-c", "copy"])
+            return path
         }
 
         /// Sends `clip` from frame `start` on in real time, as it is unless `coding` says otherwise.

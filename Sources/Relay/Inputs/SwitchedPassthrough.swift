@@ -34,7 +34,7 @@ final class SwitchedPassthrough: ChannelProgram {
         var splicer = PacketSplicer()
         var status = PassthroughStatus()
         var first: Int64?
-        /// Whether the program has begun; what came before waits in ``early``.
+        /// Whether the program has begun. What came before, or before an input was chosen, waits in ``early``.
         var hasBegun = false
         var early: [(packet: EncodedPacket, index: Int, arrival: Timestamp)] = []
         var earlyBytes = 0
@@ -119,13 +119,8 @@ final class SwitchedPassthrough: ChannelProgram {
     var gop: Duration { .seconds(10) }
 
     func run() -> ExitStatus {
-        let isOver = airState.withLock { air in
-            air.hasBegun = true
-            defer { air.early = [] }
-            return air.early.contains { pass($0.packet, of: $0.index, at: $0.arrival, &air) }
-        }
+        airState.withLock { $0.hasBegun = true }
         state.withLock { $0.hasBegun = true }
-        if isOver { end() }
         ended.wait()
         choice.stop()
         for source in state.withLock({ $0.sources }) { source.stop() }
@@ -239,11 +234,11 @@ extension SwitchedPassthrough {
     private func publish(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
         guard state.withLock({ !$0.isOver }) else { return }
         let (isOver, left) = airState.withLock { air -> (Bool, [Int]) in
-            guard air.hasBegun else {
-                air.keep(packet, of: index, at: arrival, limit: Self.mostEarlyBytes)
-                return (false, [])
-            }
-            return (pass(packet, of: index, at: arrival, &air), air.takeLeft())
+            air.keep(packet, of: index, at: arrival, limit: Self.mostEarlyBytes)
+            guard air.hasBegun, air.splicer.onAir ?? air.splicer.next != nil else { return (false, []) }
+            let packets = air.early
+            (air.early, air.earlyBytes) = ([], 0)
+            return (packets.contains { pass($0.packet, of: $0.index, at: $0.arrival, &air) }, air.takeLeft())
         }
         for input in left { shut(input) }
         if isOver { end() }
