@@ -259,7 +259,7 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         if scheme.hasPrefix("rtmp"), let slash = result.lastIndex(of: "/") {
             let key = result[result.index(after: slash)...]
             let hasPath = shown.contains("/")
-            if hasPath, !key.isEmpty { result = result[...slash] + key.prefix(2) + "…" }
+            if hasPath, !key.isEmpty { result = result[...slash] + URLParts.masked(String(key)) }
         }
         return rest.contains("?") ? result + "?…" : result
     }

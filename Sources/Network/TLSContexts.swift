@@ -42,18 +42,26 @@ final class TLSContexts: Sendable {
         configuration.minimumTLSVersion = .tlsv12
         configuration.certificateVerification = key.isAddress ? .noHostnameVerification : .fullVerification
         configuration.shutdownTimeout = .seconds(2)
-        var source = "the system's authorities"
         switch key.trust {
         case .system: configuration.trustRoots = .default
         case .authority(let file):
-            configuration.trustRoots = .file(file)
-            source = file
+            configuration.trustRoots = .certificates(try authorities(in: file))
         case .insecure: configuration.certificateVerification = .none
         }
         do {
             return try NIOSSLContext(configuration: configuration)
         } catch {
-            throw EndpointFailure(.refused, step: "tls", reason: "reading \(source): \(error)")
+            throw EndpointFailure(
+                .refused, step: "tls", reason: "the system's authorities cannot be read: \(TLSGuard.words(error))")
         }
+    }
+
+    private static func authorities(in file: String) throws(EndpointFailure) -> [NIOSSLCertificate] {
+        // What the library says of it names places of its own source.
+        guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
+            throw EndpointFailure(
+                .refused, step: "tls", reason: "\(file) cannot be read, or holds no certificate in PEM")
+        }
+        return certificates
     }
 }

@@ -45,7 +45,7 @@ struct InputSpecificationTests {
         let input = try InputSpecification("${URL}#backup=rtmp://h/live/${KEY},name=a", secrets: secrets)
         #expect(input.name == "a")
         #expect(input.location.description == "${URL}")
-        #expect(input.backups.map(\.description) == ["rtmp://h/live/${…"])
+        #expect(input.backups.map(\.description) == ["rtmp://h/live/${***"])
     }
 
     @Test(

@@ -16,11 +16,11 @@ struct RTMPPacketReader {
     /// The newest video configuration, until a keyframe came with which it can be read.
     private var configuration: [UInt8]?
 
-    /// Whether a track that the sender announced, or one of the two that there usually are, is still missing.
+    /// Whether a track that the sender announced, or one of the two that there usually are, is still missing. Video is
+    /// missing even if audio alone was announced: GStreamer's muxer says so before it knows of the video.
     var isMissingTrack: Bool {
         let (video, audio) = (metadata["videocodecid"] != nil, metadata["audiocodecid"] != nil)
-        let (hasVideo, hasAudio) = (video || !audio, audio || !video)
-        return stream.video == nil && hasVideo || stream.audio == nil && hasAudio
+        return stream.video == nil || stream.audio == nil && (audio || !video)
     }
 
     /// Whether a track that is missing was announced: it comes with its next keyframe at the latest.
