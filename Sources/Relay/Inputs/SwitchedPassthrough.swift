@@ -238,14 +238,14 @@ extension SwitchedPassthrough {
             guard air.hasBegun, air.splicer.onAir ?? air.splicer.next != nil else { return (false, []) }
             let packets = air.early
             (air.early, air.earlyBytes) = ([], 0)
-            return (packets.contains { pass($0.packet, of: $0.index, at: $0.arrival, &air) }, air.takeLeft())
+            return (packets.contains { deliver($0.packet, of: $0.index, at: $0.arrival, &air) }, air.takeLeft())
         }
         for input in left { shut(input) }
         if isOver { end() }
     }
 
     /// Publishes what goes on air because of a packet. Whether the program is over.
-    private func pass(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp, _ air: inout Air) -> Bool {
+    private func deliver(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp, _ air: inout Air) -> Bool {
         for packet in air.splicer.take(packet, of: index, at: arrival) {
             let first = air.first ?? packet.dtsNanoseconds
             air.first = first
