@@ -144,16 +144,12 @@ extension SourceClock {
         step(by: need &- offset.value, &events)
     }
 
-    /// Moves all maps at once.
+    /// Moves the maps at once, because packets come too late.
     mutating func step(by distance: Int64, _ events: inout [SourceClockEvent]) {
-        for index in maps.indices {
-            maps[index].offset?.step(by: distance)
-            maps[index].buffer &+= distance
-        }
+        align(by: .nanoseconds(distance))
         lateArrivals = []
         for track in delays.tracks { delays[track]?.lateSince = nil }
         status.steps += 1
-        status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
         events.append(.stepped(.nanoseconds(distance)))
     }
 }

@@ -180,7 +180,7 @@ struct InputOptions: ParsableArguments {
     }
 
     private func checkListeners(_ configuration: ChannelConfiguration) throws {
-        for location in configuration.inputs + [configuration.audioInput].compactMap(\.self) {
+        for location in configuration.allInputs {
             do {
                 _ = try Self.listenURL(of: location)
             } catch {
@@ -191,8 +191,7 @@ struct InputOptions: ParsableArguments {
 
     private func checkCommand(_ configuration: inout ChannelConfiguration) throws {
         guard let onPublish else { return }
-        let inputs = configuration.inputs + [configuration.audioInput].compactMap(\.self)
-        guard inputs.contains(where: { $0.rtmpListenAddress != nil }) else {
+        guard configuration.allInputs.contains(where: { $0.rtmpListenAddress != nil }) else {
             throw ValidationError("--on-publish is for an --input of rtmp-listen://. Leave it out.")
         }
         if let fault = ClientCommand.fault(onPublish, of: "--on-publish") { throw ValidationError(fault) }
@@ -206,9 +205,7 @@ struct InputOptions: ParsableArguments {
     /// Takes the certificate that inputs and outputs show to those who connect to them with TLS.
     func applyCertificate(to configuration: inout ChannelConfiguration) throws {
         let isNeeded =
-            try (configuration.inputs + [configuration.audioInput].compactMap(\.self)).contains {
-                try Self.listenURL(of: $0)?.isSecure == true
-            }
+            try configuration.allInputs.contains { try Self.listenURL(of: $0)?.isSecure == true }
             || configuration.outputs.contains { $0.address.isSecureListener }
         switch (certificate, key) {
         case (nil, nil) where !isNeeded: return

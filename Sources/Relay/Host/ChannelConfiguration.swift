@@ -81,6 +81,8 @@ extension ChannelConfiguration {
     /// The inputs in order of preference, and what logs and the status call them.
     var inputs: [InputLocation] { [input] + backups }
     var inputNames: [String] { [inputName ?? input.description] + backups.map(\.description) }
+    /// The inputs, and what the audio comes from if that is another one.
+    var allInputs: [InputLocation] { inputs + [audioInput].compactMap(\.self) }
 
     /// How one of them is chosen.
     var choice: SourceSelector.Options {

@@ -25,7 +25,6 @@ final class SwitchedPassthrough: ChannelProgram {
     private struct State {
         var sources: [StandbySource] = []
         var inputs: [Input]
-        var hasBegun = false
         var isOver = false
     }
 
@@ -120,7 +119,6 @@ final class SwitchedPassthrough: ChannelProgram {
 
     func run() -> ExitStatus {
         airState.withLock { $0.hasBegun = true }
-        state.withLock { $0.hasBegun = true }
         ended.wait()
         choice.stop()
         for source in state.withLock({ $0.sources }) { source.stop() }
@@ -210,9 +208,9 @@ extension SwitchedPassthrough {
         return isOpen && state.withLock { !$0.isOver }
     }
 
-    /// Whether the input's packets are on air, or its next keyframe will be.
+    /// Whether the program has begun, and the input's packets are on air, or its next keyframe will be.
     private func isPlayed(_ index: Int) -> Bool {
-        airState.withLock { $0.splicer.onAir == index || $0.splicer.next == index }
+        airState.withLock { $0.hasBegun && ($0.splicer.onAir == index || $0.splicer.next == index) }
     }
 
     private func noteVideo(of index: Int, at moment: Timestamp) {
@@ -222,7 +220,7 @@ extension SwitchedPassthrough {
     /// Holds a file until it is on air; `wait` is called if it was not. False if it is not wanted any more.
     private func hold(_ index: Int, _ wait: () -> Void) -> Bool {
         while isWanted(index) {
-            if isPlayed(index), state.withLock({ $0.hasBegun }) { return true }
+            if isPlayed(index) { return true }
             wait()
             // It has a frame ready.
             noteVideo(of: index, at: Timestamp(nanoseconds: clock.now))
@@ -234,11 +232,14 @@ extension SwitchedPassthrough {
     private func publish(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
         guard state.withLock({ !$0.isOver }) else { return }
         let (isOver, left) = airState.withLock { air -> (Bool, [Int]) in
-            air.keep(packet, of: index, at: arrival, limit: Self.mostEarlyBytes)
-            guard air.hasBegun, air.splicer.onAir ?? air.splicer.next != nil else { return (false, []) }
-            let packets = air.early
-            (air.early, air.earlyBytes) = ([], 0)
-            return (packets.contains { deliver($0.packet, of: $0.index, at: $0.arrival, &air) }, air.takeLeft())
+            guard air.hasBegun, air.splicer.onAir ?? air.splicer.next != nil else {
+                air.keep(packet, of: index, at: arrival, limit: Self.mostEarlyBytes)
+                return (false, [])
+            }
+            let isOver =
+                air.takeEarly().contains { deliver($0.packet, of: $0.index, at: $0.arrival, &air) }
+                || deliver(packet, of: index, at: arrival, &air)
+            return (isOver, air.takeLeft())
         }
         for input in left { shut(input) }
         if isOver { end() }
@@ -308,6 +309,12 @@ extension SwitchedPassthrough.Air {
         early.append((packet, index, arrival))
         earlyBytes += packet.payload.count
         if earlyBytes > limit { (early, earlyBytes) = ([], 0) }
+    }
+
+    /// What waited for the beginning.
+    fileprivate mutating func takeEarly() -> [(packet: EncodedPacket, index: Int, arrival: Timestamp)] {
+        defer { (early, earlyBytes) = ([], 0) }
+        return early
     }
 
     /// The inputs to be closed that are not on air any more.
