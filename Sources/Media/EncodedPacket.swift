@@ -56,6 +56,13 @@ public final class EncodedPacket: Sendable {
             isDisposable: isDisposable, payload: payload)
     }
 
+    /// The same packet, `ticks` of its time base later.
+    package func moved(by ticks: Int64) -> EncodedPacket {
+        EncodedPacket(
+            of: description, pts: pts + ticks, dts: dts + ticks, duration: duration, isKeyframe: isKeyframe,
+            isDisposable: isDisposable, payload: payload)
+    }
+
     /// The track's time base.
     public var timeBase: TimeBase { description.timeBase }
 }

@@ -55,6 +55,16 @@ extension SerialRecordings {
             }
         }
 
+        /// Waits until what is on air now is recorded. Of what is written first after this was called, all may be older.
+        private func isRecorded() async throws {
+            for _ in 0..<2 {
+                let before = set.open.first.map { fileSize($0) } ?? 0
+                try await eventually("more is recorded", within: .seconds(10)) {
+                    (set.open.first.map { fileSize($0) } ?? 0) > before
+                }
+            }
+        }
+
         /// Runs relay with `input` until `script` has returned, and returns what it recorded and said.
         private func record(
             _ input: String, _ arguments: [String] = [], while script: (RelayProcess) async throws -> Void
@@ -192,6 +202,7 @@ extension SerialRecordings {
                         relay.process.errors.ranges(of: "input=slate reason=disconnected").count == turn + 1
                     }
                 }
+                try await isRecorded()
             }
             let found = order(frames, [Self.first, Self.later])
             #expect(found == [nil, 0, nil, 1, nil], "\(found) \(log)")
@@ -217,6 +228,7 @@ extension SerialRecordings {
                         relay.process.errors.ranges(of: "reason=no_video").count == index + 1
                     }
                 }
+                try await isRecorded()
             }
             #expect(sources(frames, [Self.first, Self.later, Self.backup]) == [0, 1, 2], "\(log)")
             #expect(order(frames, [Self.first, Self.later, Self.backup]).last == .some(nil), "\(log)")

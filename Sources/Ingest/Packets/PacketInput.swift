@@ -133,14 +133,10 @@ final class PacketInput {
             audioEnd = max(audioEnd, base.rescale(packetEnd, to: .nanoseconds) + shift)
         }
         guard shift != 0 else { return packet }
-        let ticks = TimeBase.nanoseconds.rescale(shift, to: base)
-        if packet.track == .data {
-            let later = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
-            return SpliceSection.shifted(packet.payload.array, by: later).map { packet.carrying(SharedBytes($0)) }
-        }
-        return EncodedPacket(
-            of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
-            isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable, payload: packet.payload)
+        let moved = packet.moved(by: TimeBase.nanoseconds.rescale(shift, to: base))
+        guard packet.track == .data else { return moved }
+        let later = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
+        return SpliceSection.shifted(packet.payload.array, by: later).map { moved.carrying(SharedBytes($0)) }
     }
 
     private func rewind() throws(IngestError) {

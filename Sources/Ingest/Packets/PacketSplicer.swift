@@ -113,15 +113,10 @@ package struct PacketSplicer: Sendable {
     }
 
     private func moved(_ packet: EncodedPacket, by shift: Int64) -> EncodedPacket {
-        var payload = packet.payload
-        if packet.description.codec == .scte35 {
-            // The times in it are those of the stream.
-            let ticks = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
-            payload = SpliceSection.shifted(payload.array, by: ticks).map { SharedBytes($0) } ?? payload
-        }
-        let ticks = TimeBase.nanoseconds.rescale(shift, to: packet.timeBase)
-        return EncodedPacket(
-            of: packet.description, pts: packet.pts + ticks, dts: packet.dts + ticks, duration: packet.duration,
-            isKeyframe: packet.isKeyframe, isDisposable: packet.isDisposable, payload: payload)
+        let moved = packet.moved(by: TimeBase.nanoseconds.rescale(shift, to: packet.timeBase))
+        guard packet.description.codec == .scte35 else { return moved }
+        // The times in it are those of the stream.
+        let ticks = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
+        return SpliceSection.shifted(packet.payload.array, by: ticks).map { moved.carrying(SharedBytes($0)) } ?? moved
     }
 }

@@ -52,6 +52,7 @@ struct ClockSimulation {
     }
 
     private let model: SenderModel
+    private let tick: Int64 = 40_000_000
     private var clock: SourceClock
     private var program: ReferenceClock?
     private var servo = AudioServo(sampleRate: 48_000)
@@ -83,7 +84,6 @@ struct ClockSimulation {
 
     /// The whole run. Repeated and dropped frames count from `after` on, or from the first frame.
     mutating func run(_ random: SeededRandom, countAfter: Duration = .zero) -> Result {
-        let tick: Int64 = 40_000_000
         var now: Int64 = 0
         var packets = SenderPackets(model, random: random)
         while let packet = packets.next() {
@@ -111,8 +111,8 @@ struct ClockSimulation {
         decodeQueue(now)
         while let first = frames.first, let due = due(first), due.nanoseconds <= now {
             frames.removeFirst()
-            // What a step put into the past is not shown.
-            if due.nanoseconds > now - 40_000_000 { show(first, due, now) }
+            // What a step put into the past is not shown. A slew moves what was just not due by 40 µs at most.
+            if due.nanoseconds > now - tick - 40_000 { show(first, due, now) }
         }
     }
 
