@@ -139,6 +139,16 @@ package final class FileDescriptor: Sendable, ByteSource {
     /// A recording is written each second or two; a minute also covers a disk that stands still for a while.
     private static let quietTime = 60
 
+    /// Whether it is empty, and so young that whoever created it may be about to lock it and to write its head.
+    package var mayBeBeginning: Bool {
+        var info = stat()
+        guard fstat(number, &info) == 0 else { return false }
+        return info.st_size == 0 && info.st_mtim.tv_sec > Glibc.time(nil) - Self.beginningTime
+    }
+
+    /// In seconds. Creating a file, locking it and writing its head takes a millisecond; this covers a busy machine.
+    private static let beginningTime = 5
+
     /// Locks a file that was just created; false if somebody else has locked or renamed it in between.
     package func lockCreated() -> Bool {
         guard lock(), let own = FileIdentity(number) else { return false }

@@ -92,6 +92,8 @@ public enum SegmentRecovery {
             case .nothing: if !isOursByName { return nil }
             case .foreign: return nil
             }
+            // Before the lock, which its writer is about to take.
+            if written == nil, descriptor.mayBeBeginning { return .inUse }
             guard descriptor.lock(), written != nil || !descriptor.mayBeWrittenElsewhere else { return .inUse }
             if isStream { return try completeStream(descriptor, name, in: directory, written, checkedTail) }
             return try complete(descriptor, name, in: directory, checkedTail)

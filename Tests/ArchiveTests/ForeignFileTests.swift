@@ -38,7 +38,10 @@ import Testing
 
     @Test func `A file that a crash left empty or full of zeros is still put aside`() throws {
         for content in [[], [UInt8](repeating: 0, count: 4096)] {
-            try temporary.write(content, to: SampleRecording.name + ".part")
+            let part = SampleRecording.name + ".part"
+            try temporary.write(content, to: part)
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -6)], ofItemAtPath: temporary.path(part))
             guard case .setAside(let name, _) = try SegmentRecovery.run(in: directory, channel: "test").first?.outcome
             else {
                 Issue.record("\(temporary.files)")

@@ -326,6 +326,80 @@ extension SerialRecordings {
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
         }
 
+        @Test("Copied, a slate with the input's size takes over at once, and the input comes back at its keyframe")
+        func copiedSlate() async throws {
+            let clip = try await signal()
+            let server = try await RTMPServer.running()
+            let port = try Ports.free()
+            let relay = try RelayProcess(
+                ["--input", "\(udp(port))#timeout=500ms", "--copy", "--slate", "bars", "--channel", "news"]
+                    + ["--record", set.directory, "--rtmp", server.url()])
+            try await isListening(port)
+            for (turn, range) in [Self.first, Self.later].enumerated() {
+                let sender = try send(clip, from: range.lowerBound, to: udp(port))
+                try await eventually("the source is on air", within: .seconds(20)) {
+                    relay.process.errors.ranges(of: turn == 0 ? "reason=start" : "reason=video").count == 1
+                }
+                try await eventually("the source is recorded", within: .seconds(20)) { set.finished.count == 2 * turn }
+                try await plays(2)
+                sender.signal(SIGKILL)
+                try await says("input=slate reason=no_video", turn + 1, relay)
+                try await eventually("the slate is recorded", within: .seconds(20)) {
+                    set.finished.count == 2 * turn + 1
+                }
+                try await isRecorded()
+            }
+            try await server.receives(.seconds(3))
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+
+            let files = try await set.frames()
+            let shown = files.map { order($0, [Self.first, Self.later]) }
+            #expect(shown == [[0], [nil], [1], [nil]], "\(shown) \(result.log)")
+            for path in set.finished { #expect(try await Probe.complaints(path).isEmpty) }
+            for index in [0, 2] { #expect(files[index].breaks.isEmpty, "\(files[index].breaks)") }
+            #expect(server.recordings.count == 1 && !result.log.contains("reconnects"), "\(result.log)")
+            let recording = try await server.recording()
+            #expect(order(try await DecodedFrames(recording), [Self.first, Self.later]) == [0, nil, 1, nil])
+            // The loss costs the timeout, and the slate has no hole.
+            for track in ["v:0", "a:0"] {
+                let times = try await Probe.times(recording, track)
+                let holes = zip(times, times.dropFirst()).map { $1 - $0 }.filter { $0 > 0.1 || $0 <= 0 }
+                #expect(holes.allSatisfy { $0 > 0 && $0 < 1.5 } && holes.count <= 4, "\(track): \(holes)")
+            }
+        }
+
+        @Test("Copied, an absent input begins with a slate; one that is coded otherwise is refused by name")
+        func copiedAbsent() async throws {
+            let clip = try await signal()
+            let port = try Ports.free()
+            let relay = try RelayProcess(
+                ["--input", "tcp://127.0.0.1:\(port)?listen=1#timeout=1s", "--copy", "--slate", "bars"]
+                    + ["--record", set.directory])
+            try await relay.says("input=slate reason=start", within: .seconds(10))
+            try await isRecorded()
+            let sender = try send(clip, to: "tcp://127.0.0.1:\(port)")
+            try await relay.says("reason=video", within: .seconds(20))
+            try await eventually("the slate's file is finished", within: .seconds(20)) { set.finished.count == 1 }
+            try await plays(1)
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            sender.signal(SIGKILL)
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let shown = try await set.frames().map { order($0, [Self.first]) }
+            #expect(shown == [[nil], [0]], "\(shown) \(result.log)")
+
+            let other = directory.file("other.ts")
+            try await Clip.make(
+                other, ["-i", clip, "-t", "20", "-c:a", "copy", "-c:v", "libx265", "-preset", "ultrafast"])
+            let second = try RelayProcess(
+                ["--input", "\(udp(port))", "--copy", "--slate", "bars", "--record", set.directory])
+            try await isListening(port)
+            let coded = try send(other, to: udp(port))
+            let refused = try await second.finished(within: .seconds(30))
+            coded.signal(SIGKILL)
+            #expect(refused.ending == .exited(64) && refused.log.contains("the input is HEVC"), "\(refused.log)")
+        }
+
         @Test("Without a slate, and with no input that answers, it ends before it begins")
         func nothing() async throws {
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/secretkey"

@@ -33,7 +33,9 @@ import Testing
 
     private func recover(_ bytes: some Collection<UInt8>) throws -> (SegmentRecovery.Outcome?, TemporaryDirectory) {
         let directory = try TemporaryDirectory()
-        try Data(bytes).write(to: URL(fileURLWithPath: directory.path(Self.partName)))
+        let path = directory.path(Self.partName)
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -6)], ofItemAtPath: path)
         return (try SegmentRecovery.run(in: .prepare(directory.path), channel: "test").first?.outcome, directory)
     }
 
@@ -77,6 +79,24 @@ import Testing
     }
 
     // Where flock fails, repair cut and renamed the file that another process was writing.
+    // It set the recorder's new file aside, which was created and not locked yet.
+    @Test func `An empty file that was created just now is left to whoever creates it`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path(Self.partName)
+        let writer = try FileDescriptor.create(path)
+        func run() throws -> SegmentRecovery.Outcome? {
+            try SegmentRecovery.run(in: .prepare(directory.path), channel: "test").first?.outcome
+        }
+        #expect(try run() == .inUse)
+        #expect(writer.lockCreated())
+        writer.unlock()
+        try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -6)], ofItemAtPath: path)
+        guard case .setAside = try run() else {
+            Issue.record("\(directory.files)")
+            return
+        }
+    }
+
     @Test func `Without locks of the file system a young open file is in use, and completed a minute later`() throws {
         let directory = try TemporaryDirectory()
         let record = try RecordDirectory.prepare(directory.path)

@@ -52,15 +52,11 @@ package final class VideoTranscoder: TrackTranscoder {
     }
 
     private static func format(of track: TrackDescription, size: FrameSize?) -> VideoFormat {
-        let frames = track.frameFormat ?? FrameFormat(width: 1280, height: 720)
-        // 4:2:0 needs even sizes.
-        var format = VideoFormat(
-            width: max(2, frames.width & ~1), height: max(2, frames.height & ~1),
-            frameRate: track.nominalRate ?? FrameRate(25), sampleAspectRatio: frames.sampleAspectRatio)
-        if let size, size != FrameSize(width: frames.width, height: frames.height) {
-            (format.width, format.height, format.sampleAspectRatio) = (size.width, size.height, .square)
-        }
-        format.color = frames.color.resolved(width: format.width, height: format.height)
+        var format = VideoFormat(codedLike: track)
+        guard let size, size != FrameSize(width: format.width, height: format.height) else { return format }
+        (format.width, format.height, format.sampleAspectRatio) = (size.width, size.height, .square)
+        let color = track.frameFormat?.color ?? .unspecified
+        format.color = color.resolved(width: format.width, height: format.height)
         return format
     }
 

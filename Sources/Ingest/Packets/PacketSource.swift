@@ -27,6 +27,11 @@ package struct PacketSourceDescription: Sendable {
     package var clock: SourceClockSettings
     /// After how many bits its stamps wrap; nil if they do not.
     package var stampBits: Int?
+
+    /// A source with these properties.
+    package init(stream: StreamDescription, canWait: Bool, clock: SourceClockSettings, stampBits: Int?) {
+        (self.stream, self.canWait, self.clock, self.stampBits) = (stream, canWait, clock, stampBits)
+    }
 }
 
 /// Where a source delivers packets. One thread at a time calls, and a source that cannot wait must not be kept waiting.

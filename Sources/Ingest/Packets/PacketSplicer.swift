@@ -66,8 +66,8 @@ package struct PacketSplicer: Sendable {
         if next == index { next = nil }
     }
 
-    /// Puts an input on air, at its next keyframe.
-    package mutating func show(_ index: Int) { next = index }
+    /// Puts an input on air, at its next keyframe. One that still is on air stays there, as if nothing had been.
+    package mutating func show(_ index: Int) { next = onAir == index ? nil : index }
 
     /// Takes the next packet of an input, which arrived at `arrival`, and returns what goes on air because of it, in order.
     package mutating func take(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {

@@ -9,7 +9,8 @@ package import Media
 /// The relation of audio to video and each interval are the sender's; wraps are undone, jumps are closed, and after
 /// ``restart()`` time goes on from where it was. No packet is held but audio in front of the first keyframe. Video begins
 /// with a keyframe, and again after a restart. A track that is coded as before refers to the description from before.
-/// Times in milliseconds go on in 90 kHz, which changes none of them, and those of audio in samples, see ``SampleTimes``.
+/// Times in milliseconds, or of whole frames, go on in 90 kHz, or a switch could not move them exactly, and those of audio
+/// in samples, see ``SampleTimes``.
 /// A value without a clock or I/O of its own.
 package struct PacketTimeline: Sendable {
     /// What was left out, and what happened.
@@ -185,7 +186,7 @@ package struct PacketTimeline: Sendable {
     /// The track on the clock that its packets go on air with.
     private static func finelyTimed(_ track: TrackDescription) -> TrackDescription {
         if let format = track.audioFormat { return track.timed(in: format.timeBase) }
-        return track.timeBase == .milliseconds ? track.timed(in: .mpegTS) : track
+        return track.timeBase.rescale(1, to: .nanoseconds) >= 1_000_000 ? track.timed(in: .mpegTS) : track
     }
 }
 

@@ -35,7 +35,8 @@ struct InputOptions: ParsableArguments {
             "What is shown when no input has anything: bars, off, or a file.",
             discussion: "bars are color bars with “no signal” and the channel's name; a file is an image or a video, "
                 + "which is played again and again without its audio. The channel goes on air with it if its input is "
-                + "absent. off leaves the last frame standing. bars is usual with backup=, off without.",
+                + "absent. off leaves the last frame standing. bars is usual with backup=, off without "
+                + "and with --copy, where it is encoded while it is on air.",
             valueName: "slate"))
     var slate: String?
 
@@ -133,9 +134,6 @@ struct InputOptions: ParsableArguments {
         }
         if copy, configuration.backups.contains(where: \.isTest) {
             throw ValidationError("--copy needs backups that are encoded already: test: is not. Leave it out.")
-        }
-        if copy, configuration.slate != nil {
-            throw ValidationError("--slate has to be encoded, and --copy has no encoder. Leave one of them out.")
         }
     }
 

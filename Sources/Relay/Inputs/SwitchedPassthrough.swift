@@ -28,32 +28,18 @@ final class SwitchedPassthrough: ChannelProgram {
         var isOver = false
     }
 
-    /// What is published, and in which order: locked for as long as it takes to hand a packet to all queues.
-    fileprivate struct Air {
-        var splicer = PacketSplicer()
-        var status = PassthroughStatus()
-        var first: Int64?
-        /// Whether the program has begun. What came before, or before an input was chosen, waits in ``early``.
-        var hasBegun = false
-        var early: [(packet: EncodedPacket, index: Int, arrival: Timestamp)] = []
-        var earlyBytes = 0
-        /// Inputs that are closed as soon as another one has taken over from them.
-        var closing: Set<Int> = []
-    }
-
-    /// What may wait for the program's beginning. More is given up, and it begins with a later keyframe.
-    private static let mostEarlyBytes = 32 << 20
-
     private let configuration: ChannelConfiguration
-    private let names: [String]
-    private let choice: SourceSwitch
+    let names: [String]
+    let choice: SourceSwitch
     private let sink: PassthroughSink
     /// Decodes the audio, if that was asked for.
     private let monitor: PacketMonitor?
-    private let clock: any MonotonicClock
-    private let logger: Logger
+    let clock: any MonotonicClock
+    let logger: Logger
     private let state: Mutex<State>
-    private let airState = Mutex(Air())
+    let airState = Mutex(PassthroughAir())
+    /// What is encoded while no input has anything; nil for nothing.
+    let slate: EncodedSlate?
     private let ended = DispatchSemaphore(value: 0)
     private let firstStream = Mutex(StreamDescription())
 
@@ -70,6 +56,9 @@ final class SwitchedPassthrough: ChannelProgram {
             names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
             logger: logger)
         sink = PassthroughSink(hub)
+        slate = configuration.slate.map {
+            EncodedSlate($0, channel: configuration.name, clock: clock, logger: logger)
+        }
         state = Mutex(State(inputs: names.map { _ in Input() }))
         let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
         state.withLock { $0.sources = sources }
@@ -102,13 +91,33 @@ final class SwitchedPassthrough: ChannelProgram {
         state.withLock { $0.inputs[index].description = description }
     }
 
+    /// Waits until an input says how it is coded; if none does, until the slate is encoded.
     private func awaitDescription() throws(RelayFailure) {
         let sources = state.withLock { $0.sources }
-        let stream = choice.answer(of: sources, within: SourceSwitch.patience) {
-            airState.withLock { air in names.indices.map { air.splicer.stream(of: $0) } }
+        let stream = choice.answer(of: sources, within: SourceSwitch.patience) { known(names.indices) }
+        guard let stream = stream ?? awaitSlate() else { throw choice.noAnswer(of: sources) }
+        if slate != nil, stream.video?.codec != .h264 {
+            let codec = stream.video.map { "\($0.codec)" } ?? "audio alone"
+            throw RelayFailure(
+                .usage, "--slate with --copy is encoded as H.264, and the input is \(codec). Leave it out.")
         }
-        guard let stream else { throw choice.noAnswer(of: sources) }
         firstStream.withLock { $0 = stream }
+    }
+
+    /// How inputs are coded, as far as they have said.
+    private func known(_ inputs: Range<Int>) -> [StreamDescription?] {
+        airState.withLock { air in inputs.map { air.splicer.stream(of: $0) } }
+    }
+
+    /// How the slate is coded, or an input that has answered meanwhile; nil if there is no slate.
+    private func awaitSlate() -> StreamDescription? {
+        guard slate != nil else { return nil }
+        let deadline = clock.now + SourceSwitch.patience
+        while clock.now < deadline {
+            if let known = known(0..<slateIndex + 1).lazy.compactMap({ $0 }).first { return known }
+            clock.sleep(until: clock.now + SourceSwitch.pause)
+        }
+        return nil
     }
 
     var description: StreamDescription { firstStream.withLock { $0 } }
@@ -120,8 +129,7 @@ final class SwitchedPassthrough: ChannelProgram {
     func run() -> ExitStatus {
         airState.withLock { $0.hasBegun = true }
         ended.wait()
-        choice.stop()
-        for source in state.withLock({ $0.sources }) { source.stop() }
+        stop()
         sink.finish()
         return .done
     }
@@ -130,6 +138,7 @@ final class SwitchedPassthrough: ChannelProgram {
         end()
         choice.stop()
         for source in state.withLock({ $0.sources }) { source.stop() }
+        slate?.stop()
     }
 
     private func end() {
@@ -229,11 +238,11 @@ extension SwitchedPassthrough {
         return false
     }
 
-    private func publish(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
+    func publish(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
         guard state.withLock({ !$0.isOver }) else { return }
         let (isOver, left) = airState.withLock { air -> (Bool, [Int]) in
             guard air.hasBegun, air.splicer.onAir ?? air.splicer.next != nil else {
-                air.keep(packet, of: index, at: arrival, limit: Self.mostEarlyBytes)
+                air.keep(packet, of: index, at: arrival)
                 return (false, [])
             }
             let isOver =
@@ -246,12 +255,14 @@ extension SwitchedPassthrough {
     }
 
     /// Publishes what goes on air because of a packet. Whether the program is over.
-    private func deliver(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp, _ air: inout Air) -> Bool {
+    private func deliver(
+        _ packet: EncodedPacket, of index: Int, at arrival: Timestamp, _ air: inout PassthroughAir
+    ) -> Bool {
         for packet in air.splicer.take(packet, of: index, at: arrival) {
             let first = air.first ?? packet.dtsNanoseconds
             air.first = first
             if let limit = configuration.duration, packet.dtsNanoseconds - first >= limit.inNanoseconds { return true }
-            air.status.count(packet)
+            air.note(packet, of: index, isSlate: index == slateIndex)
             sink.publish(packet)
             monitor?.take(packet)
         }
@@ -259,6 +270,7 @@ extension SwitchedPassthrough {
     }
 
     private func shut(_ input: Int) {
+        if input == slateIndex { return shutSlate() }
         state.withLock { state in
             state.inputs[input] = Input()
             return state.sources[input]
@@ -297,31 +309,18 @@ extension SwitchedPassthrough: SwitchedSources {
     }
 
     func air(_ next: SourceSelector.OnAir) {
-        guard case .source(let input) = next else { return }
-        airState.withLock { $0.splicer.show(input) }
+        airState.withLock { air in
+            switch next {
+            case .source(let input):
+                air.splicer.show(input)
+                // It stays until the input's keyframe.
+                if slate != nil { air.closing.insert(slateIndex) }
+            case .slate: show(slate, in: &air)
+            }
+        }
     }
 
-    func refresh(_ onAir: SourceSelector.OnAir) {}
-}
-
-extension SwitchedPassthrough.Air {
-    fileprivate mutating func keep(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp, limit: Int) {
-        early.append((packet, index, arrival))
-        earlyBytes += packet.payload.count
-        if earlyBytes > limit { (early, earlyBytes) = ([], 0) }
-    }
-
-    /// What waited for the beginning.
-    fileprivate mutating func takeEarly() -> [(packet: EncodedPacket, index: Int, arrival: Timestamp)] {
-        defer { (early, earlyBytes) = ([], 0) }
-        return early
-    }
-
-    /// The inputs to be closed that are not on air any more.
-    fileprivate mutating func takeLeft() -> [Int] {
-        guard !closing.isEmpty else { return [] }
-        let left = closing.filter { splicer.onAir != $0 }
-        closing.subtract(left)
-        return Array(left)
+    func refresh(_ onAir: SourceSelector.OnAir) {
+        if onAir == .slate { slate?.refresh() }
     }
 }

@@ -113,6 +113,24 @@ struct PacketSplicerTests {
         #expect((own - lead) % 20 == 0)
     }
 
+    @Test("An input that is wanted again before another one took its place goes on as if nothing had been")
+    func changeOfMind() {
+        var splicer = splicer()
+        splicer.show(0)
+        let before = run(0..<1400, &splicer, from: [0])
+        splicer.show(1)
+        splicer.show(0)
+        // Its next keyframe arrives late, which must not show.
+        let late = senders[0].packets(at: 1400).flatMap {
+            splicer.take($0, of: 0, at: Timestamp(nanoseconds: 1_777_000_000))
+        }
+        let after = run(1440..<4000, &splicer, from: [0, 1])
+        let packets = before + late + after
+        #expect(packets.allSatisfy { mark($0) == 0 })
+        let times = milliseconds(packets.filter { $0.track == .video })
+        #expect(times.count == 100 && zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 40 })
+    }
+
     @Test("What was missing stays missing: the time that nothing came is not closed")
     func gap() throws {
         var splicer = splicer()

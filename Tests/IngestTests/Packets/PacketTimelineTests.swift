@@ -77,6 +77,19 @@ import Testing
         #expect(are(taken, at: [0, 21, 43, 64]))
     }
 
+    @Test("Times that count whole frames go on in 90 kHz, or a switch would move them by half a frame")
+    func wholeFrames() {
+        let track = Self.video.timed(in: TimeBase(1, 25))
+        var timeline = timeline(track)
+        let frames = (100..<103).map { number in
+            EncodedPacket(
+                of: track, pts: number, dts: number, duration: 1, isKeyframe: number == 100, payload: SharedBytes([1]))
+        }
+        let taken = take(frames, by: &timeline)
+        #expect(taken.map(\.pts) == [0, 3600, 7200] && taken.allSatisfy { $0.duration == 3600 })
+        #expect(taken.allSatisfy { $0.timeBase == .mpegTS })
+    }
+
     @Test("Stamps that wrap at 2^32 are seen by nobody, and audio stays with its video")
     func wrap() {
         let start = Int64(1) << 32 - 100
