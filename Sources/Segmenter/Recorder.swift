@@ -62,7 +62,7 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     @discardableResult
     public func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
         for packet in packets where self.packets.push(packet) { keyframes.requestKeyframe(at: nil) }
-        return self
+        return self.packets.isWorthDraining ? self : nil
     }
 
     public func wake() {

@@ -39,6 +39,8 @@ final class RecorderQueue: Sendable {
         var oldest: Int64?
         var newest: Int64 = 0
         var isDrainScheduled = false
+        /// Whether what waits holds something that is not to wait: where a file may begin, or that packets are missing.
+        var isUrgent = false
         /// Threads in ``waitForRoom(upTo:)``.
         var waiters = 0
 
@@ -51,6 +53,10 @@ final class RecorderQueue: Sendable {
     /// How far a program that no clock paces may be ahead of its recorder, in nanoseconds: where a file ends is asked for
     /// when it begins, and must be known before the encoder has come that far.
     private static let longestLead: Int64 = 500_000_000
+
+    /// Media that waits to be taken together, in nanoseconds: waking a thread costs more than queueing a packet. What is
+    /// shorter than a frame or two is no loss to a recording that a kill cuts off.
+    private static let batch: Int64 = 50_000_000
 
     private let limit: Int
     /// The track at whose keyframes the queue goes on after an overflow.
@@ -73,10 +79,10 @@ final class RecorderQueue: Sendable {
                     return asks
                 }
                 state.items.append(overflow.end)
-                state.overflow = nil
+                (state.overflow, state.isUrgent) = (nil, true)
             } else if state.bytes + size > limit {
                 state.items.append(.overflowBegan)
-                state.overflow = Overflow()
+                (state.overflow, state.isUrgent) = (Overflow(), true)
                 state.overflow?.refuse(packet, leading: leading)
                 return false
             }
@@ -84,6 +90,7 @@ final class RecorderQueue: Sendable {
             state.bytes += size
             state.newest = packet.dtsNanoseconds
             if state.oldest == nil { state.oldest = state.newest }
+            if packet.track == leading, packet.isKeyframe { state.isUrgent = true }
             return false
         }
     }
@@ -92,7 +99,7 @@ final class RecorderQueue: Sendable {
     func pop() -> Item? {
         let (item, woken) = state.withLock { state -> (Item?, Int) in
             guard let item = state.items.popFirst() else {
-                state.isDrainScheduled = false
+                (state.isDrainScheduled, state.isUrgent) = (false, false)
                 state.oldest = nil
                 return (nil, takeWaiters(&state))
             }
@@ -146,6 +153,14 @@ final class RecorderQueue: Sendable {
             return takeWaiters(&state)
         }
         for _ in 0..<woken { room.signal() }
+    }
+
+    /// Whether what waits is enough to be taken, or not to be kept waiting.
+    var isWorthDraining: Bool {
+        state.withLock { state in
+            guard !state.isDrainScheduled else { return false }
+            return state.isUrgent || (state.oldest.map { state.newest - $0 >= Self.batch } ?? false)
+        }
     }
 
     /// Whether the caller must schedule a drain: nothing is scheduled and something waits.

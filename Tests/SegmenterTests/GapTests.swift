@@ -105,6 +105,25 @@ import Testing
         #expect(queue.waitForRoom(upTo: .never))
     }
 
+    @Test func `The recorder is woken for 50 ms of media, and at once for what a file may begin with`() {
+        let queue = RecorderQueue(limit: 1 << 20)
+        func wakes(_ packet: EncodedPacket) -> Bool {
+            _ = queue.push(packet)
+            return queue.isWorthDraining
+        }
+        func drain() { while queue.pop() != nil {} }
+        #expect(wakes(videoPacket(0, rate: Self.rate, isKeyframe: true)))
+        drain()
+        #expect(!wakes(videoPacket(1, rate: Self.rate, isKeyframe: false)))
+        // 42.7 and 64 ms; frames last 40.
+        #expect(!wakes(audioPacket(2)) && !wakes(audioPacket(3)))
+        #expect(wakes(videoPacket(3, rate: Self.rate, isKeyframe: false)))
+        drain()
+        #expect(!queue.isWorthDraining)
+        #expect(!wakes(videoPacket(4, rate: Self.rate, isKeyframe: false)))
+        #expect(wakes(videoPacket(5, rate: Self.rate, isKeyframe: true)))
+    }
+
     @Test func `A program that no clock paces is recorded whole if it waits for room`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
