@@ -159,29 +159,6 @@ extension SourceTiming {
                 }
             }
         }
-        for event in events {
-            guard let (level, text) = Self.line(event) else { continue }
-            monitor.logger.log(level: level, "\(text)", metadata: ["input": "\(name)"])
-        }
-    }
-
-    /// What the log says of an event; nil for what is only counted.
-    private static func line(_ event: SourceClockEvent) -> (Logger.Level, String)? {
-        switch event {
-        case .placed(let buffer): (.info, "input is placed behind a buffer of \(buffer.inMilliseconds) ms")
-        case .stepped(let distance):
-            (.notice, "input came too late for its buffer, which moved by \(distance.inMilliseconds) ms")
-        case .jumped(let track, let distance):
-            (.notice, "the sender's \(track.rawValue) times jumped by \(distance.inMilliseconds) ms and were joined")
-        case .jumpedAlone(let track):
-            (.notice, "only the sender's \(track.rawValue) times jumped; audio and video stay as they were")
-        case .joined(let track): (.notice, "\(track.rawValue) comes from the input, too")
-        case .unrelated:
-            (.notice, "audio and video of the input have no common clock; they are related by their arrival")
-        case .silent(let track): (.warning, "no \(track.rawValue) comes from the input")
-        case .resumed(let track): (.notice, "\(track.rawValue) comes from the input again")
-        case .lost: (.warning, "nothing comes from the input")
-        case .pathChanged, .late: nil
-        }
+        for event in events { event.log(of: name, by: monitor.logger) }
     }
 }

@@ -44,6 +44,18 @@ package struct PacketSplicer: Sendable {
         }
     }
 
+    /// What happened to the inputs since this was asked last, and to which of them.
+    package mutating func takeEvents() -> [(input: Int, event: SourceClockEvent)] {
+        var all: [(input: Int, event: SourceClockEvent)] = []
+        for index in inputs.keys {
+            for event in inputs[index]?.timeline.takeEvents() ?? [] { all.append((index, event)) }
+        }
+        return all
+    }
+
+    /// Tracks of an input of which nothing comes, though another one does.
+    package func silentTracks(of index: Int) -> Set<TrackKind> { inputs[index]?.timeline.silentTracks ?? [] }
+
     /// How the tracks of an input are described by its packets, as far as they are known.
     package func stream(of index: Int) -> StreamDescription? { inputs[index]?.timeline.stream }
 

@@ -33,6 +33,9 @@ package struct PacketTimeline: Sendable {
 
     /// What was left out so far.
     package private(set) var counts = Counts()
+    /// Tracks of which nothing comes, though another one does.
+    package private(set) var silentTracks: Set<TrackKind> = []
+    private var events: [SourceClockEvent] = []
     private var clock: SourceClock
     private let bits: Int?
     private let leading: TrackKind
@@ -71,12 +74,30 @@ package struct PacketTimeline: Sendable {
         StreamDescription(video: tracks[.video]?.known, audio: tracks[.audio]?.known, data: data)
     }
 
-    /// Numbers of the source's clock.
-    package var clockStatus: SourceClockStatus { clock.status }
+    /// What happened since this was asked last: jumps of the sender's times, and tracks that stopped or came back.
+    package mutating func takeEvents() -> [SourceClockEvent] {
+        if events.isEmpty { return [] }
+        defer { events = [] }
+        return events
+    }
+
+    /// Keeps what an operator is to know. Where the map to our clock lies concerns nobody: packets are not held.
+    private mutating func note(_ happened: [SourceClockEvent]) {
+        for event in happened {
+            switch event {
+            case .silent(let track): silentTracks.insert(track)
+            case .resumed(let track): silentTracks.remove(track)
+            case .jumped, .jumpedAlone: break
+            default: continue
+            }
+            events.append(event)
+        }
+    }
 
     /// The sender begins anew.
     package mutating func restart() {
         clock.restart()
+        silentTracks = []
         awaitsKeyframe = true
     }
 
@@ -92,6 +113,7 @@ package struct PacketTimeline: Sendable {
             counts.unplaced += 1
             return []
         }
+        note(noted.events + clock.advance(to: arrival))
         let shift = packet.track == .audio ? audioOffset : 0
         let placed = Placed(
             packet: packet, decode: noted.decodeTime.nanoseconds &+ shift, time: noted.time.nanoseconds &+ shift)

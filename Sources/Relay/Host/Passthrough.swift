@@ -25,6 +25,7 @@ final class Passthrough: ChannelProgram {
     }
 
     private let source: any PacketSource
+    private let name: String
     private let input: PacketSourceDescription
     private let hub: PacketStream
     /// What is passed through, and with it what is coded anew.
@@ -50,6 +51,7 @@ final class Passthrough: ChannelProgram {
         source =
             try listening.source(at: configuration.input, clock: clock, logger: logger)
             ?? LibAVPacketSource(configuration.input, loops: configuration.loops, logger: logger)
+        name = configuration.inputNames[0]
         do throws(IngestError) {
             input = try source.open()
         } catch {
@@ -122,9 +124,11 @@ final class Passthrough: ChannelProgram {
     }
 
     var status: ChannelStatus {
-        let (passed, counts) = state.withLock { ($0.status, $0.timeline.counts) }
+        let (passed, counts, silent) = state.withLock { ($0.status, $0.timeline.counts, $0.timeline.silentTracks) }
+        var source = source.status
+        source.silentTracks = silent
         var status = ChannelStatus(
-            sources: [source.status], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
+            sources: [source], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
             frameRate: input.stream.video?.nominalRate ?? FrameRate(25), outputs: [])
         status.passthrough = passed
         status.monitor = monitor?.status
@@ -138,9 +142,10 @@ final class Passthrough: ChannelProgram {
 
 extension Passthrough: PacketSourceSink {
     func take(_ packet: EncodedPacket, at arrival: Timestamp) {
-        let packets = state.withLock { state in
-            state.isOver ? [] : state.timeline.take(packet, at: arrival)
+        let (packets, events) = state.withLock { state in
+            state.isOver ? ([], []) : (state.timeline.take(packet, at: arrival), state.timeline.takeEvents())
         }
+        for event in events { event.log(of: name, by: logger) }
         for packet in packets {
             guard isWithinLimit(packet) else { return end(failure: nil) }
             if input.canWait { wait(for: packet) }

@@ -151,8 +151,12 @@ final class SwitchedPassthrough: ChannelProgram {
 
     var status: ChannelStatus {
         let sources = state.withLock { $0.sources }
+        var reports = sources.map(\.report.status)
+        airState.withLock { air in
+            for index in reports.indices { reports[index].silentTracks = air.splicer.silentTracks(of: index) }
+        }
         var status = ChannelStatus(
-            sources: sources.map(\.report.status), selection: choice.status, feed: FeedStatus(),
+            sources: reports, selection: choice.status, feed: FeedStatus(),
             program: ProgramStatus(), encoder: EncoderStatus(),
             frameRate: description.video?.nominalRate ?? FrameRate(25), outputs: [])
         status.passthrough = airState.withLock { air in
@@ -240,16 +244,18 @@ extension SwitchedPassthrough {
 
     func publish(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
         guard state.withLock({ !$0.isOver }) else { return }
-        let (isOver, left) = airState.withLock { air -> (Bool, [Int]) in
+        let (isOver, left, events) = airState.withLock {
+            air -> (Bool, [Int], [(input: Int, event: SourceClockEvent)]) in
             guard air.hasBegun, air.splicer.onAir ?? air.splicer.next != nil else {
                 air.keep(packet, of: index, at: arrival)
-                return (false, [])
+                return (false, [], [])
             }
             let isOver =
                 air.takeEarly().contains { deliver($0.packet, of: $0.index, at: $0.arrival, &air) }
                 || deliver(packet, of: index, at: arrival, &air)
-            return (isOver, air.takeLeft())
+            return (isOver, air.takeLeft(), air.splicer.takeEvents())
         }
+        for (input, event) in events where input < slateIndex { event.log(of: names[input], by: logger) }
         for input in left { shut(input) }
         if isOver { end() }
     }

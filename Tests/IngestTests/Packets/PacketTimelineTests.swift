@@ -77,6 +77,37 @@ import Testing
         #expect(are(taken, at: [0, 21, 43, 64]))
     }
 
+    @Test("A track that stops while the other goes on is told once, and when it is back; so is a jump of the stamps")
+    func silence() {
+        var timeline = PacketTimeline(
+            PacketSourceDescription(
+                stream: StreamDescription(video: Self.video, audio: Self.audio), canWait: false, clock: .rtmp,
+                stampBits: 32))
+        var told: [SourceClockEvent] = []
+        func run(_ times: Range<Int64>, hasVideo: Bool, later: Int64 = 0) {
+            for time in stride(from: times.lowerBound, to: times.upperBound, by: 20) {
+                let arrival = Timestamp(nanoseconds: time * 1_000_000)
+                if hasVideo, time % 40 == 0 {
+                    _ = timeline.take(frame(time + later, isKeyframe: time % 1000 == 0), at: arrival)
+                }
+                _ = timeline.take(audioFrame(time + later), at: arrival)
+                told += timeline.takeEvents()
+            }
+        }
+        run(0..<5000, hasVideo: true)
+        #expect(told == [] && timeline.silentTracks == [])
+        run(5000..<10_000, hasVideo: false)
+        #expect(told == [.silent(.video)] && timeline.silentTracks == [.video])
+        run(10_000..<12_000, hasVideo: true)
+        #expect(told == [.silent(.video), .resumed(.video)] && timeline.silentTracks == [])
+        run(12_000..<14_000, hasVideo: true, later: 100_000)
+        #expect(told.count == 3, "\(told)")
+        guard case .jumped = told.last else {
+            Issue.record("\(told)")
+            return
+        }
+    }
+
     @Test("Times that count whole frames go on in 90 kHz, or a switch would move them by half a frame")
     func wholeFrames() {
         let track = Self.video.timed(in: TimeBase(1, 25))
