@@ -23,8 +23,6 @@ package struct PacketSplicer: Sendable {
     package private(set) var onAir: Int?
     /// The input that goes on air at its next keyframe.
     package private(set) var next: Int?
-    /// Packets of inputs that were not on air, or of audio that overlapped at a change.
-    package private(set) var leftOut = 0
     private var counts = PacketTimeline.Counts()
     /// The decoding time of each track's newest packet on air and when that arrived, in nanoseconds.
     private var newest: [TrackKind: (time: Int64, arrival: Int64)] = [:]
@@ -89,10 +87,7 @@ package struct PacketSplicer: Sendable {
             if next == index, packet.isKeyframe, packet.track == inputs[index]?.leading {
                 cut(to: index, at: packet, arrival)
             }
-            guard onAir == index, let placed = place(packet, shift: inputs[index]?.shift ?? 0) else {
-                leftOut += 1
-                return nil
-            }
+            guard onAir == index, let placed = place(packet, shift: inputs[index]?.shift ?? 0) else { return nil }
             newest[packet.track] = (placed.dtsNanoseconds, arrival.nanoseconds)
             return placed
         }

@@ -67,8 +67,6 @@ package struct SourceSelector: Sendable {
         case video
         /// A preferred source was healthy for long enough.
         case recovered
-        /// An operator asked for it.
-        case asked
     }
 
     /// How much of a source is decoded.
@@ -91,8 +89,6 @@ package struct SourceSelector: Sendable {
         case video(Int, at: Timestamp)
         /// Time passed: ``SourceSelector/nextDeadline``, or any other moment.
         case tick(at: Timestamp)
-        /// An operator wants the most preferred source that has video, healthy for long or not.
-        case goBack(at: Timestamp)
     }
 
     /// What to do, in this order.
@@ -115,7 +111,6 @@ package struct SourceSelector: Sendable {
         var lastVideo: Int64?
         /// Since when it shows video without a break as long as the timeout.
         var liveSince: Int64?
-        var isConnected = false
     }
 
     /// How long a source must be healthy before others are closed if it would never come back by itself.
@@ -143,15 +138,6 @@ package struct SourceSelector: Sendable {
     /// Whether the source is to be open.
     package func isOpen(_ source: Int) -> Bool { sources.indices.contains(source) && sources[source].openedAt != nil }
 
-    /// Whether the source is connected, as far as was told.
-    package func isConnected(_ source: Int) -> Bool { sources.indices.contains(source) && sources[source].isConnected }
-
-    /// Since when the source shows video without a break as long as the timeout; nil if it shows none.
-    package func healthySince(_ source: Int) -> Timestamp? {
-        guard sources.indices.contains(source) else { return nil }
-        return sources[source].liveSince.map { Timestamp(nanoseconds: $0) }
-    }
-
     /// Takes in what happened and says what to do. What sources say that are not to be open, or do not exist, is
     /// ignored, and so is everything before the start.
     package mutating func handle(_ event: Event) -> [Action] {
@@ -163,23 +149,18 @@ package struct SourceSelector: Sendable {
             return openAtStart()
         case .connected(let source, let moment):
             guard move(to: moment), isOpen(source) else { return [] }
-            sources[source].isConnected = true
             return decide()
         case .lost(let source, let moment):
             guard move(to: moment), isOpen(source) else { return [] }
-            (sources[source].isConnected, sources[source].hasFailed) = (false, true)
-            sources[source].liveSince = nil
+            (sources[source].hasFailed, sources[source].liveSince) = (true, nil)
             return decide()
         case .video(let source, let moment):
             guard move(to: moment), isOpen(source) else { return [] }
-            (sources[source].isConnected, sources[source].hasFailed) = (true, false)
-            sources[source].lastVideo = now
+            (sources[source].hasFailed, sources[source].lastVideo) = (false, now)
             sources[source].liveSince = sources[source].liveSince ?? now
             return decide()
         case .tick(let moment):
             return move(to: moment) ? decide() : []
-        case .goBack(let moment):
-            return move(to: moment) ? decide() + goBack() : []
         }
     }
 
@@ -305,10 +286,5 @@ extension SourceSelector {
             actions.append(.close(index))
         }
         return actions
-    }
-
-    private mutating func goBack() -> [Action] {
-        guard let best = sources.firstIndex(where: { $0.liveSince != nil }), onAir != .source(best) else { return [] }
-        return switchOver(to: .source(best), .asked)
     }
 }

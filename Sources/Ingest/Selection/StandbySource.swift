@@ -24,8 +24,6 @@ package final class StandbySource: Sendable {
     package struct Report: Sendable {
         /// What the source says of itself; before it was opened, what is known of opening it.
         package var status = SourceStatus()
-        /// Whether it was opened, and did not end since.
-        package var isOpen = false
         /// How often opening failed, or a file ended.
         package var failures = 0
         /// Whether a file that is played once was played to its end.
@@ -110,7 +108,7 @@ package final class StandbySource: Sendable {
             guard isWanted(turn) else { return }
             let delay = schedule.fail(after: .nanoseconds(clock.now - began))
             state.withLock { state in
-                (state.source, state.report.isOpen) = (nil, false)
+                state.source = nil
                 state.report.failures += 1
                 state.report.status.state = .waiting
                 state.report.status.lastError = failure
@@ -149,7 +147,6 @@ package final class StandbySource: Sendable {
         state.withLock { state in
             guard state.turn == turn else { return }
             state.source = source
-            state.report.isOpen = true
         }
         while isWanted() {
             switch source.status().state {

@@ -4,6 +4,7 @@ import Media
 import Testing
 
 @testable import Ingest
+@testable import LibAV
 
 @Suite("Packets of several inputs in one stream")
 struct PacketSplicerTests {
@@ -170,5 +171,33 @@ struct PacketSplicerTests {
         let packets = run(2040..<4000, &splicer, from: [0])
         #expect(splicer.onAir == 0 && packets.first?.isKeyframe == true)
         #expect(packets.allSatisfy { $0.dtsNanoseconds >= 2_900_000_000 })
+    }
+
+    @Test("The times in splice information move with the frames that they are about, also behind a switch")
+    func splices() throws {
+        var splicer = splicer()
+        let track = TrackDescription(data: .scte35, timeBase: .mpegTS)
+        let section = SpliceSection.sealed(
+            [0xFC, 0x30, 17, 0, 0] + [UInt8](repeating: 0, count: 4) + [0, 0xFF, 0xF0, 0, 0, 0, 0])
+        func announcement(of index: Int, at time: Int64) throws -> (adjustment: Int64, expected: Int64) {
+            let frames = run(time - 1000..<time, &splicer, from: [0, 1])
+            let frame = try #require(frames.last { $0.track == .video })
+            let stamp = (time - 40 + senders[index].offset) * 90
+            let packet = EncodedPacket(
+                of: track, pts: stamp, dts: stamp, duration: 0, isKeyframe: true, payload: SharedBytes(section))
+            let taken = splicer.take(packet, of: index, at: Timestamp(nanoseconds: time * 1_000_000))
+            let bytes = try #require(taken.first?.payload.array)
+            #expect(taken.count == 1 && taken[0].dtsNanoseconds == frame.dtsNanoseconds)
+            let adjustment = bytes[5..<9].reduce(Int64(bytes[4] & 1)) { $0 << 8 | Int64($1) }
+            let program = TimeBase.nanoseconds.rescale(frame.ptsNanoseconds, to: .mpegTS)
+            return (adjustment, (program - stamp) & (1 << 33 - 1))
+        }
+        splicer.show(0)
+        let first = try announcement(of: 0, at: 3000)
+        #expect(abs(first.adjustment - first.expected) <= 1, "\(first)")
+        splicer.show(1)
+        _ = run(3000..<5400, &splicer, from: [0, 1])
+        let second = try announcement(of: 1, at: 6400)
+        #expect(splicer.onAir == 1 && abs(second.adjustment - second.expected) <= 1, "\(second)")
     }
 }
