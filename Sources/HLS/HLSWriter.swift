@@ -30,6 +30,7 @@ package final class HLSWriter {
     private var streams: StreamDescription
     /// As ``streams``, but for tracks whose coding changed: the next run's.
     private var upcoming: StreamDescription
+    private var change = HLSCodingChange()
     /// The track by which segments are cut.
     private var leading: TrackKind { streams.leadingKind }
     private var cutter: HLSCutter
@@ -156,8 +157,18 @@ package final class HLSWriter {
 }
 
 extension HLSWriter {
-    /// Writes one packet. What comes before the first keyframe cannot be decoded and is left out.
+    /// Takes one packet. What comes before the first keyframe cannot be decoded and is left out.
     package func write(_ packet: EncodedPacket) throws(EndpointFailure) {
+        switch change.take(packet, behind: streams) {
+        case .held: return
+        case .passed: try put(packet)
+        case .decided(let packets, let audio):
+            upcoming.audio = audio ?? upcoming.audio
+            for packet in packets { try put(packet) }
+        }
+    }
+
+    private func put(_ packet: EncodedPacket) throws(EndpointFailure) {
         if pendingBytes > Self.maximumPendingBytes { try writeFragment() }
         guard try follow(packet) else { return }
         if packet.track == leading {
@@ -270,6 +281,7 @@ extension HLSWriter {
     /// Completes the last segment. At an end at which the options say so, the playlist says that nothing follows;
     /// otherwise a later run goes on with it.
     package func finish(isProgramOver: Bool) throws(EndpointFailure) {
+        for packet in change.takeAll() { try put(packet) }
         playlist.hasEnded = options.endList.closes(isProgramOver: isProgramOver)
         if cutter.elapsed > 0 {
             try finishSegment(cutter.elapsed)

@@ -135,4 +135,38 @@ import Testing
         #expect(abs(coded.packets.withLock { $0.count } - audio) <= 2)
         #expect(sink.status.failure == nil && sink.status.skipped == 0 && sink.status.errors == 0)
     }
+
+    /// Fails at packet `limit`.
+    private final class Failing: TrackTranscoder {
+        struct Failure: Error {}
+        let description: TrackDescription
+        let errors = 0
+        private var left: Int
+
+        init(_ description: TrackDescription, after limit: Int) { (self.description, left) = (description, limit) }
+
+        func take(_ packet: EncodedPacket) throws -> [EncodedPacket] {
+            left -= 1
+            if left < 0 { throw Failure() }
+            return [packet]
+        }
+
+        func finish() throws -> [EncodedPacket] { throw Failure() }
+    }
+
+    @Test(
+        "A transcoder that failed went unnoticed: it is told once, nothing more is asked of it, and the other track goes on"
+    )
+    func failure() throws {
+        let clip = try clip()
+        let (copied, coded) = (Collector(), Collector())
+        let track = try #require(clip.packets.first { $0.track == .audio }).description
+        let sink = TranscodingSink(
+            .audio, by: Failing(track, after: 5), copied: copied, coded: coded, canWait: true, name: "test")
+        for packet in clip.packets { sink.publish(packet) }
+        sink.finish()
+        #expect(sink.status.failure?.contains("Failure") == true)
+        #expect(coded.packets.withLock { $0.count } == 5)
+        #expect(copied.packets.withLock { $0.count } == clip.packets.count { $0.track == .video })
+    }
 }

@@ -54,6 +54,43 @@ import Testing
         #expect(writer.frames == 120)
     }
 
+    @Test("Where both are coded anew one run follows another, with all of the audio: it lost that of a GOP")
+    func otherSender() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let next = TrackDescription(
+            format: .program, decoderConfiguration: SharedBytes([0x12, 0x10]), bitrate: 64_000, frameLength: 1024)
+        let writer = try writer(Samples.description)
+        for index in Int64(0)..<120 {
+            let (frame, sound) = (video(index), audio(index))
+            try writer.write(index < 60 ? frame : frame.recoded(as: Samples.otherTrack))
+            // Audio comes somewhat later than its video.
+            if index == 60 { for late in Int64(57)..<60 { try writer.write(audio(late)) } }
+            if index >= 60 { try writer.write(sound.recoded(as: next)) } else if index < 57 { try writer.write(sound) }
+        }
+        try writer.finish(isProgramOver: true)
+        let entries = try #require(playlist).entries
+        #expect(entries.map(\.isDiscontinuous) == [false, false, true, false])
+        #expect(try holds(entries[2].map, [0x12, 0x10]))
+        #expect(try holds(entries[2].map, Samples.otherTrack.decoderConfiguration.array))
+        #expect(writer.frames == 120)
+        #expect(try entries.map { try audioSamples(of: $0.name) }.reduce(0, +) == 120)
+    }
+
+    /// How many samples the fragments of a segment have of the audio, which is the second track.
+    private func audioSamples(of name: String) throws -> Int {
+        let bytes = try bytes(name)
+        var (count, track) = (0, UInt32(0))
+        func number(_ place: Int) -> UInt32 { bytes[place..<place + 4].reduce(0) { $0 << 8 | UInt32($1) } }
+        for place in bytes.indices.dropLast(20) {
+            switch Array(bytes[place..<place + 4]) {
+            case Array("tfhd".utf8): track = number(place + 8)
+            case Array("trun".utf8): count += track == 2 ? Int(number(place + 8)) : 0
+            default: break
+            }
+        }
+        return count
+    }
+
     @Test("Audio that is coded anew waits for a keyframe, which is asked for once")
     func audioRecoding() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -28,6 +28,10 @@ package struct PacketTimeline: Sendable {
         let time: Int64
     }
 
+    /// So long after a silence of all tracks, in nanoseconds, one of them may still be missing: a sender that comes begins with
+    /// whichever it has first.
+    private static let patience: Int64 = 2_000_000_000
+
     /// Packets of audio that wait for the first keyframe: some 20 s.
     private static let longestPreRoll = 1000
 
@@ -36,6 +40,8 @@ package struct PacketTimeline: Sendable {
     /// Tracks of which nothing comes, though another one does.
     package private(set) var silentTracks: Set<TrackKind> = []
     private var events: [SourceClockEvent] = []
+    /// When the newest packet came, and the first one behind the last silence of all tracks, in nanoseconds.
+    private var arrivals: (newest: Int64, since: Int64)?
     private var clock: SourceClock
     private let bits: Int?
     private let leading: TrackKind
@@ -81,6 +87,14 @@ package struct PacketTimeline: Sendable {
         return events
     }
 
+    /// Tracks that fell silent while another one has come for some time.
+    private mutating func silences(at arrival: Timestamp) -> [SourceClockEvent] {
+        let now = arrival.nanoseconds
+        let (newest, since) = arrivals ?? (now, now)
+        arrivals = (now, now - newest > Self.patience / 2 ? now : since)
+        return now - since > Self.patience && now - newest <= Self.patience / 2 ? clock.advance(to: arrival) : []
+    }
+
     /// Keeps what an operator is to know. Where the map to our clock lies concerns nobody: packets are not held.
     private mutating func note(_ happened: [SourceClockEvent]) {
         for event in happened {
@@ -113,7 +127,7 @@ package struct PacketTimeline: Sendable {
             counts.unplaced += 1
             return []
         }
-        note(noted.events + clock.advance(to: arrival))
+        note(noted.events + silences(at: arrival))
         let shift = packet.track == .audio ? audioOffset : 0
         let placed = Placed(
             packet: packet, decode: noted.decodeTime.nanoseconds &+ shift, time: noted.time.nanoseconds &+ shift)

@@ -106,6 +106,13 @@ import Testing
             Issue.record("\(told)")
             return
         }
+        // A sender that was away comes back with its video first.
+        run(20_000..<20_500, hasVideo: true, later: 100_000)
+        let video = frame(120_500, isKeyframe: true)
+        _ = timeline.take(video, at: Timestamp(nanoseconds: 30_000_000_000))
+        run(30_300..<32_000, hasVideo: true, later: 90_200)
+        told += timeline.takeEvents()
+        #expect(!told.dropFirst(3).contains { if case .silent = $0 { true } else { false } }, "\(told)")
     }
 
     @Test("Times that count whole frames go on in 90 kHz, or a switch would move them by half a frame")
