@@ -7,7 +7,7 @@ package import Media
 internal import Synchronization
 
 /// Watches the audio of a program that is passed through: decodes it, beside the way to the outputs, and measures its
-/// loudness and silence.
+/// loudness and silence. Audio that stops coming while video goes on is silence, too.
 ///
 /// Whoever publishes is never kept waiting: when more packets wait than make some seconds, what comes is not looked at.
 /// All calls may come from any thread.
@@ -17,8 +17,6 @@ package final class PacketMonitor: Sendable {
         var silence: Alarm?
         var chain: LoudnessChain?
         var decoder: AudioPacketDecoder?
-        /// Where the audio ends that was looked at, in samples of the program.
-        var end: Int64 = 0
         /// Audio for which no decoder can be made.
         var broken: TrackDescription?
     }
@@ -26,8 +24,13 @@ package final class PacketMonitor: Sendable {
     /// Packets that may wait: 4 s of AAC.
     private static let room = 200
 
+    /// So far may audio be behind its video, in nanoseconds: broadcasters multiplex it up to a second behind.
+    private static let longestLag: Int64 = 2_000_000_000
+
     private let queue: DispatchQueue
     private let waiting = Atomic(0)
+    /// Where the newest audio ends, in nanoseconds of the program; none before there was any.
+    private let audioEnd = Atomic(Int64.max)
     private let logger: Logger
     private let state: Mutex<State>
     private let shown = Mutex(MonitorStatus())
@@ -50,19 +53,38 @@ package final class PacketMonitor: Sendable {
 
     /// Takes the next packet of any track. Returns at once.
     package func take(_ packet: EncodedPacket) {
-        guard packet.track == .audio, waiting.load(ordering: .relaxed) < Self.room else { return }
+        let time = packet.ptsNanoseconds
+        switch packet.track {
+        case .audio:
+            let end = time + packet.timeBase.rescale(packet.duration, to: .nanoseconds)
+            audioEnd.store(end, ordering: .relaxed)
+            later { $0.look(at: packet, Timestamp(nanoseconds: time)..<Timestamp(nanoseconds: max(time, end))) }
+        case .video:
+            let end = audioEnd.load(ordering: .relaxed)
+            guard end < .max, time - end > Self.longestLag else { return }
+            later { $0.noteMissing(Timestamp(nanoseconds: end)..<Timestamp(nanoseconds: time)) }
+        case .data: return
+        }
+    }
+
+    private func later(_ work: @escaping @Sendable (PacketMonitor) -> Void) {
+        guard waiting.load(ordering: .relaxed) < Self.room else { return }
         waiting.wrappingAdd(1, ordering: .relaxed)
         queue.async { [self] in
-            look(at: packet)
+            work(self)
             waiting.wrappingSubtract(1, ordering: .relaxed)
         }
     }
 
-    private func look(at packet: EncodedPacket) {
+    private func noteMissing(_ times: Range<Timestamp>) {
+        tell([state.withLock { $0.silence?.note(.faulty, from: times.lowerBound, to: times.upperBound) }])
+    }
+
+    private func look(at packet: EncodedPacket, _ times: Range<Timestamp>) {
         let (events, failure) = state.withLock { state -> ([Alarm.Event?], AVFailure?) in
             if state.broken === packet.description { return ([], nil) }
             do throws(AVFailure) {
-                return (try Self.read(packet, &state), nil)
+                return (try Self.read(packet, times, &state), nil)
             } catch {
                 // One packet may be damaged; a decoder that cannot be made is told once.
                 guard state.decoder == nil else { return ([], nil) }
@@ -70,8 +92,12 @@ package final class PacketMonitor: Sendable {
                 return ([], error)
             }
         }
-        for event in events { AlarmKind.silence.tell(event, to: logger) }
         if let failure { logger.error("the audio is not watched", metadata: ["reason": "\(failure)"]) }
+        tell(events)
+    }
+
+    private func tell(_ events: [Alarm.Event?]) {
+        for event in events { AlarmKind.silence.tell(event, to: logger) }
         let status = state.withLock { state in
             var status = MonitorStatus()
             status.loudness = state.chain?.status
@@ -81,19 +107,17 @@ package final class PacketMonitor: Sendable {
         shown.withLock { $0 = status }
     }
 
-    private static func read(_ packet: EncodedPacket, _ state: inout State) throws(AVFailure) -> [Alarm.Event?] {
+    private static func read(
+        _ packet: EncodedPacket, _ times: Range<Timestamp>, _ state: inout State
+    ) throws(AVFailure) -> [Alarm.Event?] {
         if state.decoder?.track !== packet.description {
             state.decoder = nil
             state.decoder = try AudioPacketDecoder(packet.description, subject: "the program's audio")
         }
         var events: [Alarm.Event?] = []
-        let base = AudioFormat.program.timeBase
         for audio in try state.decoder?.decode(packet) ?? [] {
-            let start = state.end
-            state.end += Int64(audio.count)
             events.append(
-                state.silence?.note(
-                    state.detector.read(audio), from: Timestamp(start, in: base), to: Timestamp(state.end, in: base)))
+                state.silence?.note(state.detector.read(audio), from: times.lowerBound, to: times.upperBound))
             _ = try state.chain?.process(audio)
         }
         return events

@@ -118,7 +118,7 @@ actor RecorderEngine: QueueActor {
             switch action {
             case .open(let start):
                 // Another sender's keyframe may come where the one before broke off.
-                if !description.updated(by: start.keyframe).isIdentical(to: description) { _ = file?.dropDisordered() }
+                if !description.updated(by: start.keyframe).isIdentical(to: description) { leaveOutDisordered() }
                 endFile(.rotate)
                 follow(start)
                 if case .active = mode { open(start) }
@@ -126,11 +126,20 @@ actor RecorderEngine: QueueActor {
             case .skip(let packet): lose(packet)
             case .close:
                 // Frames of a program that goes on may still be missing between the last ones.
-                _ = file?.dropDisordered()
+                leaveOutDisordered()
                 endFile(.stop)
             case .request(let time): environment.keyframes.requestKeyframe(at: time)
             }
         }
+    }
+
+    /// Ends the open file where what it shows has no hole, and says what that costs.
+    private func leaveOutDisordered() {
+        guard let dropped = file?.dropDisordered(), !dropped.isEmpty else { return }
+        environment.status.value.withLock { $0.incompleteFrames += dropped.count }
+        logger.notice(
+            "the last frames are not recorded: some that are shown before them never came",
+            metadata: ["frames": "\(dropped.count)"])
     }
 
     /// A file describes its packets once, and so they say what it is to describe.

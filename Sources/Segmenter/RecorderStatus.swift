@@ -34,6 +34,9 @@ public struct RecorderStatus: Sendable, Codable {
     public var lastFinished: String?
     /// Frames on disk, over all files.
     public var framesWritten = 0
+    /// Frames at the end of files that are not on disk, because some that are shown before them never came: what a sender
+    /// leaves that breaks off.
+    public var incompleteFrames = 0
     /// Gaps since the start.
     public var gapCount = 0
     /// Frames missing over all gaps.

@@ -173,7 +173,7 @@ extension Serial {
             try await first.says("connecting to rtmp-listen://", within: .seconds(10))
             let records = directory.file("records")
             let second = try await RelayProcess.run(Shape.small + output + ["--record", records])
-            #expect(second.ending == .exited(64))
+            #expect(second.ending == .exited(69))
             #expect(second.log.contains("rtmp-listen-1 cannot be opened: 127.0.0.1:\(port): Address already in use"))
             #expect(fileNames(in: records).allSatisfy { !$0.hasSuffix(".part") })
             _ = try await first.end(by: SIGINT, within: .seconds(20))

@@ -326,6 +326,45 @@ extension SerialRecordings {
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
         }
 
+        @Test("Copied, a playlist that is a hot backup goes on air where it is now, not where it was opened")
+        func copiedPlaylist() async throws {
+            let clip = try await signal()
+            let served = directory.file("served")
+            try FileManager.default.createDirectory(atPath: served, withIntermediateDirectories: true)
+            let server = try await WebServer(served)
+            let spare = try ChildProcess(
+                "ffmpeg",
+                ["-v", "error", "-nostdin", "-re", "-ss", "\(Self.backup.lowerBound / 30)", "-i", clip, "-c", "copy"]
+                    + ["-f", "hls", "-hls_time", "2", "-hls_list_size", "6", "-hls_flags", "delete_segments"]
+                    + [served + "/live.m3u8"])
+            func newest() -> Int {
+                let numbers = fileNames(in: served).map { $0.drop { !$0.isNumber }.prefix { $0.isNumber } }
+                return numbers.compactMap { Int($0) }.max() ?? 0
+            }
+            try await eventually("there is a playlist", within: .seconds(20)) { newest() >= 3 }
+            let port = try Ports.free()
+            let backup = "backup=\(server.url("live.m3u8")),standby=hot,timeout=500ms,return=never"
+            let relay = try RelayProcess(["--input", "\(udp(port))#\(backup)", "--copy", "--record", set.directory])
+            try await isListening(port)
+            let sender = try send(clip, to: udp(port))
+            try await relay.says("reason=start", within: .seconds(15))
+            try await eventually("the playlist has moved on", within: .seconds(40)) { newest() >= 10 }
+            let edge = newest()
+            sender.signal(SIGKILL)
+            try await relay.says("reason=no_video", within: .seconds(10))
+            try await eventually("the backup is recorded", within: .seconds(15)) { set.finished.count == 1 }
+            try await plays(3)
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            spare.signal(SIGKILL)
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let files = try await set.frames()
+            #expect(files.map { order($0, [Self.first, Self.backup]) } == [[0], [1]], "\(result.log)")
+            let first = try #require(files[1].counters.lazy.compactMap { $0 }.first)
+            // A player begins three segments of 60 frames behind the newest one.
+            #expect(first >= Self.backup.lowerBound + 60 * UInt32(edge - 5), "\(first) at segment \(edge)")
+            #expect(files[1].breaks.isEmpty, "\(files[1].breaks)")
+        }
+
         @Test("Copied, a slate with the input's size takes over at once, and the input comes back at its keyframe")
         func copiedSlate() async throws {
             let clip = try await signal()

@@ -120,6 +120,42 @@ struct MonitoredSinkTests {
         #expect(abs(loudness.integrated + 23) < 0.5 && monitor.status.silence?.count == 1, "\(loudness)")
     }
 
+    @Test("Audio that stops coming while video goes on was no silence; it ends when there is audio again")
+    func vanished() throws {
+        var settings = MonitorSettings()
+        settings.silence = .seconds(4)
+        let logger = Logger(label: "test", factory: { _ in Spy(lines: lines) })
+        let monitor = try PacketMonitor(settings, channel: "test", logger: logger)
+        let encoder = try AACEncoder(format: .program, bitrate: 160_000)
+        let track = TrackDescription(
+            video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: .milliseconds,
+            decoderConfiguration: SharedBytes([1]))
+        let tone = (0..<48_000).map { 0.1 * Float(sin(2 * .pi * 1000 * Double($0) / 48_000)) }
+        for second in Int64(0)..<15 {
+            for part in Int64(0)..<10 {
+                let time = second * 1000 + part * 100
+                monitor.take(
+                    EncodedPacket(
+                        of: track, pts: time, dts: time, duration: 100, isKeyframe: part == 0,
+                        payload: SharedBytes([1])))
+            }
+            if !(3..<11).contains(second) {
+                let audio = AudioBuffer(position: 0, format: .program, channels: [tone, tone])
+                let shift: Int64 = second < 3 ? 0 : 8 * 48_000
+                for packet in try encoder.encode(audio) { monitor.take(packet.moved(by: shift)) }
+            }
+            try eventually("what was taken is looked at") { monitor.isIdle }
+            if second == 6 { #expect(monitor.status.silence?.isActive == false) }
+            if second == 10 { #expect(monitor.status.silence?.isActive == true) }
+        }
+        let told = lines.all.withLock { $0 }
+        #expect(
+            told.map { $0.prefix { $0 != "=" } } == [
+                "warning the program's audio is silent since_s",
+                "notice the program's audio is not silent any more lasted_s",
+            ], "\(told)")
+    }
+
     @Test("A program without audio, or without alarms, has none")
     func off() throws {
         let sink = try sink(MonitorSettings(), audio: nil)

@@ -19,6 +19,13 @@ struct CommandTreeTests {
         #expect(try command.channelConfiguration().recording != nil)
     }
 
+    @Test("A flag that names one thing is refused the second time: of two directories one was silently left out")
+    func twice() {
+        #expect(RunCommand.repeated(in: ["relay", "--record", "a", "--rtmp", "x", "--rtmp", "y"]) == nil)
+        #expect(RunCommand.repeated(in: ["relay", "--record", "a", "--record=b"]) == "--record")
+        #expect(RunCommand.repeated(in: ["relay", "--input=a#name=x", "--channel", "c", "--input", "b"]) == "--input")
+    }
+
     @Test("recordings was dispatched by hand: it is a subcommand, in help and in completion scripts")
     func recordings() throws {
         let list = try RelayCommand.parseAsRoot(["recordings", "list", "directory", "--json"])

@@ -44,6 +44,22 @@ struct RecordOptionsTests {
         #expect(recording.localOffset(UTCTime(milliseconds: 1_784_592_000_000)) == 7200)
     }
 
+    @Test(
+        "Without --record a flag that says how to record is refused: it was ignored",
+        arguments: [
+            ["--segment", "1h"], ["--segment-align", "clock"], ["--record-format", "ts"], ["--record-name", "{start}"],
+            ["--timezone", "UTC"], ["--sync", "never"], ["--expect", "1h"], ["--disk-warn", "1h"],
+            ["--disk-reserve", "1GB"],
+        ])
+    func withoutRecord(flag: [String]) {
+        do {
+            _ = try RunCommand.parse(["--rtmp", "rtmp://host/live/key"] + flag)
+            Issue.record("\(flag) is accepted")
+        } catch {
+            #expect(RunCommand.message(for: error).hasPrefix("\(flag[0]) is for recordings"))
+        }
+    }
+
     @Test("What is wrong is refused in a sentence that says what would be right")
     func refusals() {
         #expect(refusal("--record-name", "{number}").contains("no field {number}"))

@@ -29,6 +29,24 @@ import Testing
         }
     }
 
+    @Test func `Frames of a sender that broke off, which are shown behind others that never came, are counted`() throws
+    {
+        let packets = reordered(groups: 4)
+        let frames = packets.filter { $0.track == .video }
+        let recording = try Recording(
+            description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
+        // The last one is frame 29, and 26 to 28 are missing.
+        let end = try #require(packets.firstIndex { $0 === frames[27] })
+        recording.feed(packets[..<end])
+        let next = videoTrack(rate: Self.rate, avcC: [1, 77, 0, 30, 255, 224, 0])
+        let rest = packets[end...].filter { $0.track == .audio || $0.pts >= 50 }
+        recording.feed(rest.map { $0.track == .video ? $0.recoded(as: next) : $0 })
+        recording.finish()
+        let status = recording.recorder.status
+        #expect(status.segmentsFinished == 2 && status.gapCount == 0)
+        #expect(status.framesWritten == 26 + 50 && status.incompleteFrames == 1)
+    }
+
     @Test func `A suspension between reordered frames leaves one gap and no hole`() throws {
         let packets = reordered(groups: 6)
         let videoPackets = packets.filter { $0.track == .video }

@@ -66,7 +66,7 @@ final class PacketInput {
         // What comes over HTTP comes in bursts, and can wait on the server.
         let canWait = !isLive || location.isLiveByNature == nil
         return PacketSourceDescription(
-            stream: stream, canWait: canWait,
+            stream: stream, canWait: canWait, isLive: isLive,
             clock: canWait
                 ? SourceClockSettings(arrivals: .none, latency: .zero) : .of(formatName: demuxer.formatName),
             stampBits: canWait ? nil : readers.first?.stream.stampBits)

@@ -23,14 +23,19 @@ package struct PacketSourceDescription: Sendable {
     package var stream: StreamDescription
     /// Whether the source waits to be read, as a file does. Otherwise packets come at their own pace.
     package var canWait: Bool
+    /// Whether new media comes at its own pace. A source that can wait may be live, too: a playlist that grows.
+    package var isLive: Bool
     /// How its stamps and arrivals are taken.
     package var clock: SourceClockSettings
     /// After how many bits its stamps wrap; nil if they do not.
     package var stampBits: Int?
 
-    /// A source with these properties.
-    package init(stream: StreamDescription, canWait: Bool, clock: SourceClockSettings, stampBits: Int?) {
+    /// A source with these properties; live unless it can wait, if it is not said.
+    package init(
+        stream: StreamDescription, canWait: Bool, isLive: Bool? = nil, clock: SourceClockSettings, stampBits: Int?
+    ) {
         (self.stream, self.canWait, self.clock, self.stampBits) = (stream, canWait, clock, stampBits)
+        self.isLive = isLive ?? !canWait
     }
 }
 

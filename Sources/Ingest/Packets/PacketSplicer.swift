@@ -28,8 +28,13 @@ package struct PacketSplicer: Sendable {
     private var newest: [TrackKind: (time: Int64, arrival: Int64)] = [:]
     /// Where the newest packet of each track ends, in nanoseconds.
     private var ends: [TrackKind: Int64] = [:]
-    /// Where the input on air begins: audio from before belongs to nobody.
+    /// Where the input on air begins: audio from before is that of the one before it.
     private var begin = Int64.min
+    /// The input that was on air before, as long as its audio may still come that belongs in front of ``begin``:
+    /// broadcasters multiplex audio up to a second behind its video.
+    package private(set) var leaving: Int?
+    /// How late in media time that audio may be, and how fresh what was on air must be for there to be any, in nanoseconds.
+    private static let (longestLag, freshness): (Int64, Int64) = (3_000_000_000, 500_000_000)
 
     /// A splicer without inputs.
     package init() {}
@@ -87,7 +92,9 @@ package struct PacketSplicer: Sendable {
             if next == index, packet.isKeyframe, packet.track == inputs[index]?.leading {
                 cut(to: index, at: packet, arrival)
             }
-            guard onAir == index, let placed = place(packet, shift: inputs[index]?.shift ?? 0) else { return nil }
+            guard onAir == index || leaving == index && packet.track == .audio,
+                let placed = place(packet, of: index, shift: inputs[index]?.shift ?? 0)
+            else { return nil }
             newest[packet.track] = (placed.dtsNanoseconds, arrival.nanoseconds)
             return placed
         }
@@ -98,9 +105,12 @@ package struct PacketSplicer: Sendable {
         counts.undecodableFrames += input.timeline.counts.undecodableFrames
         counts.unplaced += input.timeline.counts.unplaced
         if onAir == index { onAir = nil }
+        if leaving == index { leaving = nil }
     }
 
     private mutating func cut(to index: Int, at packet: EncodedPacket, _ arrival: Timestamp) {
+        let isFresh = newest.values.contains { arrival.nanoseconds - $0.arrival < Self.freshness }
+        leaving = onAir != index && isFresh ? onAir : nil
         (onAir, next) = (index, nil)
         guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else { return }
         let passed = newest.time + max(0, arrival.nanoseconds - newest.arrival)
@@ -109,11 +119,18 @@ package struct PacketSplicer: Sendable {
         begin = start + packet.ptsNanoseconds - packet.dtsNanoseconds
     }
 
-    /// The packet at its time in the program; nil for audio from before the cut.
-    private mutating func place(_ packet: EncodedPacket, shift: Int64) -> EncodedPacket? {
+    /// The packet at its time in the program; nil for audio that belongs to the other side of the cut.
+    private mutating func place(_ packet: EncodedPacket, of index: Int, shift: Int64) -> EncodedPacket? {
         let base = packet.timeBase
         let (time, half) = (packet.ptsNanoseconds + shift, base.rescale(packet.duration, to: .nanoseconds) / 2)
-        if packet.track == .audio, begin > .min, time + half < max(begin, ends[.audio] ?? .min) { return nil }
+        if index == leaving {
+            guard time + half < begin else { return nil }
+        } else if packet.track == .audio, begin > .min {
+            guard time + half >= max(begin, ends[.audio] ?? .min) else { return nil }
+            leaving = nil
+        } else if leaving != nil, packet.dtsNanoseconds + shift - begin > Self.longestLag {
+            leaving = nil
+        }
         let placed = shift == 0 ? packet : moved(packet, by: shift)
         ends[packet.track] = placed.dtsNanoseconds + 2 * half
         return placed

@@ -78,7 +78,10 @@ final class RTMPListener: Sendable {
             let name = "\(URLParts.bracketed(host)):\(own)"
             opened.withLock { $0 = Opened(channel: channel, name: name, port: own) }
         } catch let error as IOError {
-            throw RTMPServer.failure("\(URLParts.bracketed(host)):\(port): \(TCPSocket.message(error.errnoCode))")
+            // Whoever has the port may give it up.
+            let kind: EndpointFailure.Kind = error.errnoCode == EADDRINUSE ? .unreachable : .refused
+            let reason = TCPSocket.message(error.errnoCode)
+            throw EndpointFailure(kind, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(reason)")
         } catch {
             throw RTMPServer.failure("\(URLParts.bracketed(host)):\(port): \(error)")
         }

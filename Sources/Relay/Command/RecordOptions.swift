@@ -109,7 +109,8 @@ struct RecordOptions: ParsableArguments {
         let target = try uploadTarget()
         guard let record else {
             guard target == nil else { throw ValidationError("--upload and --on-segment need --record.") }
-            return
+            guard let flag = given else { return }
+            throw ValidationError("\(flag) is for recordings: give --record too, or leave it out.")
         }
         guard !record.isEmpty else { throw ValidationError("--record is empty: name a directory.") }
         var recording = ChannelConfiguration.Recording(
@@ -143,6 +144,17 @@ struct RecordOptions: ParsableArguments {
             throw ValidationError(
                 "--segment-align clock needs a --segment that divides a day into equal parts, such as 10s, 30m or 1h.")
         }
+    }
+
+    /// The first flag that was given and says how to record.
+    private var given: String? {
+        let flags = [
+            ("--segment", segment != .duration(.seconds(1800))), ("--segment-align", segmentAlign != .start),
+            ("--record-format", recordFormat != .hybrid), ("--record-name", recordName != .standard),
+            ("--timezone", timezone != nil), ("--sync", sync != .standard), ("--expect", expect != nil),
+            ("--disk-warn", diskWarn != nil), ("--disk-reserve", diskReserve != nil),
+        ]
+        return flags.first { $0.1 }?.0
     }
 
     private func uploadTarget() throws -> UploadTarget? {

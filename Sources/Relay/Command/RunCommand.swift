@@ -36,6 +36,9 @@ struct RunCommand: BlockingCommand {
     func validate() throws { _ = try channelConfiguration() }
 
     func work() throws {
+        if let flag = Self.repeated(in: CommandLine.arguments) {
+            throw ValidationError("\(flag) is given twice, and there can be one. Leave one of them out.")
+        }
         ArgumentMask.hideSecrets(followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input"])
         let configuration = try channelConfiguration()
         let terminal = Terminal(format: operation.logFormat, showsStatus: !operation.noStatus)
@@ -48,6 +51,14 @@ struct RunCommand: BlockingCommand {
         let status = Host(terminal: terminal).run(configuration)
         terminal.close()
         throw status.code
+    }
+
+    /// The first flag that is given again though it names one thing: of two the parser takes the last without a word.
+    static func repeated(in arguments: [String]) -> String? {
+        let single: Set = ["--input", "--audio-input", "--slate", "--record", "--segment", "--duration", "--channel"]
+        var seen: Set<Substring> = []
+        let names = arguments.prefix { $0 != "--" }.map { $0.prefix { $0 != "=" } }
+        return names.first { single.contains(String($0)) && !seen.insert($0).inserted }.map(String.init)
     }
 
     /// The flags as one configuration, or the sentence that says what is wrong with them.

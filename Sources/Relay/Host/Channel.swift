@@ -174,7 +174,10 @@ extension Channel {
             do throws(EndpointFailure) {
                 definitions.append(try output.definition(name: name, in: context))
             } catch {
-                throw RelayFailure(.usage, "The output \(name) cannot be opened: \(error.reason).")
+                // A port that is taken is free when it is tried again; a service manager does not do that for wrong flags.
+                throw RelayFailure(
+                    error.kind == .unreachable ? .nothingDelivered : .usage,
+                    "The output \(name) cannot be opened: \(error.reason).")
             }
         }
         return definitions

@@ -12,6 +12,8 @@ struct ProcessSignals {
     init(queue: DispatchQueue) {
         self.queue = queue
         signal(SIGPIPE, SIG_IGN)
+        // Swift's runtime takes it for a crash, says so and goes on.
+        signal(SIGQUIT, SIG_DFL)
     }
 
     /// The signals that ask for the end. SIGHUP is none of them if whoever started the process had it ignored, as

@@ -43,10 +43,10 @@ struct PassthroughAir {
         if known !== packet.description { shown = splicer.stream(of: index) }
     }
 
-    /// The inputs to be closed that are not on air any more.
+    /// The inputs to be closed of which nothing goes on air any more.
     mutating func takeLeft() -> [Int] {
         guard !closing.isEmpty else { return [] }
-        let left = closing.filter { splicer.onAir != $0 }
+        let left = closing.filter { splicer.onAir != $0 && splicer.leaving != $0 }
         closing.subtract(left)
         return Array(left)
     }

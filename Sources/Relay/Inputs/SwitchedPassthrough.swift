@@ -173,73 +173,18 @@ final class SwitchedPassthrough: ChannelProgram {
 // MARK: Packets
 
 extension SwitchedPassthrough {
-    /// Where one input's source delivers. One thread at a time.
-    private final class Tap: PacketSourceSink {
-        private let index: Int
-        private let canWait: Bool
-        private let leading: TrackKind?
-        private weak let owner: SwitchedPassthrough?
-        /// Of a file.
-        private let pace = Mutex(FilePace())
-
-        init(_ owner: SwitchedPassthrough, _ index: Int, _ description: PacketSourceDescription) {
-            (self.owner, self.index, canWait) = (owner, index, description.canWait)
-            leading = description.stream.leadingKind
-        }
-
-        func take(_ packet: EncodedPacket, at arrival: Timestamp) {
-            guard let owner else { return }
-            if packet.track == leading { owner.noteVideo(of: index, at: arrival) }
-            guard canWait else { return owner.publish(packet, of: index, at: arrival) }
-            guard owner.hold(index, beginAnew) else { return }
-            wait(for: packet, owner)
-            owner.publish(packet, of: index, at: Timestamp(nanoseconds: owner.clock.now))
-        }
-
-        func restart() {
-            beginAnew()
-            owner?.airState.withLock { $0.splicer.restart(index) }
-        }
-
-        func end(failure: String?) {}
-
-        private func beginAnew() { pace.withLock { $0 = FilePace() } }
-
-        /// Waits until a file's packet is due.
-        private func wait(for packet: EncodedPacket, _ owner: SwitchedPassthrough) {
-            let time = packet.dtsNanoseconds
-            while owner.isWanted(index), case let now = owner.clock.now {
-                let due = pace.withLock { $0.due(time, now: now) }
-                guard due > now else { return }
-                owner.clock.sleep(until: min(due, now + 100_000_000))
-            }
-        }
-    }
-
-    private func isWanted(_ index: Int) -> Bool {
+    func isWanted(_ index: Int) -> Bool {
         let isOpen = choice.isOpen(index) || airState.withLock { $0.closing.contains(index) }
         return isOpen && state.withLock { !$0.isOver }
     }
 
     /// Whether the program has begun, and the input's packets are on air, or its next keyframe will be.
-    private func isPlayed(_ index: Int) -> Bool {
+    func isPlayed(_ index: Int) -> Bool {
         airState.withLock { $0.hasBegun && ($0.splicer.onAir == index || $0.splicer.next == index) }
     }
 
-    private func noteVideo(of index: Int, at moment: Timestamp) {
+    func noteVideo(of index: Int, at moment: Timestamp) {
         state.withLock { $0.inputs[index].newest = moment }
-    }
-
-    /// Holds a file until it is on air; `wait` is called if it was not. False if it is not wanted any more.
-    private func hold(_ index: Int, _ wait: () -> Void) -> Bool {
-        while isWanted(index) {
-            if isPlayed(index) { return true }
-            wait()
-            // It has a frame ready.
-            noteVideo(of: index, at: Timestamp(nanoseconds: clock.now))
-            clock.sleep(until: clock.now + SourceSwitch.pause)
-        }
-        return false
     }
 
     func publish(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {

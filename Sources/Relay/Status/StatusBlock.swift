@@ -39,6 +39,7 @@ struct StatusBlock {
         let recording = now.recorder.map { recorder in
             "recorded: \(recorder.framesWritten) frames, \(recorder.segmentsFinished) files, "
                 + "\(ByteSize(bytes: recorder.totalBytes)), \(recorder.gapFrames) frames in \(recorder.gapCount) gaps"
+                + (recorder.incompleteFrames > 0 ? ", \(recorder.incompleteFrames) incomplete frames left out" : "")
                 + (slowWrites.map { ", \($0)" } ?? "")
         }
         return (["\(frames) frames in \(Self.clock(seconds))"] + outputs + (recording.map { [$0] } ?? []))

@@ -28,15 +28,17 @@ struct PacketSplicerTests {
         let audio: TrackDescription
         /// Its stamps when the clock shows 0, in milliseconds.
         let offset: Int64
+        /// How much later than its video audio comes, in milliseconds.
+        let lag: Int64
 
-        init(_ mark: UInt8, offset: Int64) {
+        init(_ mark: UInt8, offset: Int64, lag: Int64 = 0) {
             (video, audio) = (PacketSplicerTests.video(mark), PacketSplicerTests.audio(mark))
-            self.offset = offset
+            (self.offset, self.lag) = (offset, lag)
         }
 
         func packets(at time: Int64) -> [EncodedPacket] {
             let stamp = time + offset
-            var packets = [packet(audio, stamp, 20), packet(audio, stamp + 20, 20)]
+            var packets = [packet(audio, stamp - lag, 20), packet(audio, stamp - lag + 20, 20)]
             packets.append(packet(video, stamp, 40, isKeyframe: time % 1000 == 0))
             return packets
         }
@@ -54,7 +56,7 @@ struct PacketSplicerTests {
         }
     }
 
-    private let senders = [Sender(0, offset: 5000), Sender(1, offset: 900_000)]
+    private var senders = [Sender(0, offset: 5000), Sender(1, offset: 900_000)]
 
     /// Whose packet it is.
     private func mark(_ packet: EncodedPacket) -> UInt8? { packet.description.decoderConfiguration.array.first }
@@ -112,6 +114,39 @@ struct PacketSplicerTests {
         let audio = try #require(after.first { $0.track == .audio && mark($0) == 1 })
         let (own, lead) = (milliseconds([audio])[0], milliseconds([first])[0])
         #expect((own - lead) % 20 == 0)
+    }
+
+    @Test("Audio that comes behind its video is whole at a switch, too", arguments: [(800, 800), (800, 0), (0, 800)])
+    func trailingAudio(before: Int64, after: Int64) {
+        var test = self
+        test.senders = [Sender(0, offset: 5000, lag: before), Sender(1, offset: 900_000, lag: after)]
+        var splicer = test.splicer()
+        splicer.show(0)
+        var packets = test.run(0..<5000, &splicer, from: [0, 1])
+        splicer.show(1)
+        packets += test.run(5000..<12_000, &splicer, from: [0, 1])
+        #expect(splicer.onAir == 1 && splicer.leaving == nil)
+        let audio = packets.filter { $0.track == .audio }
+        let times = test.milliseconds(audio)
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 > $0 })
+        let holes = zip(times, times.dropFirst()).map { $1 - $0 - 20 }.filter { $0 > 0 }
+        // What comes later than the other's first audio would have to be held back, and the program with it.
+        #expect(holes.reduce(0, +) <= max(0, before - after) + 20, "\(holes)")
+        let own = zip(audio, times).filter { mark($0.0) == 1 }
+        let first = packets.first { $0.track == .video && mark($0) == 1 }.map { test.milliseconds([$0])[0] }
+        #expect(first.map { start in own.allSatisfy { $0.1 >= start - 10 } } == true)
+    }
+
+    @Test("Nothing of an input that was lost comes in behind what took its place")
+    func lostForGood() {
+        var splicer = splicer()
+        splicer.show(0)
+        _ = run(0..<2000, &splicer, from: [0, 1])
+        _ = run(2000..<3600, &splicer, from: [1])
+        splicer.show(1)
+        _ = run(3600..<4200, &splicer, from: [1])
+        let packets = run(4200..<6000, &splicer, from: [0, 1])
+        #expect(!packets.isEmpty && packets.allSatisfy { mark($0) == 1 })
     }
 
     @Test("An input that is wanted again before another one took its place goes on as if nothing had been")
