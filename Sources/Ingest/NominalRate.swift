@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// The constant frame rate that fits a stream best.
-enum NominalRate {
+package enum NominalRate {
     /// The rates in use in broadcasting and on the web.
     static let standard: [FrameRate] = [
         FrameRate(5), FrameRate(10), FrameRate(12), FrameRate(25, 2), FrameRate(15000, 1001), FrameRate(15),
@@ -15,7 +15,7 @@ enum NominalRate {
     static let highest = FrameRate(120)
 
     /// The standard rate within 0.1 % of `average`; else `base` if it is sane, between 1 and 120; else 30.
-    static func of(average: FrameRate?, base: FrameRate?) -> FrameRate {
+    package static func of(average: FrameRate?, base: FrameRate?) -> FrameRate {
         if let average, let snapped = nearestStandard(to: average) { return snapped }
         if let base, let snapped = nearestStandard(to: base) { return snapped }
         if let base, isAtMost(base, highest), isAtMost(FrameRate(1), base) { return base }

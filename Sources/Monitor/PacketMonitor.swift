@@ -31,6 +31,10 @@ package final class PacketMonitor: Sendable {
     private let waiting = Atomic(0)
     /// Where the newest audio ends, in nanoseconds of the program; none before there was any.
     private let audioEnd = Atomic(Int64.max)
+    /// The newest frame's time.
+    private let videoTime = Atomic(Int64.min)
+    /// Video that leaps by more, in nanoseconds, was away itself.
+    private static let longestFrame: Int64 = 1_000_000_000
     private let logger: Logger
     private let state: Mutex<State>
     private let shown = Mutex(MonitorStatus())
@@ -60,8 +64,14 @@ package final class PacketMonitor: Sendable {
             audioEnd.store(end, ordering: .relaxed)
             later { $0.look(at: packet, Timestamp(nanoseconds: time)..<Timestamp(nanoseconds: max(time, end))) }
         case .video:
+            let before = videoTime.load(ordering: .relaxed)
+            // Frames come in decoding order, and times are not to go back.
+            guard time > before else { return }
+            videoTime.store(time, ordering: .relaxed)
             let end = audioEnd.load(ordering: .relaxed)
-            guard end < .max, time - end > Self.longestLag else { return }
+            guard end < .max, before > .min else { return }
+            if time - before > Self.longestFrame { return audioEnd.store(max(end, time), ordering: .relaxed) }
+            guard time - end > Self.longestLag else { return }
             later { $0.noteMissing(Timestamp(nanoseconds: end)..<Timestamp(nanoseconds: time)) }
         case .data: return
         }

@@ -78,8 +78,7 @@ import Testing
         #expect(try recover(closed).0 == .renamed(fileName: String(Self.partName.dropLast(5))))
     }
 
-    // Where flock fails, repair cut and renamed the file that another process was writing.
-    // It set the recorder's new file aside, which was created and not locked yet.
+    // Recovery set the recorder's new file aside, which was created and not locked yet.
     @Test func `An empty file that was created just now is left to whoever creates it`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(Self.partName)
@@ -97,6 +96,7 @@ import Testing
         }
     }
 
+    // Where flock fails, repair cut and renamed the file that another process was writing.
     @Test func `Without locks of the file system a young open file is in use, and completed a minute later`() throws {
         let directory = try TemporaryDirectory()
         let record = try RecordDirectory.prepare(directory.path)

@@ -14,6 +14,10 @@ package struct PacketSplicer: Sendable {
     private struct Input {
         var timeline: PacketTimeline
         let leading: TrackKind
+        /// What its first packets may take to arrive, in nanoseconds: probing held them back, and they come at once.
+        let collecting: Int64
+        /// When the first packet came since it was opened or its sender began anew.
+        var since: Int64?
         /// What is added to its times while it is on air, in nanoseconds.
         var shift: Int64 = 0
     }
@@ -33,7 +37,8 @@ package struct PacketSplicer: Sendable {
     /// The input that was on air before, as long as its audio may still come that belongs in front of ``begin``:
     /// broadcasters multiplex audio up to a second behind its video.
     package private(set) var leaving: Int?
-    /// How late in media time that audio may be, and how fresh what was on air must be for there to be any, in nanoseconds.
+    /// How late in media time that audio may be, and how fresh what was on air must be for there to be any, in
+    /// nanoseconds.
     private static let (longestLag, freshness): (Int64, Int64) = (3_000_000_000, 500_000_000)
 
     /// A splicer without inputs.
@@ -47,13 +52,9 @@ package struct PacketSplicer: Sendable {
         }
     }
 
-    /// What happened to the inputs since this was asked last, and to which of them.
-    package mutating func takeEvents() -> [(input: Int, event: SourceClockEvent)] {
-        var all: [(input: Int, event: SourceClockEvent)] = []
-        for index in inputs.keys {
-            for event in inputs[index]?.timeline.takeEvents() ?? [] { all.append((index, event)) }
-        }
-        return all
+    /// What happened to an input since this was asked last.
+    package mutating func takeEvents(of index: Int) -> [SourceClockEvent] {
+        inputs[index]?.timeline.takeEvents() ?? []
     }
 
     /// Tracks of an input of which nothing comes, though another one does.
@@ -69,11 +70,15 @@ package struct PacketSplicer: Sendable {
         // Opened again while it was on air, it stays there: from its next keyframe on.
         if wasOnAir, next == nil { next = index }
         inputs[index] = Input(
-            timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind)
+            timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind,
+            collecting: source.clock.collecting.inNanoseconds)
     }
 
     /// The sender of an input begins anew.
-    package mutating func restart(_ index: Int) { inputs[index]?.timeline.restart() }
+    package mutating func restart(_ index: Int) {
+        inputs[index]?.timeline.restart()
+        inputs[index]?.since = nil
+    }
 
     /// Forgets a closed input. What was on air stays the newest.
     package mutating func close(_ index: Int) {
@@ -88,8 +93,12 @@ package struct PacketSplicer: Sendable {
     package mutating func take(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         guard inputs[index] != nil else { return [] }
         let packets = inputs[index]?.timeline.take(packet, at: arrival) ?? []
+        let since = inputs[index]?.since ?? arrival.nanoseconds
+        inputs[index]?.since = since
         return packets.compactMap { packet in
-            if next == index, packet.isKeyframe, packet.track == inputs[index]?.leading {
+            if next == index, packet.isKeyframe, packet.track == inputs[index]?.leading,
+                isCurrent(index, since: since, arrival)
+            {
                 cut(to: index, at: packet, arrival)
             }
             guard onAir == index || leaving == index && packet.track == .audio,
@@ -108,9 +117,20 @@ package struct PacketSplicer: Sendable {
         if leaving == index { leaving = nil }
     }
 
+    /// Whether what arrives of an input is as old as it seems. A cut to what was held back would put the program ahead of the
+    /// clock, by as much again each time. While nothing else is on air any media is better than none.
+    private func isCurrent(_ index: Int, since: Int64, _ arrival: Timestamp) -> Bool {
+        guard let input = inputs[index], isFresh(at: arrival) else { return true }
+        return arrival.nanoseconds - since >= input.collecting
+    }
+
+    /// Whether what is on air has just come.
+    private func isFresh(at arrival: Timestamp) -> Bool {
+        newest.values.contains { arrival.nanoseconds - $0.arrival < Self.freshness }
+    }
+
     private mutating func cut(to index: Int, at packet: EncodedPacket, _ arrival: Timestamp) {
-        let isFresh = newest.values.contains { arrival.nanoseconds - $0.arrival < Self.freshness }
-        leaving = onAir != index && isFresh ? onAir : nil
+        leaving = onAir != index && isFresh(at: arrival) ? onAir : nil
         (onAir, next) = (index, nil)
         guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else { return }
         let passed = newest.time + max(0, arrival.nanoseconds - newest.arrival)

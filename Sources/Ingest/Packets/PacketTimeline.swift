@@ -9,8 +9,8 @@ package import Media
 /// The relation of audio to video and each interval are the sender's; wraps are undone, jumps are closed, and after
 /// ``restart()`` time goes on from where it was. No packet is held but audio in front of the first keyframe. Video begins
 /// with a keyframe, and again after a restart. A track that is coded as before refers to the description from before.
-/// Times in milliseconds, or of whole frames, go on in 90 kHz, or a switch could not move them exactly, and those of audio
-/// in samples, see ``SampleTimes``.
+/// Times in milliseconds, or of whole frames, go on in 90 kHz, or a switch could not move them exactly (frames of
+/// 24000/1001 and 60000/1001 by half a tick), and those of audio in samples, see ``SampleTimes``.
 /// A value without a clock or I/O of its own.
 package struct PacketTimeline: Sendable {
     /// What was left out, and what happened.
@@ -28,9 +28,11 @@ package struct PacketTimeline: Sendable {
         let time: Int64
     }
 
-    /// So long after a silence of all tracks, in nanoseconds, one of them may still be missing: a sender that comes begins with
-    /// whichever it has first.
-    private static let patience: Int64 = 2_000_000_000
+    /// How far a track may be behind another one, in nanoseconds of media, until it counts as silent; and by how much the
+    /// times of one may leap until all are taken to begin anew.
+    private static let (longestLag, leap): (Int64, Int64) = (2_000_000_000, 1_000_000_000)
+    /// Jumps are told once in so many nanoseconds.
+    private static let jumpInterval: Int64 = 1_000_000_000
 
     /// Packets of audio that wait for the first keyframe: some 20 s.
     private static let longestPreRoll = 1000
@@ -40,8 +42,9 @@ package struct PacketTimeline: Sendable {
     /// Tracks of which nothing comes, though another one does.
     package private(set) var silentTracks: Set<TrackKind> = []
     private var events: [SourceClockEvent] = []
-    /// When the newest packet came, and the first one behind the last silence of all tracks, in nanoseconds.
-    private var arrivals: (newest: Int64, since: Int64)?
+    /// The newest time of each track since all began, or began anew, and when that was, in nanoseconds of media.
+    private var heard: (times: [TrackKind: Int64], since: Int64)?
+    private var jumpTold = Int64.min
     private var clock: SourceClock
     private let bits: Int?
     private let leading: TrackKind
@@ -87,21 +90,28 @@ package struct PacketTimeline: Sendable {
         return events
     }
 
-    /// Tracks that fell silent while another one has come for some time.
-    private mutating func silences(at arrival: Timestamp) -> [SourceClockEvent] {
-        let now = arrival.nanoseconds
-        let (newest, since) = arrivals ?? (now, now)
-        arrivals = (now, now - newest > Self.patience / 2 ? now : since)
-        return now - since > Self.patience && now - newest <= Self.patience / 2 ? clock.advance(to: arrival) : []
+    /// Tracks that fall silent while `track`, which has come to `time`, goes on, and whether it is back itself.
+    private mutating func silences(_ track: TrackKind, at time: Int64) -> [SourceClockEvent] {
+        var found: [SourceClockEvent] = silentTracks.contains(track) ? [.resumed(track)] : []
+        if heard == nil || heard?.times[track].map({ abs(time - $0) > Self.leap }) == true { heard = ([:], time) }
+        heard?.times[track] = time
+        for other in tracks.keys where other != track && other != .data && !silentTracks.contains(other) {
+            let last = heard?.times[other] ?? heard?.since ?? time
+            if time - last > Self.longestLag { found.append(.silent(other)) }
+        }
+        return found
     }
 
     /// Keeps what an operator is to know. Where the map to our clock lies concerns nobody: packets are not held.
-    private mutating func note(_ happened: [SourceClockEvent]) {
+    private mutating func note(_ happened: [SourceClockEvent], at arrival: Timestamp) {
         for event in happened {
             switch event {
             case .silent(let track): silentTracks.insert(track)
             case .resumed(let track): silentTracks.remove(track)
-            case .jumped, .jumpedAlone: break
+            case .jumped, .jumpedAlone:
+                // Two senders at one address would tell one with each packet.
+                guard arrival.nanoseconds - Self.jumpInterval >= jumpTold else { continue }
+                jumpTold = arrival.nanoseconds
             default: continue
             }
             events.append(event)
@@ -111,7 +121,7 @@ package struct PacketTimeline: Sendable {
     /// The sender begins anew.
     package mutating func restart() {
         clock.restart()
-        silentTracks = []
+        (silentTracks, heard) = ([], nil)
         awaitsKeyframe = true
     }
 
@@ -127,7 +137,8 @@ package struct PacketTimeline: Sendable {
             counts.unplaced += 1
             return []
         }
-        note(noted.events + silences(at: arrival))
+        let jumps = noted.events.filter { if case .resumed = $0 { false } else { true } }
+        note(jumps + silences(packet.track, at: noted.decodeTime.nanoseconds), at: arrival)
         let shift = packet.track == .audio ? audioOffset : 0
         let placed = Placed(
             packet: packet, decode: noted.decodeTime.nanoseconds &+ shift, time: noted.time.nanoseconds &+ shift)

@@ -78,12 +78,13 @@ final class RTMPListener: Sendable {
             let name = "\(URLParts.bracketed(host)):\(own)"
             opened.withLock { $0 = Opened(channel: channel, name: name, port: own) }
         } catch let error as IOError {
-            // Whoever has the port may give it up.
-            let kind: EndpointFailure.Kind = error.errnoCode == EADDRINUSE ? .unreachable : .refused
+            // Whoever has the port may give it up, and an address may come; what is not permitted stays so.
+            let kind: EndpointFailure.Kind = [EACCES, EPERM].contains(error.errnoCode) ? .refused : .unreachable
             let reason = TCPSocket.message(error.errnoCode)
             throw EndpointFailure(kind, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(reason)")
         } catch {
-            throw RTMPServer.failure("\(URLParts.bracketed(host)):\(port): \(error)")
+            throw EndpointFailure(
+                .unreachable, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(error)")
         }
     }
 

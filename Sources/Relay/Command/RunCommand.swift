@@ -53,7 +53,8 @@ struct RunCommand: BlockingCommand {
         throw status.code
     }
 
-    /// The first flag that is given again though it names one thing: of two the parser takes the last without a word.
+    /// The first of the flags that is given again of which a second one would be missed: of two the parser takes the last
+    /// without a word.
     static func repeated(in arguments: [String]) -> String? {
         let single: Set = ["--input", "--audio-input", "--slate", "--record", "--segment", "--duration", "--channel"]
         var seen: Set<Substring> = []

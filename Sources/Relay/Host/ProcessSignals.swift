@@ -13,7 +13,7 @@ struct ProcessSignals {
         self.queue = queue
         signal(SIGPIPE, SIG_IGN)
         // Swift's runtime takes it for a crash, says so and goes on.
-        signal(SIGQUIT, SIG_DFL)
+        if !Self.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }
 
     /// The signals that ask for the end. SIGHUP is none of them if whoever started the process had it ignored, as

@@ -34,10 +34,14 @@ final class EncodedSlate: Sendable {
     private let queue: DispatchQueue
     private let state = Mutex(State())
 
-    /// A slate that shows `choice`.
-    init(_ choice: ChannelConfiguration.Slate, channel: String, clock: any MonotonicClock, logger: Logger) {
+    /// A slate that shows `choice`, of which a file is read once. Throws ``RelayFailure`` if that cannot be.
+    init(
+        _ choice: ChannelConfiguration.Slate, channel: String, clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) {
         (self.choice, self.channel, self.clock, self.logger) = (choice, channel, clock, logger)
         queue = DispatchQueue(label: "relay.slate.\(channel)")
+        _ = try Slate(
+            choice, channel: channel, format: VideoFormat(codedLike: nil), stage: Stage(), clock: clock, logger: logger)
     }
 
     /// Begins to encode frames of the size, rate and color of `track`, and silence, in real time. Does nothing if it is
@@ -49,8 +53,23 @@ final class EncodedSlate: Sendable {
             return state.turn
         }
         guard let turn else { return }
-        queue.async { [self] in run(turn, VideoFormat(codedLike: track), into: sink) }
+        var format = VideoFormat(codedLike: track)
+        // What a sender says may be any number, and has to be encoded in real time.
+        format.frameRate = NominalRate.of(average: format.frameRate, base: nil)
+        let bitrate = track.map(\.bitrate).flatMap { $0 > 0 ? $0 : nil } ?? Self.usualBitrate
+        queue.async { [self, format] in
+            while isWanted(turn) {
+                do {
+                    try run(turn, format, bitrate, into: sink)
+                } catch {
+                    logger.error("the slate ended, and begins again", metadata: ["reason": "\(error)"])
+                    clock.sleep(until: clock.now + Self.pause)
+                }
+            }
+        }
     }
+
+    private func isWanted(_ turn: Int) -> Bool { state.withLock { $0.turn == turn } }
 
     /// Ends encoding. What is inside the encoder may still come.
     func stop() {
@@ -72,40 +91,52 @@ final class EncodedSlate: Sendable {
         Scene(video: slate.video(at: Timestamp(nanoseconds: clock.now)), audio: nil)
     }
 
-    /// Encodes until it is stopped. Blocks.
-    private func run(_ turn: Int, _ format: VideoFormat, into sink: any Sink) {
-        guard state.withLock({ $0.turn == turn }) else { return }
+    /// The slate in this format; color bars if its file cannot be read any more.
+    private func slate(_ format: VideoFormat, on stage: Stage) throws -> Slate {
+        let make = { [self] (choice: ChannelConfiguration.Slate) throws(RelayFailure) in
+            try Slate(choice, channel: channel, format: format, stage: stage, clock: clock, logger: logger)
+        }
         do {
-            let stage = Stage()
-            let slate = try Slate(
-                choice, channel: channel, format: format, stage: stage, clock: clock, logger: logger)
-            defer { slate.stop() }
-            let encoder = try EncoderSession(
-                settings: Self.settings, video: format, audio: .program, sink: InterleavingSink(sink))
-            let program = Program(
-                frameRate: format.frameRate, audio: .program,
-                pacing: .realTime(lead: Int64(encoder.delayInFrames)), frameLimit: nil, stage: stage, sink: encoder,
-                clock: clock, logger: logger)
-            let begins = state.withLock { state in
-                guard state.turn == turn else { return false }
-                state.running = (program, slate, stage)
-                return true
-            }
-            guard begins else { return }
-            defer { state.withLock { $0.running = nil } }
-            sink.begin(encoder.description)
-            slate.start()
-            stage.show(scene(of: slate))
-            _ = try program.run()
+            return try make(choice)
         } catch {
-            logger.error("the slate ended", metadata: ["reason": "\(error)"])
+            logger.warning("color bars take the slate's place", metadata: ["reason": "\(error)"])
+            return try make(.bars)
         }
     }
 
-    /// Nobody waits for a frame, a still costs next to nothing, and a player that comes late finds a keyframe.
-    private static var settings: EncoderSettings {
+    /// Encodes until it is stopped. Blocks.
+    private func run(_ turn: Int, _ format: VideoFormat, _ bitrate: Int, into sink: any Sink) throws {
+        let stage = Stage()
+        let slate = try slate(format, on: stage)
+        defer { slate.stop() }
+        let encoder = try EncoderSession(
+            settings: Self.settings(bitrate), video: format, audio: .program, sink: InterleavingSink(sink))
+        let program = Program(
+            frameRate: format.frameRate, audio: .program, pacing: .realTime(lead: Int64(encoder.delayInFrames)),
+            frameLimit: nil, stage: stage, sink: encoder, clock: clock, logger: logger)
+        let begins = state.withLock { state in
+            guard state.turn == turn else { return false }
+            state.running = (program, slate, stage)
+            return true
+        }
+        guard begins else { return }
+        defer { state.withLock { $0.running = nil } }
+        sink.begin(encoder.description)
+        slate.start()
+        stage.show(scene(of: slate))
+        _ = try program.run()
+    }
+
+    /// Where the input's is not known, in bits a second.
+    private static let usualBitrate = 2_000_000
+    /// In nanoseconds.
+    private static let pause: Int64 = 1_000_000_000
+
+    /// Nobody waits for a frame, and a player that comes late finds a keyframe. A path that carries the input carries the
+    /// slate, too.
+    private static func settings(_ bitrate: Int) -> EncoderSettings {
         var settings = EncoderSettings()
-        (settings.tune, settings.gop, settings.rateControl) = (.zerolatency, .seconds(1), .quality(23))
+        (settings.tune, settings.gop, settings.rateControl) = (.zerolatency, .seconds(1), .bitrate(bitrate))
         return settings
     }
 }

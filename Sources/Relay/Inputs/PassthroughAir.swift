@@ -22,8 +22,13 @@ struct PassthroughAir {
     private var early: [(packet: EncodedPacket, index: Int, arrival: Timestamp)] = []
     private var earlyBytes = 0
 
-    /// Keeps a packet for the beginning.
+    /// Keeps a packet for the beginning. Of what stands in for the first input, only the newest GOP: nobody misses what
+    /// came before, and the program would begin with all of it at once, ahead of the clock.
     mutating func keep(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
+        if index > 0, packet.track == .video, packet.isKeyframe {
+            early.removeAll { $0.index == index }
+            earlyBytes = early.reduce(0) { $0 + $1.packet.payload.count }
+        }
         early.append((packet, index, arrival))
         earlyBytes += packet.payload.count
         if earlyBytes > Self.mostEarlyBytes { (early, earlyBytes) = ([], 0) }

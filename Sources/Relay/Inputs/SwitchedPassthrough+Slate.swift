@@ -35,15 +35,25 @@ extension SwitchedPassthrough {
     /// The number of the slate among the splicer's inputs.
     var slateIndex: Int { names.count }
 
+    /// Why there can be no slate in place of an input with these tracks; nil if there can.
+    static func refusal(of stream: StreamDescription) -> String? {
+        switch stream.video?.codec {
+        case .h264: nil
+        case let codec?: "the input is \(codec), and a slate can be encoded as H.264 alone"
+        case nil: "the input is audio alone"
+        }
+    }
+
+    func warnOfNoSlate(_ reason: String) {
+        logger.warning("there can be no slate", metadata: ["reason": "\(reason)"])
+    }
+
     /// Puts the slate on air from its first frame on, in place of an input that is coded as it can be.
     func show(_ slate: EncodedSlate?, in air: inout PassthroughAir) {
         guard let slate else { return }
         let known = names.indices.map { air.splicer.stream(of: $0) }
         let shown = air.shown ?? known.lazy.compactMap({ $0 }).first
-        if let codec = shown?.video?.codec, codec != .h264 {
-            return logger.warning(
-                "there is no slate", metadata: ["reason": "the input was \(codec), and the slate can be H.264 alone"])
-        }
+        if let reason = shown.flatMap(Self.refusal) { return warnOfNoSlate(reason) }
         // Of other codecs there is no silence.
         let hasAudio = shown.map { $0.audio?.codec == .aac } ?? true
         air.closing.remove(slateIndex)

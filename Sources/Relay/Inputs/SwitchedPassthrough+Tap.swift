@@ -7,7 +7,7 @@ internal import Synchronization
 extension SwitchedPassthrough {
     /// Where one input's source delivers. One thread at a time.
     ///
-    /// A file is held until it is on air, and paced by its own stamps. A playlist that grows is paced alike and never held,
+    /// A file is held until it is on air, and paced by its own stamps. A playlist that grows is paced alike and read on,
     /// so that what is on air is the newest when its turn comes; it comes in bursts, which are no losses.
     final class Tap: PacketSourceSink {
         /// How long, in nanoseconds, the first packet of a live source waits to be on air: it was opened because it is

@@ -56,8 +56,8 @@ final class SwitchedPassthrough: ChannelProgram {
             names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
             logger: logger)
         sink = PassthroughSink(hub)
-        slate = configuration.slate.map {
-            EncodedSlate($0, channel: configuration.name, clock: clock, logger: logger)
+        slate = try configuration.slate.map { (slate) throws(RelayFailure) in
+            try EncodedSlate(slate, channel: configuration.name, clock: clock, logger: logger)
         }
         state = Mutex(State(inputs: names.map { _ in Input() }))
         let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
@@ -96,11 +96,7 @@ final class SwitchedPassthrough: ChannelProgram {
         let sources = state.withLock { $0.sources }
         let stream = choice.answer(of: sources, within: SourceSwitch.patience) { known(names.indices) }
         guard let stream = stream ?? awaitSlate() else { throw choice.noAnswer(of: sources) }
-        if slate != nil, stream.video?.codec != .h264 {
-            let codec = stream.video.map { "\($0.codec)" } ?? "audio alone"
-            throw RelayFailure(
-                .usage, "--slate with --copy is encoded as H.264, and the input is \(codec). Leave it out.")
-        }
+        if slate != nil, let reason = Self.refusal(of: stream) { warnOfNoSlate(reason) }
         firstStream.withLock { $0 = stream }
     }
 
@@ -190,7 +186,7 @@ extension SwitchedPassthrough {
     func publish(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) {
         guard state.withLock({ !$0.isOver }) else { return }
         let (isOver, left, events) = airState.withLock {
-            air -> (Bool, [Int], [(input: Int, event: SourceClockEvent)]) in
+            air -> (Bool, [Int], [SourceClockEvent]) in
             guard air.hasBegun, air.splicer.onAir ?? air.splicer.next != nil else {
                 air.keep(packet, of: index, at: arrival)
                 return (false, [], [])
@@ -198,9 +194,9 @@ extension SwitchedPassthrough {
             let isOver =
                 air.takeEarly().contains { deliver($0.packet, of: $0.index, at: $0.arrival, &air) }
                 || deliver(packet, of: index, at: arrival, &air)
-            return (isOver, air.takeLeft(), air.splicer.takeEvents())
+            return (isOver, air.takeLeft(), air.splicer.takeEvents(of: index))
         }
-        for (input, event) in events where input < slateIndex { event.log(of: names[input], by: logger) }
+        if index < slateIndex { for event in events { event.log(of: names[index], by: logger) } }
         for input in left { shut(input) }
         if isOver { end() }
     }

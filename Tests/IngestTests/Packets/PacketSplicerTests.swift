@@ -144,9 +144,41 @@ struct PacketSplicerTests {
         _ = run(0..<2000, &splicer, from: [0, 1])
         _ = run(2000..<3600, &splicer, from: [1])
         splicer.show(1)
-        _ = run(3600..<4200, &splicer, from: [1])
-        let packets = run(4200..<6000, &splicer, from: [0, 1])
-        #expect(!packets.isEmpty && packets.allSatisfy { mark($0) == 1 })
+        _ = run(3600..<4000, &splicer, from: [1])
+        let keyframe = senders[1].packets(at: 4000).filter { $0.track == .video }
+        var packets = keyframe.flatMap { splicer.take($0, of: 1, at: Timestamp(nanoseconds: 4_000_000_000)) }
+        // What it still had in its buffers.
+        packets += senders[0].packets(at: 2000).flatMap {
+            splicer.take($0, of: 0, at: Timestamp(nanoseconds: 4_010_000_000))
+        }
+        packets += run(4040..<6000, &splicer, from: [0, 1])
+        #expect(splicer.onAir == 1 && !packets.isEmpty && packets.allSatisfy { mark($0) == 1 })
+    }
+
+    @Test("Returns of an input whose first packets were held back do not put the program ahead of the clock")
+    func heldBack() throws {
+        var splicer = splicer()
+        splicer.show(0)
+        _ = run(0..<2000, &splicer, from: [0])
+        var time: Int64 = 2000
+        for _ in 0..<10 {
+            splicer.show(1)
+            _ = run(time..<time + 3000, &splicer, from: [1])
+            time += 3000
+            splicer.open(0, senders[0].description)
+            splicer.show(0)
+            // Two seconds that probing had read.
+            for early in stride(from: time - 2000, to: time, by: 40) {
+                for packet in senders[0].packets(at: early) {
+                    _ = splicer.take(packet, of: 0, at: Timestamp(nanoseconds: time * 1_000_000))
+                }
+            }
+            let packets = run(time..<time + 4000, &splicer, from: [0, 1])
+            time += 4000
+            #expect(splicer.onAir == 0)
+            let ahead = try #require(packets.last { $0.track == .video }).dtsNanoseconds / 1_000_000 - time
+            #expect(abs(ahead) <= 100, "\(ahead) ms at \(time)")
+        }
     }
 
     @Test("An input that is wanted again before another one took its place goes on as if nothing had been")
@@ -190,9 +222,10 @@ struct PacketSplicerTests {
         splicer.close(0)
         splicer.open(0, senders[0].description)
         splicer.show(0)
-        let back = run(3000..<4000, &splicer, from: [0, 1])
+        // What comes first may have been held back, and is not cut to while something else is on air.
+        let back = run(3000..<5000, &splicer, from: [0, 1])
         let first = try #require(back.first { $0.track == .video && mark($0) == 0 })
-        let last = try #require(other.last { $0.track == .video })
+        let last = try #require((other + back).last { $0.track == .video && mark($0) == 1 })
         #expect(milliseconds([first])[0] - milliseconds([last])[0] == 40)
         #expect(splicer.onAir == 0 && splicer.next == nil)
     }
