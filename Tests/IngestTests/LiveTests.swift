@@ -105,4 +105,44 @@ struct LiveTests {
         #expect(source.status.clock?.jumps == 1)
         #expect(source.status.state == .ended)
     }
+
+    /// Keeps the times and arrivals of what is handed on.
+    private final class Arrivals: PacketSourceSink {
+        let all = Mutex<[(track: TrackKind, time: Int64, arrival: Int64)]>([])
+        func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+            all.withLock { $0.append((packet.track, packet.dtsNanoseconds, arrival.nanoseconds)) }
+        }
+        func restart() {}
+        func end(failure: String?) {}
+    }
+
+    @Test("What probing had read arrived when it was sent, and not when it was handed on")
+    func backlog() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc=s=320x180:r=25:d=8", "-f", "lavfi", "-i", "sine=r=48000:d=8", "-c:v",
+            "libx264",
+            "-preset", "ultrafast", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", suffix: ".ts")
+        let port = Int(try LoopbackSocket.freePort())
+        let source = LibAVPacketSource(
+            InputLocation("udp://127.0.0.1:\(port)"), loops: false, logger: Logger(label: "test"))
+        let sink = Arrivals()
+        let opened = Mutex<Int64?>(nil)
+        DispatchQueue(label: "open").async {
+            _ = try? source.open()
+            opened.withLock { $0 = SystemClock().now }
+            source.start(into: sink)
+        }
+        try waitForReceiver(at: port)
+        try send(clip, to: port, offset: 0)
+        try eventually("nearly all came") { sink.all.withLock { $0.count { $0.track == .video } } >= 195 }
+        source.stop()
+        let packets = sink.all.withLock { $0 }
+        let moment = try #require(opened.withLock { $0 })
+        let first = try #require(packets.first)
+        // Probing takes about a second of it.
+        #expect(first.arrival < moment - 300_000_000, "\(moment - first.arrival)")
+        let offsets = packets.filter { $0.track == .video }.map { $0.arrival - $0.time }
+        let (latest, earliest) = (try #require(offsets.max()), try #require(offsets.min()))
+        #expect(latest - earliest < 1_000_000_000, "\(latest - earliest)")
+    }
 }

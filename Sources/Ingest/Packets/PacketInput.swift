@@ -25,6 +25,10 @@ final class PacketInput {
 
     /// Packets that are read at most until each track has said how it is coded: some seconds.
     private static let longestPeek = 500
+    /// Whoever is read in less, in nanoseconds, was there already.
+    private static let shortestWait: Int64 = 3_000_000
+    /// How far back arrivals are counted at most, in nanoseconds.
+    private static let longestBacklog: Int64 = 30_000_000_000
 
     /// Opens `location`. Blocks; the monitor's interrupter ends it.
     init(_ location: InputLocation, monitor: SourceMonitor) throws(IngestError) {
@@ -49,13 +53,35 @@ final class PacketInput {
         try peek()
     }
 
-    /// Reads until each track has said how it is coded, which transport streams say in their packets.
+    /// Reads until each track has said how it is coded, which transport streams say in their packets; of a live input also
+    /// what probing had read, and a server had kept, up to the first packet that has to be waited for.
     private func peek() throws(IngestError) {
-        while readers.contains(where: { $0.track == nil }), peeked.count < Self.longestPeek, let box = try next() {
-            if let packet = read(box) { peeked.append((packet, Timestamp(nanoseconds: SystemClock().now))) }
+        let clock = SystemClock()
+        var isWaiting = canWait
+        while !isWaiting || readers.contains(where: { $0.track == nil }), peeked.count < Self.longestPeek {
+            let asked = clock.now
+            guard let box = try next() else { break }
+            let arrival = clock.now
+            isWaiting = isWaiting || arrival - asked > Self.shortestWait
+            if let packet = read(box) { peeked.append((packet, Timestamp(nanoseconds: arrival))) }
         }
         if readers.allSatisfy({ $0.track == nil }) { throw IngestError.empty(input: name) }
+        if !canWait { backdate() }
     }
+
+    /// What was there already arrived as much earlier than the last packet as it is older.
+    private func backdate() {
+        guard let last = peeked.last else { return }
+        for index in peeked.indices {
+            let age = last.packet.dtsNanoseconds - peeked[index].packet.dtsNanoseconds
+            guard (0...Self.longestBacklog).contains(age) else { continue }
+            let arrival = last.arrival.nanoseconds - age
+            peeked[index].arrival = Timestamp(nanoseconds: min(peeked[index].arrival.nanoseconds, arrival))
+        }
+    }
+
+    /// Whether it waits to be read. What comes over HTTP comes in bursts, and can wait on the server.
+    private var canWait: Bool { !isLive || location.isLiveByNature == nil }
 
     /// What the input is, by what probing found. A track that probing could not describe is found with its first packet.
     var description: PacketSourceDescription {
@@ -63,8 +89,6 @@ final class PacketInput {
         let stream = StreamDescription(
             video: tracks.first { $0.kind == .video }, audio: tracks.first { $0.kind == .audio },
             data: [splices?.track].compactMap(\.self))
-        // What comes over HTTP comes in bursts, and can wait on the server.
-        let canWait = !isLive || location.isLiveByNature == nil
         return PacketSourceDescription(
             stream: stream, canWait: canWait, isLive: isLive,
             clock: canWait

@@ -14,10 +14,6 @@ package struct PacketSplicer: Sendable {
     private struct Input {
         var timeline: PacketTimeline
         let leading: TrackKind
-        /// What its first packets may take to arrive, in nanoseconds: probing held them back, and they come at once.
-        let collecting: Int64
-        /// When the first packet came since it was opened or its sender began anew.
-        var since: Int64?
         /// What is added to its times while it is on air, in nanoseconds.
         var shift: Int64 = 0
     }
@@ -40,6 +36,8 @@ package struct PacketSplicer: Sendable {
     /// How late in media time that audio may be, and how fresh what was on air must be for there to be any, in
     /// nanoseconds.
     private static let (longestLag, freshness): (Int64, Int64) = (3_000_000_000, 500_000_000)
+    /// How much earlier than what is on air something may have arrived that takes its place, in nanoseconds.
+    private static let tolerance: Int64 = 100_000_000
 
     /// A splicer without inputs.
     package init() {}
@@ -70,14 +68,12 @@ package struct PacketSplicer: Sendable {
         // Opened again while it was on air, it stays there: from its next keyframe on.
         if wasOnAir, next == nil { next = index }
         inputs[index] = Input(
-            timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind,
-            collecting: source.clock.collecting.inNanoseconds)
+            timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind)
     }
 
     /// The sender of an input begins anew.
     package mutating func restart(_ index: Int) {
         inputs[index]?.timeline.restart()
-        inputs[index]?.since = nil
     }
 
     /// Forgets a closed input. What was on air stays the newest.
@@ -93,11 +89,9 @@ package struct PacketSplicer: Sendable {
     package mutating func take(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         guard inputs[index] != nil else { return [] }
         let packets = inputs[index]?.timeline.take(packet, at: arrival) ?? []
-        let since = inputs[index]?.since ?? arrival.nanoseconds
-        inputs[index]?.since = since
         return packets.compactMap { packet in
             if next == index, packet.isKeyframe, packet.track == inputs[index]?.leading,
-                isCurrent(index, since: since, arrival)
+                isCurrent(arrival)
             {
                 cut(to: index, at: packet, arrival)
             }
@@ -117,11 +111,10 @@ package struct PacketSplicer: Sendable {
         if leaving == index { leaving = nil }
     }
 
-    /// Whether what arrives of an input is as old as it seems. A cut to what was held back would put the program ahead of the
-    /// clock, by as much again each time. While nothing else is on air any media is better than none.
-    private func isCurrent(_ index: Int, since: Int64, _ arrival: Timestamp) -> Bool {
-        guard let input = inputs[index], isFresh(at: arrival) else { return true }
-        return arrival.nanoseconds - since >= input.collecting
+    /// Whether what arrived then is newer than what is on air. A cut to what was held back would put the program ahead of
+    /// the clock, by as much again each time.
+    private func isCurrent(_ arrival: Timestamp) -> Bool {
+        newest.values.allSatisfy { arrival.nanoseconds - $0.arrival > -Self.tolerance }
     }
 
     /// Whether what is on air has just come.

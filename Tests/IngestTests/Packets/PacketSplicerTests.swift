@@ -167,10 +167,10 @@ struct PacketSplicerTests {
             time += 3000
             splicer.open(0, senders[0].description)
             splicer.show(0)
-            // Two seconds that probing had read.
+            // Two seconds that probing had read, before anything else of the other input comes.
             for early in stride(from: time - 2000, to: time, by: 40) {
                 for packet in senders[0].packets(at: early) {
-                    _ = splicer.take(packet, of: 0, at: Timestamp(nanoseconds: time * 1_000_000))
+                    _ = splicer.take(packet, of: 0, at: Timestamp(nanoseconds: early * 1_000_000))
                 }
             }
             let packets = run(time..<time + 4000, &splicer, from: [0, 1])
@@ -222,7 +222,6 @@ struct PacketSplicerTests {
         splicer.close(0)
         splicer.open(0, senders[0].description)
         splicer.show(0)
-        // What comes first may have been held back, and is not cut to while something else is on air.
         let back = run(3000..<5000, &splicer, from: [0, 1])
         let first = try #require(back.first { $0.track == .video && mark($0) == 0 })
         let last = try #require((other + back).last { $0.track == .video && mark($0) == 1 })
