@@ -55,14 +55,23 @@ extension SerialRecordings {
             }
         }
 
-        /// Waits until what is on air now is recorded. Of what is written first after this was called, all may be older.
+        /// Waits until what is on air now is recorded. Of what is written first after this was called, all may be older, and
+        /// a file may end.
         private func isRecorded() async throws {
-            for _ in 0..<2 {
-                let before = set.open.first.map { fileSize($0) } ?? 0
+            for _ in 0..<3 {
+                let (file, size) = (set.open.first, set.open.first.map { fileSize($0) } ?? 0)
                 try await eventually("more is recorded", within: .seconds(10)) {
-                    (set.open.first.map { fileSize($0) } ?? 0) > before
+                    guard let open = set.open.first else { return false }
+                    return open != file || fileSize(open) > size
                 }
             }
+        }
+
+        /// Waits until the file that is open is finished; `body` makes it end.
+        private func endsFile(_ body: () async throws -> Void) async throws {
+            let count = set.finished.count
+            try await body()
+            try await eventually("another file is recorded", within: .seconds(20)) { set.finished.count > count }
         }
 
         /// Runs relay with `input` until `script` has returned, and returns what it recorded and said.
@@ -343,26 +352,30 @@ extension SerialRecordings {
             }
             try await eventually("there is a playlist", within: .seconds(20)) { newest() >= 3 }
             let port = try Ports.free()
-            let backup = "backup=\(server.url("live.m3u8")),standby=hot,timeout=4s,return=never"
+            let backup = "backup=\(server.url("live.m3u8")),standby=hot,timeout=4s,return=2s"
             let relay = try RelayProcess(["--input", "\(udp(port))#\(backup)", "--copy", "--record", set.directory])
             try await isListening(port)
             let sender = try send(clip, to: udp(port))
-            try await relay.says("reason=start", within: .seconds(15))
+            // Whichever answers first begins, and the first one comes back.
+            try await says("input=\(udp(port)) reason=", 1, relay)
             try await eventually("the playlist has moved on", within: .seconds(40)) { newest() >= 10 }
             let edge = newest()
-            sender.signal(SIGKILL)
-            try await relay.says("reason=no_video", within: .seconds(10))
-            try await eventually("the backup is recorded", within: .seconds(15)) { set.finished.count == 1 }
+            try await endsFile {
+                sender.signal(SIGKILL)
+                try await relay.says("reason=no_video", within: .seconds(10))
+            }
             try await plays(3)
             let result = try await relay.end(by: SIGINT, within: .seconds(10))
             spare.signal(SIGKILL)
             #expect(result.ending == .exited(0), "\(result.log)")
             let files = try await set.frames()
-            #expect(files.map { order($0, [Self.first, Self.backup]) } == [[0], [1]], "\(result.log)")
-            let first = try #require(files[1].counters.lazy.compactMap { $0 }.first)
+            let shown = files.map { order($0, [Self.first, Self.backup]) }.drop { $0 == [1] }
+            #expect(shown == [[0], [1]], "\(shown) \(result.log)")
+            let last = try #require(files.last)
+            let first = try #require(last.counters.lazy.compactMap { $0 }.first)
             // A player begins three segments of 60 frames behind the newest one.
             #expect(first >= Self.backup.lowerBound + 60 * UInt32(edge - 5), "\(first) at segment \(edge)")
-            #expect(files[1].breaks.isEmpty, "\(files[1].breaks)")
+            #expect(last.breaks.isEmpty, "\(last.breaks)")
         }
 
         @Test("Copied, a slate with the input's size takes over at once, and the input comes back at its keyframe")
@@ -371,20 +384,16 @@ extension SerialRecordings {
             let server = try await RTMPServer.running()
             let port = try Ports.free()
             let relay = try RelayProcess(
-                ["--input", "\(udp(port))#timeout=500ms", "--copy", "--slate", "bars", "--channel", "news"]
+                ["--input", "\(udp(port))#timeout=2s", "--copy", "--slate", "bars", "--channel", "news"]
                     + ["--record", set.directory, "--rtmp", server.url()])
             try await isListening(port)
             for (turn, range) in [Self.first, Self.later].enumerated() {
                 let sender = try send(clip, from: range.lowerBound, to: udp(port))
-                try await eventually("the source is on air", within: .seconds(20)) {
-                    relay.process.errors.ranges(of: turn == 0 ? "reason=start" : "reason=video").count == 1
-                }
-                try await eventually("the source is recorded", within: .seconds(20)) { set.finished.count == 2 * turn }
+                try await says("input=\(udp(port)) reason=", turn + 1, relay)
                 try await plays(2)
-                sender.signal(SIGKILL)
-                try await says("input=slate reason=no_video", turn + 1, relay)
-                try await eventually("the slate is recorded", within: .seconds(20)) {
-                    set.finished.count == 2 * turn + 1
+                try await endsFile {
+                    sender.signal(SIGKILL)
+                    try await says("input=slate reason=no_video", turn + 1, relay)
                 }
                 try await isRecorded()
             }
@@ -392,14 +401,18 @@ extension SerialRecordings {
             let result = try await relay.end(by: SIGINT, within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")
 
+            // A slow machine begins with the slate.
             let files = try await set.frames()
-            let shown = files.map { order($0, [Self.first, Self.later]) }
+            let shown = files.map { order($0, [Self.first, Self.later]) }.drop { $0 == [nil] }
             #expect(shown == [[0], [nil], [1], [nil]], "\(shown) \(result.log)")
             for path in set.finished { #expect(try await Probe.complaints(path).isEmpty) }
-            for index in [0, 2] { #expect(files[index].breaks.isEmpty, "\(files[index].breaks)") }
+            for file in files where file.counters.contains(where: { $0 != nil }) {
+                #expect(file.breaks.isEmpty, "\(file.breaks)")
+            }
             #expect(server.recordings.count == 1 && !result.log.contains("reconnects"), "\(result.log)")
             let recording = try await server.recording()
-            #expect(order(try await DecodedFrames(recording), [Self.first, Self.later]) == [0, nil, 1, nil])
+            let received = order(try await DecodedFrames(recording), [Self.first, Self.later])
+            #expect(received.drop { $0 == nil } == [0, nil, 1, nil], "\(received)")
             for track in ["v:0", "a:0"] {
                 let times = try await Probe.times(recording, track)
                 #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 }, "\(track)")
