@@ -132,19 +132,20 @@ package final class FileDescriptor: Sendable, ByteSource {
     /// the file system has no locks, and written less than a minute ago. A time in the future counts, too.
     var mayBeWrittenElsewhere: Bool {
         guard Self.withoutLocks.withLock({ $0[ObjectIdentifier(self)] != nil }) else { return false }
+        return wasWritten(within: Self.quietTime)
+    }
+
+    /// Whether it was written in the last so many seconds, or nobody knows when.
+    private func wasWritten(within seconds: Int) -> Bool {
         var info = stat()
-        return fstat(number, &info) != 0 || info.st_mtim.tv_sec > Glibc.time(nil) - Self.quietTime
+        return fstat(number, &info) != 0 || info.st_mtim.tv_sec > Glibc.time(nil) - seconds
     }
 
     /// A recording is written each second or two; a minute also covers a disk that stands still for a while.
     private static let quietTime = 60
 
     /// Whether it is empty, and so young that whoever created it may be about to lock it and to write its head.
-    package var mayBeBeginning: Bool {
-        var info = stat()
-        guard fstat(number, &info) == 0 else { return false }
-        return info.st_size == 0 && info.st_mtim.tv_sec > Glibc.time(nil) - Self.beginningTime
-    }
+    package var mayBeBeginning: Bool { (try? size()) == 0 && wasWritten(within: Self.beginningTime) }
 
     /// In seconds. Creating a file, locking it and writing its head takes a millisecond; this covers a busy machine.
     private static let beginningTime = 5

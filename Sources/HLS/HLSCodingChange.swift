@@ -41,9 +41,7 @@ struct HLSCodingChange {
             held.append(packet)
             let isOver = packet.dtsNanoseconds - keyframe.dtsNanoseconds > Self.longest
             return isOver ? .decided(takeAll(), audio: nil) : .held
-        case .data:
-            held.append(packet)
-            return .held
+        case .data: return .passed
         }
     }
 

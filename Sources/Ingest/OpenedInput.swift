@@ -91,7 +91,7 @@ final class OpenedInput {
             aspect = SampleAspectRatio(aspect.vertical, aspect.horizontal)
         }
         return VideoFormat(
-            width: min(8192, max(16, width & ~1)), height: min(8192, max(16, height & ~1)), frameRate: frameRate,
-            sampleAspectRatio: aspect, color: stream.color)
+            nearestTo: FrameFormat(width: width, height: height, sampleAspectRatio: aspect, color: stream.color),
+            frameRate: frameRate)
     }
 }

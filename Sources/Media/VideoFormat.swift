@@ -25,4 +25,11 @@ public struct VideoFormat: Sendable, Hashable, Codable {
         self.sampleAspectRatio = sampleAspectRatio
         self.color = color
     }
+
+    /// The format nearest to `frames` that is one: sizes even, and within the bounds.
+    package init(nearestTo frames: FrameFormat, frameRate: FrameRate) {
+        self.init(
+            width: min(8192, max(16, frames.width & ~1)), height: min(8192, max(16, frames.height & ~1)),
+            frameRate: frameRate, sampleAspectRatio: frames.sampleAspectRatio, color: frames.color)
+    }
 }

@@ -9,6 +9,10 @@ import Testing
 
 /// What a playlist says of tracks that change or are not there.
 @Suite struct HLSTrackTests {
+    /// Audio that is coded in another way than that of the samples.
+    private static let otherAudio = TrackDescription(
+        format: .program, decoderConfiguration: SharedBytes([0x12, 0x10]), bitrate: 64_000, frameLength: 1024)
+
     private let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
 
     private var playlist: HLSPlaylist? {
@@ -57,15 +61,17 @@ import Testing
     @Test("Where both are coded anew one run follows another, with all of the audio: it lost that of a GOP")
     func otherSender() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let next = TrackDescription(
-            format: .program, decoderConfiguration: SharedBytes([0x12, 0x10]), bitrate: 64_000, frameLength: 1024)
         let writer = try writer(Samples.description)
         for index in Int64(0)..<120 {
             let (frame, sound) = (video(index), audio(index))
             try writer.write(index < 60 ? frame : frame.recoded(as: Samples.otherTrack))
             // Audio comes somewhat later than its video.
             if index == 60 { for late in Int64(57)..<60 { try writer.write(audio(late)) } }
-            if index >= 60 { try writer.write(sound.recoded(as: next)) } else if index < 57 { try writer.write(sound) }
+            if index >= 60 {
+                try writer.write(sound.recoded(as: Self.otherAudio))
+            } else if index < 57 {
+                try writer.write(sound)
+            }
         }
         try writer.finish(isProgramOver: true)
         let entries = try #require(playlist).entries
@@ -94,13 +100,11 @@ import Testing
     @Test("Audio that is coded anew waits for a keyframe, which is asked for once")
     func audioRecoding() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let next = TrackDescription(
-            format: .program, decoderConfiguration: SharedBytes([0x12, 0x10]), bitrate: 64_000, frameLength: 1024)
         let writer = try writer(Samples.description)
         var requests = 0
         for index in Int64(0)..<90 {
             try writer.write(video(index))
-            try writer.write(index < 40 ? audio(index) : audio(index).recoded(as: next))
+            try writer.write(index < 40 ? audio(index) : audio(index).recoded(as: Self.otherAudio))
             if writer.wantsKeyframe { requests += 1 }
             writer.wantsKeyframe = false
         }

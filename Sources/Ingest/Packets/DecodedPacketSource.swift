@@ -40,11 +40,9 @@ package final class DecodedPacketSource: MediaSource {
 
     /// The shape of frames that are coded so.
     private static func format(_ track: TrackDescription) -> VideoFormat? {
-        guard let frames = track.frameFormat else { return nil }
-        return VideoFormat(
-            width: min(8192, max(16, frames.width & ~1)), height: min(8192, max(16, frames.height & ~1)),
-            frameRate: NominalRate.of(average: track.nominalRate, base: nil),
-            sampleAspectRatio: frames.sampleAspectRatio, color: frames.color)
+        track.frameFormat.map {
+            VideoFormat(nearestTo: $0, frameRate: NominalRate.of(average: track.nominalRate, base: nil))
+        }
     }
 
     package func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {

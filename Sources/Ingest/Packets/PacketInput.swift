@@ -91,8 +91,7 @@ final class PacketInput {
             data: [splices?.track].compactMap(\.self))
         return PacketSourceDescription(
             stream: stream, canWait: canWait, isLive: isLive,
-            clock: canWait
-                ? SourceClockSettings(arrivals: .none, latency: .zero) : .of(formatName: demuxer.formatName),
+            clock: canWait ? .file : .of(formatName: demuxer.formatName),
             stampBits: canWait ? nil : readers.first?.stream.stampBits)
     }
 
@@ -156,11 +155,7 @@ final class PacketInput {
             if shift != 0, packet.ptsNanoseconds + shift < audioEnd - half { return nil }
             audioEnd = max(audioEnd, base.rescale(packetEnd, to: .nanoseconds) + shift)
         }
-        guard shift != 0 else { return packet }
-        let moved = packet.moved(by: TimeBase.nanoseconds.rescale(shift, to: base))
-        guard packet.track == .data else { return moved }
-        let later = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
-        return SpliceSection.shifted(packet.payload.array, by: later).map { moved.carrying(SharedBytes($0)) }
+        return shift == 0 ? packet : packet.shifted(byNanoseconds: shift)
     }
 
     private func rewind() throws(IngestError) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LibAV
 package import Media
 
 /// Makes one stream of the packets of several inputs, of which one is on air: the others' are left out.
@@ -144,16 +143,8 @@ package struct PacketSplicer: Sendable {
         } else if leaving != nil, packet.dtsNanoseconds + shift - begin > Self.longestLag {
             leaving = nil
         }
-        let placed = shift == 0 ? packet : moved(packet, by: shift)
+        guard let placed = shift == 0 ? packet : packet.shifted(byNanoseconds: shift) else { return nil }
         ends[packet.track] = placed.dtsNanoseconds + 2 * half
         return placed
-    }
-
-    private func moved(_ packet: EncodedPacket, by shift: Int64) -> EncodedPacket {
-        let moved = packet.moved(by: TimeBase.nanoseconds.rescale(shift, to: packet.timeBase))
-        guard packet.description.codec == .scte35 else { return moved }
-        // The times in it are those of the stream.
-        let ticks = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
-        return SpliceSection.shifted(packet.payload.array, by: ticks).map { moved.carrying(SharedBytes($0)) } ?? moved
     }
 }

@@ -137,8 +137,7 @@ package struct PacketTimeline: Sendable {
             counts.unplaced += 1
             return []
         }
-        let jumps = noted.events.filter { if case .resumed = $0 { false } else { true } }
-        note(jumps + silences(packet.track, at: noted.decodeTime.nanoseconds), at: arrival)
+        note(noted.events + silences(packet.track, at: noted.decodeTime.nanoseconds), at: arrival)
         let shift = packet.track == .audio ? audioOffset : 0
         let placed = Placed(
             packet: packet, decode: noted.decodeTime.nanoseconds &+ shift, time: noted.time.nanoseconds &+ shift)

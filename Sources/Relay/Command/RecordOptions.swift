@@ -18,7 +18,7 @@ struct RecordOptions: ParsableArguments {
         help: ArgumentHelp(
             "Start a new file after this time or size, such as 10s, 1h or 2GB. (default: 30m)", valueName: "length"),
         transform: ArgumentParsing.segmentLength)
-    var segment: SegmentLength = .duration(.seconds(1800))
+    var segment = RecordOptions.usualLength
 
     @Option(
         help: ArgumentHelp(
@@ -146,10 +146,12 @@ struct RecordOptions: ParsableArguments {
         }
     }
 
+    private static let usualLength = SegmentLength.duration(.seconds(1800))
+
     /// The first flag that was given and says how to record.
     private var given: String? {
         let flags = [
-            ("--segment", segment != .duration(.seconds(1800))), ("--segment-align", segmentAlign != .start),
+            ("--segment", segment != Self.usualLength), ("--segment-align", segmentAlign != .start),
             ("--record-format", recordFormat != .hybrid), ("--record-name", recordName != .standard),
             ("--timezone", timezone != nil), ("--sync", sync != .standard), ("--expect", expect != nil),
             ("--disk-warn", diskWarn != nil), ("--disk-reserve", diskReserve != nil),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// When the packets of a file are due, by their decoding times.
 struct FilePace {
     /// A file that stalled for longer, in nanoseconds, is not caught up with, which would flood the outputs.
@@ -18,5 +20,13 @@ struct FilePace {
         anchor = now - due > Self.longestCatchUp ? (time, now) : from
         if now >= due { newest = time }
         return due
+    }
+}
+
+extension MonotonicClock {
+    /// Sleeps until the moment that `due` says, in nanoseconds, which is asked again ten times a second; not any more once it
+    /// says nil.
+    func sleep(untilDue due: () -> Int64?) {
+        while let moment = due(), case let now = now, moment > now { sleep(until: min(moment, now + 100_000_000)) }
     }
 }

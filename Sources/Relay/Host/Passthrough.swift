@@ -182,10 +182,7 @@ extension Passthrough: PacketSourceSink {
             recordings.current?.waitForRoom()
             return
         }
-        let time = packet.dtsNanoseconds
-        while let due = due(time), case let now = clock.now, due > now {
-            clock.sleep(until: min(due, now + 100_000_000))
-        }
+        clock.sleep { due(packet.dtsNanoseconds) }
     }
 
     /// When a packet of this time is due; nil if the program is over.

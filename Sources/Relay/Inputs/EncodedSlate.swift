@@ -21,9 +21,8 @@ final class EncodedSlate: Sendable {
     }
 
     private struct State {
-        /// Each start and each stop is a turn: what belongs to another one is over.
+        /// Each start and each stop is a turn, odd while the slate is wanted: what belongs to another one is over.
         var turn = 0
-        var isWanted = false
         var running: (program: Program, slate: Slate, stage: Stage)?
     }
 
@@ -48,8 +47,8 @@ final class EncodedSlate: Sendable {
     /// under way.
     func start(like track: TrackDescription?, into sink: any Sink) {
         let turn: Int? = state.withLock { state in
-            if state.isWanted { return nil }
-            (state.isWanted, state.turn) = (true, state.turn + 1)
+            guard state.turn % 2 == 0 else { return nil }
+            state.turn += 1
             return state.turn
         }
         guard let turn else { return }
@@ -74,7 +73,7 @@ final class EncodedSlate: Sendable {
     /// Ends encoding. What is inside the encoder may still come.
     func stop() {
         let running = state.withLock { state in
-            (state.isWanted, state.turn) = (false, state.turn + 1)
+            if state.turn % 2 == 1 { state.turn += 1 }
             return state.running
         }
         running?.program.stop()

@@ -17,9 +17,7 @@ extension SwitchedPassthrough {
         func begin(_ description: StreamDescription) {
             let stream = StreamDescription(
                 video: description.video, audio: hasAudio ? description.audio : nil, data: [])
-            let source = PacketSourceDescription(
-                stream: stream, canWait: false, clock: SourceClockSettings(arrivals: .none, latency: .zero),
-                stampBits: nil)
+            let source = PacketSourceDescription(stream: stream, canWait: false, clock: .file, stampBits: nil)
             guard let owner else { return }
             owner.airState.withLock { $0.splicer.open(owner.slateIndex, source) }
         }

@@ -33,8 +33,11 @@ extension SwitchedPassthrough {
             guard canWait else { return owner.publish(packet, of: index, at: arrival) }
             let isNew = isFirst.exchange(false, ordering: .relaxed)
             guard hold(owner, upTo: !isLive ? .max : isNew ? Self.firstHold : 0) else { return }
-            wait(for: packet, owner)
-            owner.publish(packet, of: index, at: Timestamp(nanoseconds: owner.clock.now))
+            let clock = owner.clock
+            clock.sleep {
+                owner.isWanted(index) ? pace.withLock { $0.due(packet.dtsNanoseconds, now: clock.now) } : nil
+            }
+            owner.publish(packet, of: index, at: Timestamp(nanoseconds: clock.now))
         }
 
         func restart() {
@@ -59,16 +62,6 @@ extension SwitchedPassthrough {
                 clock.sleep(until: clock.now + SourceSwitch.pause)
             }
             return false
-        }
-
-        /// Waits until a packet is due.
-        private func wait(for packet: EncodedPacket, _ owner: SwitchedPassthrough) {
-            let time = packet.dtsNanoseconds
-            while owner.isWanted(index), case let now = owner.clock.now {
-                let due = pace.withLock { $0.due(time, now: now) }
-                guard due > now else { return }
-                owner.clock.sleep(until: min(due, now + 100_000_000))
-            }
         }
     }
 }

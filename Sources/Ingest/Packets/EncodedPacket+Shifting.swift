@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+extension EncodedPacket {
+    /// The same packet, so many nanoseconds later, and with it the times in splice information, which are those of the stream.
+    /// Nil for splice information that is damaged.
+    func shifted(byNanoseconds shift: Int64) -> EncodedPacket? {
+        let moved = moved(by: TimeBase.nanoseconds.rescale(shift, to: timeBase))
+        guard description.codec == .scte35 else { return moved }
+        let ticks = TimeBase.nanoseconds.rescale(shift, to: .mpegTS)
+        return SpliceSection.shifted(payload.array, by: ticks).map { moved.carrying(SharedBytes($0)) }
+    }
+}
