@@ -232,7 +232,7 @@ let package = Package(
             name: "RelayTests",
             dependencies: [
                 "Relay", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Archive", "Segmenter",
-                "Upload",
+                "Upload", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),

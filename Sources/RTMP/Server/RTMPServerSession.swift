@@ -86,6 +86,13 @@ package struct RTMPServerSession {
     /// How many bytes are kept until more comes.
     package var heldBytes: Int { parser.heldBytes + (aggregate?.count ?? 0) }
 
+    /// With fewer bytes than these a publisher's next ones need not be read: nothing would be complete. At most 16 KiB, so
+    /// that a slow client is not taken for a silent one, and less than it may send unacknowledged; 1 for whoever does not
+    /// publish.
+    package var awaitedBytes: Int {
+        phase == .publishing ? max(1, min(parser.missingBytes, 16 << 10, windowBytes / 4)) : 1
+    }
+
     /// The next event in `bytes` from `cursor` on, which moves behind it; nil when all bytes are taken.
     package mutating func next(in bytes: Span<UInt8>, at cursor: inout Int) throws(Failure) -> Event? {
         let start = cursor
@@ -121,7 +128,8 @@ package struct RTMPServerSession {
 
     private mutating func count(_ bytes: Int) {
         receivedBytes += bytes
-        guard phase != .handshake, receivedBytes - acknowledgedBytes >= windowBytes else { return }
+        // At half of the window: a client that waits at its end may have sent bytes that are not read yet.
+        guard phase != .handshake, receivedBytes - acknowledgedBytes >= windowBytes / 2 else { return }
         acknowledgedBytes = receivedBytes
         answers.acknowledge(receivedBytes)
     }
