@@ -14,15 +14,17 @@ package struct SegmentFacts: Sendable, Equatable {
     package var bytes: Int64
     /// Whether the file is a plain MP4; if not, it is a fragmented one that was left open, or meant to be one.
     package var isClosed: Bool
-    /// The video track.
-    package var video: TrackFacts
+    /// The track that the file's times are those of: the video, or the audio of a file that is to hold nothing else.
+    package var leading: TrackFacts
+    /// Frames; 0 in a file of audio alone.
+    package var frames: Int
     /// The audio track; nil if the file holds no audio.
     package var audio: TrackFacts?
     /// What is wrong with the tables, one sentence each.
     package var problems: [String]
 
-    /// How long the frames last, in nanoseconds.
-    package var duration: Int64 { video.nanoseconds(video.shown) }
-    /// How long one frame lasts, in nanoseconds.
-    package var frameDuration: Int64 { video.nanoseconds(video.sampleDuration) }
+    /// How long the leading track lasts, in nanoseconds.
+    package var duration: Int64 { leading.nanoseconds(leading.shown) }
+    /// How long one of its frames or packets lasts, in nanoseconds.
+    package var frameDuration: Int64 { leading.nanoseconds(leading.sampleDuration) }
 }

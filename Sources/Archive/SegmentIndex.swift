@@ -31,8 +31,8 @@ package final class SegmentIndex {
             else { return nil }
             return try IndexedTrack(layout, table, facts)
         }
-        guard let video = try track(.video, facts.video) else {
-            throw MP4Failure(description: "it holds no video")
+        guard facts.frames > 0, let video = try track(.video, facts.leading) else {
+            throw SegmentReadFailure.audioAlone
         }
         self.video = video
         audio = try track(.audio, facts.audio)

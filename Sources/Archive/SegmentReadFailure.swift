@@ -8,12 +8,15 @@ package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvert
     case foreign(String)
     /// It begins as a recording does, and goes on otherwise.
     case damaged(String)
+    /// It is a recording of audio alone, where video is wanted.
+    case audioAlone
 
     package var description: String {
         switch self {
         case .file(let failure): failure.description
         case .foreign(let reason): "it is not a recording of relay: \(reason)"
         case .damaged(let reason): "it is damaged: \(reason)"
+        case .audioAlone: "it holds audio alone, and no video"
         }
     }
 }

@@ -53,9 +53,7 @@ package enum SegmentReader {
         guard let tags = try MovieTagsReader.tags(layout.userData) else {
             throw SegmentReadFailure.foreign("its tags are those of another program")
         }
-        guard let track = layout.tracks.first(where: { $0.kind == .video }), let table = tables[track.id],
-            !table.isEmpty
-        else { throw MP4Failure(description: "it holds no video") }
+        let kind = layout.tracks.contains { $0.kind == .video } ? TrackKind.video : .audio
         var problems: [String] = []
         var facts: [TrackKind: TrackFacts] = [:]
         for track in layout.tracks {
@@ -73,13 +71,13 @@ package enum SegmentReader {
             facts[track.kind] = check.facts
             problems += check.problems(media: Int64(MovieBox.headSize)..<size)
         }
-        guard let video = facts[.video] else { throw MP4Failure(description: "it holds no video") }
+        guard let leading = facts[kind] else { throw MP4Failure(description: "it holds no \(kind)") }
         guard (0..<latestStart).contains(tags.position?.programStart ?? 0) else {
             throw MP4Failure(description: "its place in the program is absurd")
         }
         return SegmentFacts(
             channel: tags.channel, start: tags.start, position: tags.position, bytes: size, isClosed: isClosed,
-            video: video, audio: facts[.audio], problems: problems)
+            leading: leading, frames: facts[.video]?.samples ?? 0, audio: facts[.audio], problems: problems)
     }
 
     /// The tables of the file, which must begin as this program's files do.

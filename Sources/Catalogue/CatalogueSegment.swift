@@ -72,10 +72,10 @@ extension CatalogueSegment {
         sequence = Self.sequence(of: name)
         start = facts.start.milliseconds
         duration = facts.duration
-        frames = facts.video.samples
+        frames = facts.frames
         audioSamples = facts.audio?.shown ?? 0
         bytes = facts.bytes
-        lateFrames = facts.video.lateSamples
+        lateFrames = facts.leading.lateSamples
         frameDuration = max(Self.shortestFrame, facts.frameDuration)
         guard let position = facts.position else { return }
         run = position.run
@@ -83,8 +83,8 @@ extension CatalogueSegment {
         programStart = position.programStart
         firstPts = position.programStart
         programEnd = position.programStart + facts.duration
-        wholeEnd = position.programStart + facts.video.nanoseconds(facts.video.whole)
-        lastPts = position.programStart + facts.video.nanoseconds(facts.video.lastSample)
+        wholeEnd = position.programStart + facts.leading.nanoseconds(facts.leading.whole)
+        lastPts = position.programStart + facts.leading.nanoseconds(facts.leading.lastSample)
     }
 
     /// What the recorder says of a file that cannot be read as an MP4.

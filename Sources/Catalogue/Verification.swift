@@ -154,7 +154,7 @@ struct Verification {
             if !row.isSameFile(as: CatalogueSegment(name: name, facts: facts)) {
                 report.problem(
                     name,
-                    "it holds \(facts.video.samples) frames in \(facts.bytes) bytes, "
+                    "it holds \(facts.frames) frames in \(facts.bytes) bytes, "
                         + "the catalogue says \(row.frames) in \(row.bytes), or tells its place differently")
             }
         }
@@ -244,7 +244,7 @@ struct Verification {
             archive.report("decoding", Int64(index), Int64(names.count))
             do {
                 let check = try DeepCheck(path(name), subject: name)
-                for problem in check.problems(expected: files[name]?.video.samples ?? rows[name]?.frames ?? 0) {
+                for problem in check.problems(expected: files[name]?.frames ?? rows[name]?.frames ?? 0) {
                     report.problem(name, problem)
                 }
             } catch {

@@ -249,7 +249,7 @@ final class SegmentCloser: Sendable {
             guard let facts = try? SegmentReader.read("\(directory.path)/\(closed)"),
                 facts.position?.run == written.run, facts.position?.programStart == written.programStart
             else { continue }
-            return (closed, facts.video.samples)
+            return (closed, facts.frames)
         }
         return nil
     }

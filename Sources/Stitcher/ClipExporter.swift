@@ -214,7 +214,7 @@ extension SegmentIndex {
     func difference(from other: SegmentIndex) -> String? {
         if video.size != other.video.size { return "another frame size" }
         if video.timescale != other.video.timescale
-            || facts.video.sampleDuration != other.facts.video.sampleDuration
+            || facts.leading.sampleDuration != other.facts.leading.sampleDuration
         {
             return "another frame rate"
         }

@@ -45,7 +45,7 @@ package struct ClipSource: Sendable {
         )
         self.init(
             name: name, start: index.facts.start.milliseconds, position: index.facts.position, timescales: scales,
-            frameDuration: index.facts.video.sampleDuration, video: index.video.samples,
+            frameDuration: index.facts.leading.sampleDuration, video: index.video.samples,
             audio: index.audio?.samples ?? [], audioStart: index.facts.audio?.offset ?? 0)
     }
 

@@ -63,6 +63,6 @@ struct PieceRender {
 
     private var rate: FrameRate {
         FrameRate(
-            Int32(clamping: index.video.timescale), Int32(clamping: max(1, index.facts.video.sampleDuration)))
+            Int32(clamping: index.video.timescale), Int32(clamping: max(1, index.facts.leading.sampleDuration)))
     }
 }

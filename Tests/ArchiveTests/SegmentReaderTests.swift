@@ -45,8 +45,8 @@ import Testing
         let (closed, open) = (try read(sample.closed), try read(sample.open))
         #expect(closed.isClosed && !open.isClosed)
         #expect(closed.problems.isEmpty && open.problems.isEmpty, "\(closed.problems) \(open.problems)")
-        #expect(closed.video == open.video && closed.audio == open.audio && closed.start == open.start)
-        #expect(closed.video.samples == 100 && closed.channel == "test")
+        #expect(closed.leading == open.leading && closed.audio == open.audio && closed.start == open.start)
+        #expect(closed.frames == 100 && closed.channel == "test")
         #expect(closed.duration == 4_000_000_000)
         #expect(closed.position == SegmentPosition(run: "a1", programStart: 0, ending: .stop))
     }

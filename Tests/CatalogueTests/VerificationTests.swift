@@ -74,10 +74,10 @@ import Testing
         let copy = SegmentSalvage.repairedName(name)
         #expect(directory.files.contains(copy))
         let facts = try SegmentReader.read(directory.path(copy))
-        #expect(facts.problems.isEmpty && (25..<50).contains(facts.video.samples))
+        #expect(facts.problems.isEmpty && (25..<50).contains(facts.frames))
         // What is missing now is what could not be saved.
         let after = try archive.verify(.init())
-        #expect(after.missing.map(\.frames) == [50 - facts.video.samples], "\(after.lines)")
+        #expect(after.missing.map(\.frames) == [50 - facts.frames], "\(after.lines)")
         #expect(try archive.repair().isEmpty)
     }
 

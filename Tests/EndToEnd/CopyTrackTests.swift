@@ -90,6 +90,23 @@ extension SerialPeers {
             }
         }
 
+        @Test("Audio alone is recorded without a hole, and its files can be verified", arguments: Way.allCases)
+        func radio(way: Way) async throws {
+            let input = directory.file("radio.mp4")
+            let clip = try await clip(seconds: way == .file ? 24 : 8)
+            try await run("ffmpeg", ["-v", "error", "-nostdin", "-i", clip, "-vn", "-c", "copy", input])
+            let flags = way == .file ? ["--unpaced", "--segment", "10s"] : []
+            try await send(input, by: way, ["--copy", "--record", set.directory] + flags)
+            #expect(set.finished.count == (way == .file ? 3 : 1))
+            let verified = try await RelayProcess.run(["recordings", "verify", "--deep", set.directory])
+            #expect(verified.ending == .exited(0), "\(verified.log)")
+            var heard = 0
+            for path in set.finished { heard += try await DecodedAudio(path).samples.count }
+            // What an encoder puts in front of the audio is a packet like any other where no edit list hides it.
+            let whole = try await DecodedAudio(input).samples.count
+            #expect((0...1024).contains(heard - whole), "\(heard) of \(whole)")
+        }
+
         @Test("Encoded frames keep a variable rate's times beside audio that is passed through")
         func variableRate() async throws {
             let input = directory.file("variable.mp4")

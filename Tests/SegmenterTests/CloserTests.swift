@@ -158,7 +158,7 @@ private final class Remover: RecordingObserver {
         #expect(SegmentRecovery.run(in: record, open: [open]).count == 1)
         let written = recording.recorder.status.framesWritten
         let name = try #require(recording.directory.files.first)
-        let kept = try SegmentReader.read(recording.directory.path(name)).video.samples
+        let kept = try SegmentReader.read(recording.directory.path(name)).frames
         recording.recorder.resume()
         recording.recorder.waitUntilIdle()
         recording.recorder.waitForCloser()
@@ -257,7 +257,7 @@ private final class Remover: RecordingObserver {
         let file = try file(1, in: directory)
         try file.appendIndex()
         let facts = try SegmentReader.read(directory.path(file.name.open))
-        #expect(!facts.isClosed && facts.video.samples == 1)
+        #expect(!facts.isClosed && facts.frames == 1)
         guard case .finished(let record) = try file.close() else {
             Issue.record("not finished")
             return

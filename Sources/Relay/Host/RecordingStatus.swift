@@ -10,6 +10,6 @@ struct RecordingStatus: Sendable, Codable {
     var retention: RetentionStatus?
     var upload: UploadStatus?
 
-    /// Whether a frame of it is on disk.
-    var hasRecorded: Bool { (recorder?.framesWritten ?? 0) > 0 }
+    /// Whether something of it is on disk.
+    var hasRecorded: Bool { recorder.map { $0.framesWritten > 0 || $0.segmentsFinished > 0 } ?? false }
 }
