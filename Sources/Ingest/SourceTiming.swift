@@ -27,6 +27,9 @@ final class SourceTiming: SourceTimes {
         var step = Duration.zero
         /// Whether the map moved, so that frames may have another phase in the program than before.
         var isOffPhase = false
+        /// When the newest frame is shown on the source's timeline; nil before the first, and once more when the source was
+        /// opened again.
+        var newestFrame: Timestamp?
     }
 
     /// What a frame takes from its tick's beginning to its place in the program, because the audio of a whole frame is taken
@@ -56,7 +59,8 @@ final class SourceTiming: SourceTimes {
         let (noted, status) = state.withLock { state in
             let noted = state.clock.note(stamp, arrival: arrival)
             Self.take(noted?.events ?? [], &state)
-            if let noted, stamp.track == .video { align(noted, &state) }
+            if let noted, stamp.track == .video { state.newestFrame = noted.time }
+            align(&state, isMoved: stamp.track == .video && noted?.isMoved == true)
             return (noted, state.clock.status)
         }
         tell(noted?.events ?? [], status)
@@ -70,6 +74,7 @@ final class SourceTiming: SourceTimes {
                 if let line = state.clock.line(of: track) { state.lastLines[track] = line }
             }
             state.clock.restart()
+            state.newestFrame = nil
             for (track, description) in tracks {
                 state.clock.declare(track, description.timeBase, bits: description.bits)
             }
@@ -102,6 +107,7 @@ final class SourceTiming: SourceTimes {
         let (events, status) = state.withLock { state in
             let events = state.clock.advance(to: moment)
             Self.take(events, &state)
+            align(&state, isMoved: false)
             return (events, state.clock.status)
         }
         tell(events, status)
@@ -117,16 +123,18 @@ final class SourceTiming: SourceTimes {
 
     /// Where the map was moved or made anew, moves it once more, by less than a frame and together with what was made of
     /// the audio, so that frames fall in the middle of their ticks as before. Else the program's clock would glide there,
-    /// and audio would be off by up to half a frame for half a minute.
-    private func align(_ frame: SourceClock.Noted, _ state: inout State) {
-        guard state.isOffPhase || frame.isMoved, let due = state.clock.due(frame.time, of: .video) else { return }
+    /// and audio would be off by up to half a frame for half a minute. At once, by the newest frame that there was: audio
+    /// that is heard before the next one would be moved behind it.
+    private func align(_ state: inout State, isMoved: Bool) {
+        guard state.isOffPhase || isMoved, let frame = state.newestFrame, let due = state.clock.due(frame, of: .video)
+        else { return }
         state.isOffPhase = false
         guard let line = programTime.line else { return }
         let position = line.image(of: due + preparation)
         var distance = frameRate.start(of: frameRate.frame(at: position)) - position
         guard distance.inNanoseconds.magnitude > 1_000_000 else { return }
         // What came too late, or was placed behind its buffer, is not to come earlier.
-        if distance < .zero, !frame.isMoved { distance = distance + frameRate.timeBase.duration(1) }
+        if distance < .zero, !isMoved { distance = distance + frameRate.timeBase.duration(1) }
         state.clock.align(by: distance)
         state.step += distance
     }

@@ -142,4 +142,23 @@ struct SourceTimingTests {
         let last = timing.note(SourceClock.Stamp(.video, dts: 2223, duration: 40), arrival: at(10_011))
         try expectInPhase(try #require(last).time.nanoseconds / 1_000_000)
     }
+
+    @Test("Audio that was heard between a source's placement and its next frame was moved behind it")
+    func phaseOfFirstAudio() throws {
+        let line = ClockLine(origin: Timestamp(nanoseconds: 7_000_000), image: .zero, rate: 0)
+        let timing = SourceTiming(
+            SourceClock(.rtmp, tracks: Self.tracks), frameRate: FrameRate(25), programTime: ProgramTime(line),
+            name: "test", monitor: monitor)
+        var wasPlacedByAudio: Bool?
+        var steps: [Duration] = []
+        for time in Int64(0)..<3000 where time % 40 == 3 || time % 5 == 0 {
+            let track = time % 40 == 3 ? TrackKind.video : .audio
+            _ = timing.note(SourceClock.Stamp(track, dts: time, duration: 5), arrival: at(time))
+            if timing.isPlaced, wasPlacedByAudio == nil { wasPlacedByAudio = track == .audio }
+            if let place = timing.placeAudio(at(time)) { steps.append(place.step) }
+        }
+        #expect(wasPlacedByAudio == true)
+        // What moved the map with its placement precedes all audio.
+        #expect(steps.count > 100 && steps.dropFirst().allSatisfy { $0 == .zero }, "\(steps.filter { $0 != .zero })")
+    }
 }
