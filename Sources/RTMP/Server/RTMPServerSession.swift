@@ -87,10 +87,11 @@ package struct RTMPServerSession {
     package var heldBytes: Int { parser.heldBytes + (aggregate?.count ?? 0) }
 
     /// With fewer bytes than these a publisher's next ones need not be read: nothing would be complete. At most 16 KiB, so
-    /// that a slow client is not taken for a silent one, and less than it may send unacknowledged; 1 for whoever does not
-    /// publish.
+    /// that a slow client is not taken for a silent one, and no more than it may send unacknowledged; 1 for whoever does
+    /// not publish.
     package var awaitedBytes: Int {
-        phase == .publishing ? max(1, min(parser.missingBytes, 16 << 10, windowBytes / 4)) : 1
+        guard phase == .publishing else { return 1 }
+        return max(1, min(parser.missingBytes, 16 << 10, acknowledgedBytes + windowBytes - receivedBytes))
     }
 
     /// The next event in `bytes` from `cursor` on, which moves behind it; nil when all bytes are taken.
@@ -128,8 +129,7 @@ package struct RTMPServerSession {
 
     private mutating func count(_ bytes: Int) {
         receivedBytes += bytes
-        // At half of the window: a client that waits at its end may have sent bytes that are not read yet.
-        guard phase != .handshake, receivedBytes - acknowledgedBytes >= windowBytes / 2 else { return }
+        guard phase != .handshake, receivedBytes - acknowledgedBytes >= windowBytes else { return }
         acknowledgedBytes = receivedBytes
         answers.acknowledge(receivedBytes)
     }
