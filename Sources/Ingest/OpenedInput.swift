@@ -90,8 +90,9 @@ final class OpenedInput {
             swap(&width, &height)
             aspect = SampleAspectRatio(aspect.vertical, aspect.horizontal)
         }
-        return VideoFormat(
-            nearestTo: FrameFormat(width: width, height: height, sampleAspectRatio: aspect, color: stream.color),
-            frameRate: frameRate)
+        // Of a stream that begins between its parameter sets probing may not know the size.
+        let frames = FrameFormat(
+            width: max(1, width), height: max(1, height), sampleAspectRatio: aspect, color: stream.color)
+        return VideoFormat(nearestTo: frames, frameRate: frameRate)
     }
 }

@@ -148,6 +148,8 @@ final class SourceTiming: SourceTimes {
             case .stepped(let distance):
                 state.step += distance
                 state.isOffPhase = true
+            // What comes after a pause may have another phase.
+            case .silent(.video): state.newestFrame = nil
             default: break
             }
         }

@@ -96,10 +96,6 @@ package struct RTMPInboundParser {
     /// How many bytes are kept until more comes; at most the limit and a header.
     var heldBytes: Int { header.count + replay.count + messageBytes }
 
-    /// How many bytes have to come at least until another media message can be complete: the rest of the chunk under way,
-    /// and between two messages a header of one byte and a body of eight.
-    var missingBytes: Int { chunk?.remaining ?? (heldBytes == 0 ? 9 : 1) }
-
     /// Takes all of `bytes` and returns the messages that are complete now.
     mutating func parse(_ bytes: some Collection<UInt8>) throws(Malformed) -> [Message] {
         let bytes = Array(bytes)

@@ -31,6 +31,20 @@ struct FileTests {
         #expect(source.status.decodeErrors == 0)
     }
 
+    @Test("A stream whose size nobody knows, because it has no parameter sets, ends in an error and not in a trap")
+    func unknownSize() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "libx264", "-bsf:v",
+            "filter_units=remove_types=7-8", "-c:a", "aac", suffix: ".ts")
+        let sink = CollectingSink()
+        do {
+            try clip.play(into: sink)
+        } catch let error as IngestError {
+            #expect("\(error)".contains(clip.path))
+        }
+        #expect(sink.taken.frames.isEmpty)
+    }
+
     @Test("Uncompressed audio keeps its exact place")
     func exactAudio() throws {
         let clip = try Clip(

@@ -40,6 +40,8 @@ struct PassthroughAirTests {
     @Test("What waits for the beginning is bounded: beyond 32 MiB the program begins with what comes later")
     func bound() {
         var air = PassthroughAir()
+        for time in 0..<32 { air.keep(frame(Int64(time), bytes: 1 << 20), of: 0, at: moment(Int64(time))) }
+        #expect(air.takeEarly().count == 32)
         for time in 0..<33 { air.keep(frame(Int64(time), bytes: 1 << 20), of: 0, at: moment(Int64(time))) }
         #expect(air.takeEarly().isEmpty)
     }

@@ -24,8 +24,6 @@ final class RTMPWriter: PacketServer {
     /// On air, in the order in which they came. Only the queue locks it.
     private let connections = Mutex<[RTMPConnection]>([])
     private let wakes = WakeFlag()
-    /// Whether it serves one connection and no more.
-    private let isAlone = Atomic(false)
     private let clock: any MonotonicClock
     private let sharedWatcher = Mutex<DescriptorWatcher?>(nil)
 
@@ -43,30 +41,15 @@ final class RTMPWriter: PacketServer {
     }
 
     /// Serves a connection from now on. On the queue.
-    func add(_ connection: RTMPConnection) { change { $0.append(connection) } }
+    func add(_ connection: RTMPConnection) { connections.withLock { $0.append(connection) } }
 
     /// Forgets a connection. On the queue.
-    func remove(_ connection: RTMPConnection) { change { $0.removeAll { $0 === connection } } }
-
-    private func change(_ change: (inout [RTMPConnection]) -> Void) {
-        connections.withLock { connections in
-            change(&connections)
-            isAlone.store(connections.count == 1, ordering: .relaxed)
-        }
-    }
+    func remove(_ connection: RTMPConnection) { connections.withLock { $0.removeAll { $0 === connection } } }
 
     /// Something is queued for one or more connections: serves them all soon. Any thread; the wakes of several programs
     /// become one block on the queue.
-    ///
-    /// A single connection is served by the thread that calls, in the queue's turn: waking another one costs several times
-    /// what a write costs that does not block, and nothing on the queue blocks.
     func wake() {
-        guard wakes.raise() else { return }
-        if isAlone.load(ordering: .relaxed) {
-            executor.queue.sync { serve() }
-        } else {
-            executor.queue.async { self.serve() }
-        }
+        if wakes.raise() { executor.queue.async { self.serve() } }
     }
 
     private func serve() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
 internal import Media
 internal import NIOCore
 internal import Network
@@ -34,8 +33,6 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// What came and was not taken: while somebody decides, or while the receiver of the stream has no room.
     private var held = ByteBuffer()
     private var isPaused = false
-    /// How many bytes have to wait until the kernel says that there are some.
-    private var awaitedBytes = 1
     private var deadline: Scheduled<Void>?
     private var lastReceived = NIODeadline.now()
 
@@ -85,7 +82,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
                     expect("a wish to publish or to play", within: listener.limits.requestTime)
                 }
                 send()
-                guard let event else { return wait(for: session.awaitedBytes) }
+                guard let event else { return }
                 if case .requested(let request) = event {
                     held = bytes.getSlice(at: cursor, length: bytes.writerIndex - cursor) ?? ByteBuffer()
                     return decide(request)
@@ -109,14 +106,6 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
             expect("a wish to publish or to play", within: listener.limits.requestTime)
         default: break
         }
-    }
-
-    /// Asks to be woken when so many bytes can be read, and not for a message's header alone (socket(7), SO_RCVLOWAT; an end
-    /// wakes all the same). What comes by TLS comes in records.
-    private func wait(for count: Int) {
-        guard count != awaitedBytes, !listener.isSecure, let options = context?.channel.syncOptions else { return }
-        awaitedBytes = count
-        try? options.setOption(.socketOption(.init(rawValue: SO_RCVLOWAT)), value: SocketOptionValue(count))
     }
 
     private func send() {

@@ -86,14 +86,6 @@ package struct RTMPServerSession {
     /// How many bytes are kept until more comes.
     package var heldBytes: Int { parser.heldBytes + (aggregate?.count ?? 0) }
 
-    /// With fewer bytes than these a publisher's next ones need not be read: nothing would be complete. At most 16 KiB, so
-    /// that a slow client is not taken for a silent one, and no more than it may send unacknowledged; 1 for whoever does
-    /// not publish.
-    package var awaitedBytes: Int {
-        guard phase == .publishing else { return 1 }
-        return max(1, min(parser.missingBytes, 16 << 10, acknowledgedBytes + windowBytes - receivedBytes))
-    }
-
     /// The next event in `bytes` from `cursor` on, which moves behind it; nil when all bytes are taken.
     package mutating func next(in bytes: Span<UInt8>, at cursor: inout Int) throws(Failure) -> Event? {
         let start = cursor

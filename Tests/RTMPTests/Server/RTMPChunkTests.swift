@@ -32,21 +32,6 @@ struct RTMPChunkTests {
         #expect(try parser.parse(bytes) == [.init(type: 9, body: Array(body[..<300]))])
     }
 
-    @Test("What is missing is the rest of a chunk, between messages what no media message is shorter than, else a byte")
-    func missing() throws {
-        var parser = RTMPInboundParser()
-        let bytes = ClientBytes.message(9, Array(body[..<300]), csid: 6)
-        #expect(parser.missingBytes == 9)
-        var missing: [Int] = []
-        for byte in bytes {
-            _ = try parser.parse([byte])
-            missing.append(parser.missingBytes)
-        }
-        let chunks = [128, 128, 44].map { length in Array((1..<length).reversed()) }
-        let header = [Int](repeating: 1, count: 11)
-        #expect(missing == header + [128] + chunks[0] + [1, 128] + chunks[1] + [1, 44] + chunks[2] + [9])
-    }
-
     @Test("Extended times are read whether a peer repeats them in each chunk or does not", arguments: [true, false])
     func extended(repeats: Bool) throws {
         var parser = RTMPInboundParser()

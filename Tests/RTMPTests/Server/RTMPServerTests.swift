@@ -64,32 +64,6 @@ struct RTMPServerTests {
         withExtendedLifetime(registration) {}
     }
 
-    @Test("A message arrives when its last byte has come, in however many pieces, and the end of a stream behind it")
-    func pieces() async throws {
-        let server = server()
-        let registration = try server.receive(url("live/secret"), receiver: record)
-        let client = try await ServerClient.publishing("secret", at: registration.port)
-        let message = video(0)
-        // A header alone, the shortest of media, all but a byte; and again, when what was waited for is known.
-        for (count, split) in [12, 13, 1, 500, message.count - 1, 12].enumerated() {
-            client.say(Array(video(UInt32(count) * 40)[..<split]))
-            // Nobody can see that the server was woken, or was not.
-            try await Task.sleep(for: .milliseconds(20))
-            client.say(Array(video(UInt32(count) * 40)[split...]))
-            try await eventually("message \(count)") { record.times.count == count + 1 }
-        }
-        client.say(ClientBytes.message(8, [0x2F, 1, 1, 2, 3, 4, 5, 6], time: 900, stream: 1, csid: 4, chunk: 4096))
-        try await eventually("a short message") { record.times.last == 900 }
-        client.say(ClientBytes.command("closeStream", 0, [.null], stream: 1, chunk: 4096))
-        try await client.hear("NetStream.Unpublish.Success")
-        client.say(ClientBytes.message(4, [0, 6, 1, 2, 3, 4], csid: 2))
-        try await eventually("the answer to a ping") {
-            client.listen()
-            return client.messages.last?.type == 4
-        }
-        withExtendedLifetime(registration) {}
-    }
-
     @Test(
         "A wrong key, a wrong application and an output's name are refused, told nobody, and closed",
         arguments: [
