@@ -234,6 +234,7 @@ extension RecorderEngine {
             status.segmentSeconds = Double(file.map { $0.recordedEnd - $0.start } ?? 0) / 1e9
             status.totalBytes = closedBytes + (file?.bytes ?? 0)
             status.framesWritten = closedFrames + (file?.frames ?? 0)
+            status.hasMedia = status.framesWritten > 0 || description.leadingKind == .audio && recordedEnd != nil
             status.nextCut = file == nil ? nil : cutter.nextBoundary
             status.writeLatency = latency.status
             status.syncLatency = environment.synchroniser.latency

@@ -34,6 +34,8 @@ public struct RecorderStatus: Sendable, Codable {
     public var lastFinished: String?
     /// Frames on disk, over all files.
     public var framesWritten = 0
+    /// Whether anything of this run is on disk: frames, or the audio of a program that has no other track.
+    public var hasMedia = false
     /// Frames at the end of files that are not on disk, because some that are shown before them never came: what a sender
     /// leaves that breaks off.
     public var incompleteFrames = 0

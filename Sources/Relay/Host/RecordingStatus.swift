@@ -11,5 +11,5 @@ struct RecordingStatus: Sendable, Codable {
     var upload: UploadStatus?
 
     /// Whether something of it is on disk.
-    var hasRecorded: Bool { recorder.map { $0.framesWritten > 0 || $0.segmentsFinished > 0 } ?? false }
+    var hasRecorded: Bool { recorder?.hasMedia ?? false }
 }
