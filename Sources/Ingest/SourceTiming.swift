@@ -27,8 +27,8 @@ final class SourceTiming: SourceTimes {
         var step = Duration.zero
         /// Whether the map moved, so that frames may have another phase in the program than before.
         var isOffPhase = false
-        /// When the newest frame is shown on the source's timeline; nil before the first, and once more when the source was
-        /// opened again.
+        /// When the newest frame is shown on the source's timeline; nil before the first, also of a source that was opened
+        /// again or whose video fell silent.
         var newestFrame: Timestamp?
     }
 
