@@ -16,7 +16,7 @@ public struct CatalogueGap: Sendable, Codable, Equatable {
     /// Program time of the first frame behind the gap, in nanoseconds; nil if nothing was recorded in this run any
     /// more, so that nobody can say how long the program went on.
     public var to: Int64?
-    /// Frames that are missing; nil if nobody can say.
+    /// Frames that are missing, 0 of a program of audio alone; nil if nobody can say.
     public var frames: Int?
     /// Why.
     public var cause: String
@@ -91,8 +91,9 @@ enum GapInference {
         var gaps: [CatalogueGap] = []
         for (before, after) in zip(segments, segments.dropFirst()) {
             guard let end = before.wholeEnd, let next = after.programStart, next > end else { continue }
-            let frames = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
-            if frames > 0 { gaps.append(gap(behind: before, to: next, frames: frames)) }
+            let missing = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
+            // Of audio alone these are packets, and no frames are missing.
+            if missing > 0 { gaps.append(gap(behind: before, to: next, frames: before.frames > 0 ? missing : 0)) }
         }
         // `rotate` promised another file.
         if let last = segments.last, let ending = last.ending, ending != .stop,

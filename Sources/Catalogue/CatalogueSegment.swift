@@ -25,7 +25,7 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
     public var wholeEnd: Int64?
     /// Frames behind ``wholeEnd``.
     public var lateFrames: Int
-    /// How long one frame lasts, in nanoseconds.
+    /// How long one frame lasts, or a packet in a file of audio alone, in nanoseconds.
     public var frameDuration: Int64
     /// Program time of the frame that is shown first, in nanoseconds.
     public var firstPts: Int64?
@@ -64,6 +64,8 @@ public struct CatalogueSegment: Sendable, Codable, Equatable {
 extension CatalogueSegment {
     /// The least time that a frame lasts, in nanoseconds: what is divided by it stays countable.
     static let shortestFrame: Int64 = 100_000
+    /// About what a packet of audio lasts, in nanoseconds: 1024 samples of 48 kHz.
+    private static let audioPacket: Int64 = 21_333_333
 
     /// What the file `name` says about itself.
     init(name: String, facts: SegmentFacts) {
@@ -104,7 +106,8 @@ extension CatalogueSegment {
         firstPts = record.programStart
         wholeEnd = record.programEnd
         lateFrames = 0
-        frameDuration = max(Self.shortestFrame, duration / Int64(max(1, record.frames)))
+        frameDuration =
+            record.frames > 0 ? max(Self.shortestFrame, duration / Int64(record.frames)) : Self.audioPacket
         lastPts = record.programEnd - frameDuration
     }
 
@@ -123,6 +126,12 @@ extension CatalogueSegment {
     /// How long `segments` last together, in nanoseconds; at most 146 years.
     package static func length(of segments: some Sequence<CatalogueSegment>) -> Int64 {
         segments.reduce(0) { min($0 + $1.duration, 1 << 62) }
+    }
+
+    /// How many samples of a program of audio alone last `time` nanoseconds; nil of one with frames, where a gap tells them.
+    func audioSamples(in time: Int64) -> Int64? {
+        guard frames == 0, duration > 0 else { return nil }
+        return Int64(clamping: Int128(audioSamples) * Int128(time) / Int128(duration))
     }
 
     private static func sequence(of name: String) -> Int? {

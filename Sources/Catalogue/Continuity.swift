@@ -103,7 +103,7 @@ extension Verification {
                     .init(
                         channel: gap.channel, from: UTCTime(milliseconds: gap.start).extended,
                         to: UTCTime(milliseconds: gap.start + (to - gap.from) / 1_000_000).extended,
-                        frames: gap.frames, audioSamples: nil, cause: gap.cause))
+                        frames: gap.frames, audioSamples: first.audioSamples(in: to - gap.from), cause: gap.cause))
             }
             guard hasBefore, hasAfter else { continue }
             let isSame = matching.contains { hole in

@@ -128,7 +128,9 @@ package struct TrackCheck {
     private var editProblems: [String] {
         var problems: [String] = []
         let hidden = table.start + track.mediaTime - earliest
-        if track.kind == .video ? hidden != 0 : hidden > 2 * facts.sampleDuration {
+        // The last packet of a program may be shorter than those before it, and the only one of its file that is heard.
+        let packet = table.durations.runs.reduce(0) { max($0, Int64($1.value)) }
+        if track.kind == .video ? hidden != 0 : hidden > 2 * packet {
             problems.append("the edit list hides samples at the beginning")
         }
         if track.shownDuration != movie.visibleDuration(track) {

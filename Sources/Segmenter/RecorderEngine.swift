@@ -178,7 +178,7 @@ actor RecorderEngine: QueueActor {
         ended.to = time
         gap = nil
         logger.warning(
-            "gap in the recording: \(ended.frames) frames, \(ended.reason)",
+            "gap in the recording: \(ended.amount), \(ended.reason)",
             metadata: ["from_ns": "\(ended.from)", "to_ns": "\(time)"])
         environment.status.value.withLock { $0.count(ended) }
         let (channel, start) = (environment.configuration.channel, dating.time(of: ended.from))

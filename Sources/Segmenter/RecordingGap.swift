@@ -10,23 +10,51 @@ public struct RecordingGap: Sendable, Codable, Equatable {
     public var to: Int64?
     /// Why.
     public var reason: String
-    /// Frames that are missing.
+    /// Frames that are missing; 0 of a program of audio alone.
     public var frames: Int
     /// Names the run of the recorder, as ``SegmentPosition/run`` does.
     public var run = ""
 }
 
 extension RecordingGap {
-    /// The end that is missing of the file that `written` tells of, if only `found` of its frames are there; nil if all
-    /// are. A disk that fails takes with it what the system had not written yet, and only the file itself tells how much
-    /// that was.
-    init?(lostOf written: SegmentRecord, found: Int) {
-        guard found < written.frames, found >= 0 else { return nil }
-        from = written.time(behind: found)
+    /// What is there of a file when it turns out what the disk has kept.
+    enum Kept: Equatable {
+        /// All that was written.
+        case all
+        /// So many of its frames.
+        case frames(Int)
+        /// Of a file of audio alone, what lies before this program time, in nanoseconds.
+        case audio(upTo: Int64)
+        /// Nothing that can be played.
+        case nothing
+    }
+
+    /// Half of the shortest packet of audio: what ends so close to the end is whole.
+    private static let tolerance: Int64 = 1_000_000
+
+    /// What is missing of the file that `written` tells of, if only `kept` of it is there; nil if nothing is. A disk that
+    /// fails takes with it what the system had not written yet, and only the file itself tells how much that was.
+    init?(lostOf written: SegmentRecord, kept: Kept) {
+        switch kept {
+        case .all: return nil
+        case .frames(let count):
+            guard 0..<written.frames ~= count else { return nil }
+            (from, frames) = (written.time(behind: count), written.frames - count)
+        case .audio(let end):
+            guard end < written.programEnd - Self.tolerance else { return nil }
+            (from, frames) = (max(end, written.programStart), 0)
+        case .nothing: (from, frames) = (written.programStart, written.frames)
+        }
         to = written.programEnd
         reason = "the disk failed before it had written them"
-        frames = written.frames - found
         run = written.run
+    }
+
+    /// What is missing, for a log: frames, or of a program of audio alone seconds.
+    var amount: String {
+        guard frames == 0, let to, to > from else { return "\(frames) frames" }
+        let milliseconds = (to - from) / 1_000_000
+        return "audio of \(milliseconds / 1000).\(String(milliseconds % 1000 + 1000).dropFirst()) s"
     }
 }
 

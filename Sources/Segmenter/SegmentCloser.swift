@@ -193,7 +193,7 @@ final class SegmentCloser: Sendable {
                 announce(name, as: entry.fileName, frames: nil)
             case .setAside(let name, let reason):
                 logger.warning("set aside \(name), which cannot be played: \(reason)")
-                resolve(entry.fileName, found: 0)
+                resolve(entry.fileName, .nothing)
             case .inUse:
                 // Whoever looks at a file of this run, such as `relay recordings repair`, is done with it some time.
                 let isOwn = unconfirmed.withLock { $0[entry.fileName] != nil }
@@ -210,7 +210,7 @@ final class SegmentCloser: Sendable {
     private func resolveAll(but names: Set<String>) {
         for (open, written) in unconfirmed.withLock({ $0 }) where !names.contains(open) {
             guard let (name, frames) = completed(open, written) else {
-                resolve(open, found: 0)
+                resolve(open, .nothing)
                 continue
             }
             finished(name, ["frames": "\(frames)"])
@@ -223,7 +223,7 @@ final class SegmentCloser: Sendable {
     /// what was written, as far as it is there.
     private func announce(_ name: String, as open: String, frames: Int?) {
         let written = unconfirmed.withLock { $0[open] }
-        resolve(open, found: frames ?? written?.frames ?? 0)
+        resolve(open, kept(name, frames: frames, of: written))
         guard let written, name.hasSuffix(RecordFormat.ts.fileExtension) else {
             for observer in observers { observer.segmentRecovered(fileName: name) }
             return
@@ -231,6 +231,22 @@ final class SegmentCloser: Sendable {
         let size = try? FileDescriptor.open(readOnly: "\(directory.path)/\(name)").size()
         let record = written.kept(frames ?? written.frames, fileName: name, bytes: size ?? written.bytes)
         for observer in observers { observer.segmentFinished(record) }
+    }
+
+    /// What of `written` is in the file `name`, which has `frames`; nil if all that was written. Audio has no frames to
+    /// count.
+    private func kept(_ name: String, frames: Int?, of written: SegmentRecord?) -> RecordingGap.Kept {
+        guard let frames, let written else { return .all }
+        guard written.frames == 0 else { return .frames(frames) }
+        let path = "\(directory.path)/\(name)"
+        let length = written.programEnd - written.programStart
+        guard name.hasSuffix(RecordFormat.ts.fileExtension) else {
+            let duration = (try? SegmentReader.read(path))?.duration
+            return .audio(upTo: written.programStart + (duration ?? length))
+        }
+        let size = (try? FileDescriptor.open(readOnly: path).size()) ?? written.bytes
+        guard written.bytes > 0, size < written.bytes else { return .all }
+        return .audio(upTo: written.programStart + Int64(Int128(length) * Int128(size) / Int128(written.bytes)))
     }
 
     /// The finished file that became of the file called `open`, to which the recorder wrote `written`, and the frames in
@@ -255,13 +271,13 @@ final class SegmentCloser: Sendable {
     }
 
     /// Counts as a gap what a file turns out to lack.
-    private func resolve(_ fileName: String, found: Int) {
+    private func resolve(_ fileName: String, _ kept: RecordingGap.Kept) {
         guard let written = unconfirmed.withLock({ $0.removeValue(forKey: fileName) }),
-            let gap = RecordingGap(lostOf: written, found: found)
+            let gap = RecordingGap(lostOf: written, kept: kept)
         else { return }
         let start = UTCTime(milliseconds: written.start.milliseconds + (gap.from - written.programStart) / 1_000_000)
         logger.warning(
-            "gap in the recording: \(gap.frames) frames, \(gap.reason)",
+            "gap in the recording: \(gap.amount), \(gap.reason)",
             metadata: ["from_ns": "\(gap.from)", "to_ns": "\(gap.to ?? gap.from)"])
         status.value.withLock { $0.count(gap) }
         for observer in observers { observer.gapEnded(gap, channel: channel, start: start) }

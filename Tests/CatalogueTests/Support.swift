@@ -22,9 +22,14 @@ struct Recording {
     let directory: TemporaryDirectory
     let recorder: Recorder
     let catalogue: Catalogue
+    private let hasVideo: Bool
 
-    init(in directory: TemporaryDirectory, channel: String = "test", format: RecordFormat = .hybrid) throws {
+    init(
+        in directory: TemporaryDirectory, channel: String = "test", format: RecordFormat = .hybrid,
+        hasVideo: Bool = true
+    ) throws {
         self.directory = directory
+        self.hasVideo = hasVideo
         let target = try RecordDirectory.prepare(directory.path)
         catalogue = Catalogue(directory: target, channel: channel, logger: quiet)
         catalogue.start()
@@ -34,8 +39,8 @@ struct Recording {
         configuration.format = format
         recorder = Recorder(
             configuration: configuration,
-            description: StreamDescription(video: Self.video, audio: Self.audio), keyframes: KeyframeSpy(),
-            logger: quiet)
+            description: StreamDescription(video: hasVideo ? Self.video : nil, audio: Self.audio),
+            keyframes: KeyframeSpy(), logger: quiet)
     }
 
     private static let video = TrackDescription(
@@ -71,7 +76,7 @@ struct Recording {
 
     /// Records `frames` frames; those from 5 s to 6 s are lost, if it `hasGap`.
     func record(_ frames: Int64, hasGap: Bool = false) {
-        let packets = Self.program(frames)
+        let packets = Self.program(frames).filter { hasVideo || $0.track == .audio && $0.pts >= 0 }
         guard hasGap, let cut = Self.index(of: 5, packets), let back = Self.index(of: 6, packets) else {
             return feed(packets)
         }
@@ -84,7 +89,7 @@ struct Recording {
     }
 
     private static func index(of second: Int64, _ packets: [EncodedPacket]) -> Int? {
-        packets.firstIndex { $0.track == .video && $0.ptsNanoseconds >= second * 1_000_000_000 }
+        packets.firstIndex { $0.track == packets[0].track && $0.ptsNanoseconds >= second * 1_000_000_000 }
     }
 
     /// Ends the recorder, waits until all files are closed, and then for the catalogue.
@@ -98,10 +103,10 @@ struct Recording {
 
     /// Records into a new directory and ends.
     static func make(
-        _ frames: Int64 = 225, hasGap: Bool = false, format: RecordFormat = .hybrid
+        _ frames: Int64 = 225, hasGap: Bool = false, format: RecordFormat = .hybrid, hasVideo: Bool = true
     ) throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory()
-        let recording = try Recording(in: directory, format: format)
+        let recording = try Recording(in: directory, format: format, hasVideo: hasVideo)
         recording.record(frames, hasGap: hasGap)
         recording.finish()
         return directory

@@ -46,6 +46,45 @@ import Testing
         #expect(report.sentence.hasSuffix("\(gap.frames ?? 0) frames missing"))
     }
 
+    @Test(arguments: [RecordFormat.hybrid, .ts])
+    func `A gap of a recording of audio alone was wrong, because its packets were taken for frames`(
+        format: RecordFormat
+    ) throws {
+        let directory = try Recording.make(hasGap: true, format: format, hasVideo: false)
+        let report = try verify(directory)
+        #expect(report.problems.isEmpty, "\(report.lines)")
+        #expect(report.missing.map(\.frames) == [0] && report.missing.first?.cause == "no room", "\(report.lines)")
+        let gaps = try RecordingArchive(directory.path).onDisk().gaps
+        #expect(gaps.map(\.frames) == [0])
+        let length = try #require(gaps.first.flatMap { gap in gap.to.map { $0 - gap.from } })
+        #expect((1_000_000_000..<1_100_000_000).contains(length))
+        if format == .hybrid {
+            #expect(report.missing.first?.audioSamples == (length * 48 + 500_000) / 1_000_000, "\(report.lines)")
+        }
+    }
+
+    @Test func `A file of audio alone with one short packet behind its hidden one is whole`() throws {
+        let directory = try TemporaryDirectory()
+        let recording = try Recording(in: directory, hasVideo: false)
+        var packets = Recording.program(100).filter { $0.track == .audio && (0..<95 * 1024).contains($0.pts) }
+        packets[94] = EncodedPacket(
+            of: packets[94].description, pts: packets[94].pts, dts: packets[94].dts, duration: 336, isKeyframe: true,
+            payload: packets[94].payload)
+        recording.feed(packets)
+        recording.finish()
+        let report = try verify(directory)
+        #expect(report.isGood && report.segments == 2, "\(report.lines)")
+    }
+
+    @Test func `A file of audio alone that is gone is a hole`() throws {
+        let directory = try Recording.make(hasVideo: false)
+        #expect(try verify(directory).isGood)
+        try FileManager.default.removeItem(atPath: directory.path(directory.files[2]))
+        let report = try verify(directory)
+        #expect(report.missing.map(\.frames) == [0])
+        #expect((95_000..<97_100).contains(report.missing.first?.audioSamples ?? 0), "\(report.lines)")
+    }
+
     @Test func `A file that is gone is a hole, and the catalogue knows it`() throws {
         let directory = try Recording.make()
         let gone = directory.files[2]

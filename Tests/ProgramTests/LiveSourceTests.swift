@@ -56,6 +56,45 @@ private final class ManualLiveSource: SourceTimes, MonotonicClock {
     }
 }
 
+/// A source of 25 frames a second that was collected before it was opened: a frame is decoded each time somebody looks at
+/// the clock, which stands still.
+private final class BacklogSource: SourceTimes, MonotonicClock {
+    private static let storage = FrameBuffer(width: 2, height: 2) {
+        $0.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+    private let count: Int64
+    private let newestDue: Duration
+    private let state = Mutex((delivered: Int64(0), isDelivering: false))
+    let feed = Mutex<SourceFeed?>(nil)
+
+    init(frames count: Int64, newestDue: Duration) { (self.count, self.newestDue) = (count, newestDue) }
+
+    var now: Int64 {
+        deliver()
+        return 0
+    }
+    func sleep(until deadline: Int64) {}
+
+    func deliver() {
+        guard let feed = feed.withLock({ $0 }) else { return }
+        let pts = state.withLock { state -> Int64? in
+            // The feed looks at the clock, too.
+            guard state.delivered < count, !state.isDelivering else { return nil }
+            state.isDelivering = true
+            return state.delivered
+        }
+        guard let pts else { return }
+        feed.deliver(VideoFrame(pts: pts, timeBase: TimeBase(1, 25), width: 2, height: 2, storage: Self.storage))
+        state.withLock { $0 = (pts + 1, false) }
+    }
+
+    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
+        time + newestDue - TimeBase(1, 25).duration(count - 1)
+    }
+    func stretch(of track: TrackKind) -> Double { 0 }
+    func advance(to moment: Timestamp) {}
+}
+
 /// Keeps which frames of the source went on air.
 private final class FrameLog: ProgramSink {
     let frames = Mutex<[Int64]>([])
@@ -130,6 +169,19 @@ struct LiveSourceTests {
         let shown = try run(source, programRate: FrameRate(25), frames: 50)
         // The first that is not late is frame 10, and the newest one is due in 170 ms.
         #expect(shown == Array(12..<62))
+    }
+
+    @Test("A program began while a backlog was decoded, with no time for its audio: it waits for the newest frame")
+    func backlog() throws {
+        let source = BacklogSource(frames: 75, newestDue: .milliseconds(200))
+        let feed = SourceFeed(
+            pacing: .live(frameRate: FrameRate(25)), frameRate: FrameRate(25), audio: .program, clock: source)
+        feed.attach(source)
+        source.feed.withLock { $0 = feed }
+        source.deliver()
+        let start = feed.waitForFirstFrame()
+        source.feed.withLock { $0 = nil }
+        #expect(start == Timestamp.zero + .milliseconds(120))
     }
 
     @Test("Frames that wait move with their source's map, and those that come too late are left out")

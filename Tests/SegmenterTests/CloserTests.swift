@@ -44,11 +44,14 @@ private final class Remover: RecordingObserver {
         return names
     }
 
-    private func recording() throws -> (Recording, blockers: [String]) {
+    private func recording(hasVideo: Bool = true) throws -> (Recording, blockers: [String]) {
         let directory = try TemporaryDirectory()
+        let both = description(rate: Self.rate)
         let recording = try Recording(
-            description(rate: Self.rate), length: .duration(.seconds(60)), directory: directory)
-        recording.feed(program(9).filter { $0.dtsNanoseconds < 3_000_000_000 })
+            hasVideo ? both : StreamDescription(audio: both.audio), length: .duration(.seconds(60)),
+            directory: directory)
+        let packets = program(9).filter { hasVideo || $0.track == .audio && $0.pts >= 0 }
+        recording.feed(packets.filter { $0.dtsNanoseconds < 3_000_000_000 })
         recording.recorder.waitUntilIdle()
         let blockers = try occupy(try #require(recording.recorder.status.fileName), in: directory)
         recording.recorder.suspend("a test")
@@ -108,6 +111,32 @@ private final class Remover: RecordingObserver {
         #expect(gap.reason.contains("before it had written") && gap.frames > 0 && gap.frames < 75)
         let end = try #require(gap.to)
         #expect(end >= 2_900_000_000 && end - gap.from == Int64(gap.frames) * 40_000_000)
+        recording.finish()
+    }
+
+    /// Audio has no frames that are missing, and so nothing was told of it.
+    @Test(arguments: [nil, 0.6])
+    func `What a disk has lost of a file of audio alone is a gap, too`(share: Double?) throws {
+        let (recording, blockers) = try recording(hasVideo: false)
+        let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
+        for name in blockers { try FileManager.default.removeItem(atPath: name) }
+        if let share {
+            let descriptor = try FileDescriptor.open(existing: recording.directory.path(open))
+            try descriptor.write([SharedBytes(MovieBox.openHead)], at: 0)
+            try descriptor.truncate(to: Int64(Double(try descriptor.attributes().size) * share))
+        } else {
+            try FileManager.default.removeItem(atPath: recording.directory.path(open))
+        }
+        recording.recorder.resume()
+        recording.recorder.waitUntilIdle()
+        recording.recorder.waitForCloser()
+        let status = recording.recorder.status
+        #expect(status.segmentsFinished == (share == nil ? 0 : 1))
+        let gap = try #require(status.gaps.first)
+        #expect(gap.reason.contains("before it had written") && gap.frames == 0 && gap.amount.hasPrefix("audio of "))
+        let (end, length) = (try #require(gap.to), gap.to.map { $0 - gap.from } ?? 0)
+        #expect((2_950_000_000...3_050_000_000).contains(end))
+        #expect(share == nil ? gap.from == 0 : (500_000_000...2_500_000_000).contains(length), "\(gap)")
         recording.finish()
     }
 

@@ -85,7 +85,7 @@ struct RecordingsListing: Encodable {
 
     private static func line(_ gap: CatalogueGap) -> String {
         let end = gap.to.map { " to \(UTCTime(milliseconds: gap.start + ($0 - gap.from) / 1_000_000).extended)" } ?? ""
-        let frames = gap.frames.map { "\($0) frames" } ?? "nobody knows how many frames"
+        let frames = gap.frames.map { $0 > 0 ? "\($0) frames" : "audio" } ?? "nobody knows how many frames"
         return "\(UTCTime(milliseconds: gap.start).extended)  gap\(end): \(frames); \(gap.cause)"
     }
 
