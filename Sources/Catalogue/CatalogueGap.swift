@@ -93,7 +93,7 @@ enum GapInference {
             guard let end = before.wholeEnd, let next = after.programStart, next > end else { continue }
             let missing = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
             // Of audio alone these are packets, and no frames are missing.
-            if missing > 0 { gaps.append(gap(behind: before, to: next, frames: before.frames > 0 ? missing : 0)) }
+            if missing > 0 { gaps.append(gap(behind: before, to: next, frames: before.isAudioAlone ? 0 : missing)) }
         }
         // `rotate` promised another file.
         if let last = segments.last, let ending = last.ending, ending != .stop,

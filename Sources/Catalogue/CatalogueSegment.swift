@@ -106,9 +106,9 @@ extension CatalogueSegment {
         firstPts = record.programStart
         wholeEnd = record.programEnd
         lateFrames = 0
-        frameDuration =
-            record.frames > 0 ? max(Self.shortestFrame, duration / Int64(record.frames)) : Self.audioPacket
-        lastPts = record.programEnd - frameDuration
+        frameDuration = max(Self.shortestFrame, duration / Int64(max(1, record.frames)))
+        if isAudioAlone { frameDuration = Self.audioPacket }
+        lastPts = max(record.programStart, record.programEnd - frameDuration)
     }
 
     /// What the directory says of a file of `channel` of which nothing is known but what became of its `upload`.
@@ -128,9 +128,12 @@ extension CatalogueSegment {
         segments.reduce(0) { min($0 + $1.duration, 1 << 62) }
     }
 
+    /// Whether the program has no video.
+    var isAudioAlone: Bool { frames == 0 && audioSamples > 0 }
+
     /// How many samples of a program of audio alone last `time` nanoseconds; nil of one with frames, where a gap tells them.
     func audioSamples(in time: Int64) -> Int64? {
-        guard frames == 0, duration > 0 else { return nil }
+        guard isAudioAlone, duration > 0 else { return nil }
         return Int64(clamping: Int128(audioSamples) * Int128(time) / Int128(duration))
     }
 

@@ -60,7 +60,9 @@ extension Verification {
             return nil
         }
         guard let audio = before.facts?.audio, let next = after.facts?.audio, audio.timescale == next.timescale else {
-            return nil
+            // A transport stream says nothing of its audio.
+            let hole = (after.row.programStart ?? 0) - (before.row.wholeEnd ?? 0)
+            return isHole ? before.row.audioSamples(in: hole) : nil
         }
         let distances = before.audio(audio).flatMap { end in after.audio(next).map { $0.begin - end.end } }
         let distance = distances.min { abs($0) < abs($1) } ?? 0

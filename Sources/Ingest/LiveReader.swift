@@ -68,10 +68,12 @@ final class LiveReader {
         defer { pump.finish() }
         while !monitor.isStopped {
             takePackets()
+            let wasPlaced = timing.isPlaced
             // Both, and neither waits for the other.
             let isMoving = [try step(video), try step(audio)].contains(true)
             if isMoving { continue }
             if isOver { break }
+            if wasPlaced, sink.programTime.line == nil { sink.markCaughtUp() }
             pump.wait(.milliseconds(20))
         }
         if case .failed(let failure) = ending, !monitor.isStopped {

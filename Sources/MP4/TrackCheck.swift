@@ -128,8 +128,8 @@ package struct TrackCheck {
     private var editProblems: [String] {
         var problems: [String] = []
         let hidden = table.start + track.mediaTime - earliest
-        // The last packet of a program may be shorter than those before it, and the only one of its file that is heard.
-        let packet = table.durations.runs.reduce(0) { max($0, Int64($1.value)) }
+        // The last packet of a program may be shorter than the hidden one, and the only one of its file that is heard.
+        let packet = max(facts.sampleDuration, table.durations.runs.first.map { Int64($0.value) } ?? 0)
         if track.kind == .video ? hidden != 0 : hidden > 2 * packet {
             problems.append("the edit list hides samples at the beginning")
         }

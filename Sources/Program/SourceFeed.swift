@@ -55,6 +55,8 @@ public final class SourceFeed: SourceSink {
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
+        /// Whether nothing of a live source waits to be decoded that was collected while it was opened.
+        var isCaughtUp = false
         var isClosed = false
         var isProducerWaiting = false
         var isConsumerWaiting = false
@@ -71,12 +73,8 @@ public final class SourceFeed: SourceSink {
     /// How long a program waits for a live source's frame that is not late: what was collected while the input was
     /// opened is decoded first.
     private static let patience = Duration.seconds(2)
-    /// How long a program waits for a live source's frames to come at their own pace.
-    private static let patienceWithBacklog = Duration.seconds(1)
     private static let lateness = Duration.milliseconds(100)
     private let liveFrameLimit: Int
-    /// Half of what a frame of a live source lasts: no frame came for so long where none waits to be decoded.
-    private let pause: Duration
     /// How much audio a source that can wait delivers ahead, in samples: a second.
     private let audioRoom: Int64
     private let frameRate: FrameRate
@@ -98,7 +96,6 @@ public final class SourceFeed: SourceSink {
         // What a source decodes ahead at most, a second, and half of that.
         let rate = if case .live(let rate?) = pacing { rate } else { frameRate }
         liveFrameLimit = Int(rate.frames(atLeast: Self.liveRoom)) + 2
-        pause = rate.timeBase.duration(1) / 2
         audioRoom = Int64(audio.sampleRate)
         state = Mutex(State(live: LiveFrames(frameRate: frameRate), audio: AudioStore(format: audio)))
     }
@@ -173,6 +170,13 @@ public final class SourceFeed: SourceSink {
         }
     }
 
+    public func markCaughtUp() {
+        state.withLock { state in
+            state.isCaughtUp = true
+            wakeConsumer(&state)
+        }
+    }
+
     public func end(_ track: TrackKind) {
         state.withLock { state in
             state.ended.insert(track)
@@ -192,23 +196,21 @@ public final class SourceFeed: SourceSink {
 
     private func waitForLiveFrame() -> Timestamp? {
         waitForNews { !$0.live.isEmpty || $0.ended.contains(.video) || $0.isClosed }
-        let opened = now
-        // While a backlog is decoded, the newest frame says nothing about how much time there is: a program began with
-        // the one that was just not late, and its first audio was not decoded yet.
-        var isCaughtUp = false
+        let deadline = now + Self.patience
         while true {
             let now = now
-            let (moment, isOver) = state.withLock { state -> (Timestamp?, Bool) in
+            let (moment, isReady, isOver) = state.withLock { state -> (Timestamp?, Bool, Bool) in
                 let times = state.times
                 let moment = state.live.firstMoment(after: now) { Self.due($0, by: times) }
                 state.isConsumerWaiting = true
-                return (moment, state.isClosed || state.ended.contains(.video))
+                return (moment, state.isCaughtUp, state.isClosed || state.ended.contains(.video))
             }
-            if let moment, isCaughtUp || isOver || now - opened >= Self.patienceWithBacklog { return moment }
+            // While a backlog is decoded the newest frame says nothing about how much time there is: a program began with
+            // the one that was just not late, and its first audio was not decoded yet.
+            if let moment, isReady || isOver || now >= deadline { return moment }
             if isOver { return state.withLock { !$0.live.isEmpty && !$0.isClosed } ? now : nil }
-            if now - opened >= Self.patience { return now }
-            let wait = min(.milliseconds(20), pause)
-            isCaughtUp = news.wait(timeout: .now() + .nanoseconds(Int(wait.inNanoseconds))) == .timedOut
+            if now >= deadline { return now }
+            _ = news.wait(timeout: .now() + .milliseconds(20))
         }
     }
 

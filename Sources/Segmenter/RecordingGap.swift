@@ -45,34 +45,39 @@ extension RecordingGap {
             (from, frames) = (max(end, written.programStart), 0)
         case .nothing: (from, frames) = (written.programStart, written.frames)
         }
+        // An empty file is none.
+        guard from < written.programEnd else { return nil }
         to = written.programEnd
         reason = "the disk failed before it had written them"
         run = written.run
     }
 
-    /// What is missing, for a log: frames, or of a program of audio alone seconds.
-    var amount: String {
-        guard frames == 0, let to, to > from else { return "\(frames) frames" }
-        let milliseconds = (to - from) / 1_000_000
-        return "audio of \(milliseconds / 1000).\(String(milliseconds % 1000 + 1000).dropFirst()) s"
+    /// What is missing, for a log.
+    var amount: String { Self.amount(frames: frames, length: to.map { $0 - from }) }
+
+    /// What a gap of `frames` and of `length` nanoseconds misses, for people: frames, or where there are none, as in a
+    /// program of audio alone, seconds.
+    package static func amount(frames: Int, length: Int64?) -> String {
+        guard frames == 0, let length, length > 0 else { return "\(frames) frames" }
+        let milliseconds = length / 1_000_000
+        return "\(milliseconds / 1000).\(String(milliseconds % 1000 + 1000).dropFirst()) s"
     }
 }
 
 extension SegmentRecord {
     /// Program time behind the first `count` frames. Frames of one file follow each other at the program's rate.
-    fileprivate func time(behind count: Int) -> Int64 { programStart + share(count, of: programEnd - programStart) }
-
-    private func share(_ count: Int, of whole: Int64) -> Int64 {
-        frames > 0 ? Int64(Int128(whole) * Int128(count) / Int128(frames)) : whole
+    fileprivate func time(behind count: Int) -> Int64 {
+        programStart + Int64(Int128(programEnd - programStart) * Int128(count) / Int128(frames))
     }
 
-    /// What is known of the file if only `count` of its frames are there, in `bytes` bytes.
-    func kept(_ count: Int, fileName: String, bytes: Int64) -> SegmentRecord {
-        var kept = self
-        (kept.fileName, kept.bytes) = (fileName, bytes)
-        guard count < frames else { return kept }
-        (kept.programEnd, kept.audioSamples) = (time(behind: count), share(count, of: audioSamples))
-        (kept.frames, kept.ending) = (count, .error)
-        return kept
+    /// What is known of the file if only `kept` of it is there, in `bytes` bytes.
+    func shortened(to kept: RecordingGap.Kept, fileName: String, bytes: Int64) -> SegmentRecord {
+        var record = self
+        (record.fileName, record.bytes) = (fileName, bytes)
+        guard let gap = RecordingGap(lostOf: self, kept: kept) else { return record }
+        (record.programEnd, record.frames, record.ending) = (gap.from, frames - gap.frames, .error)
+        let length = programEnd - programStart
+        record.audioSamples = Int64(Int128(audioSamples) * Int128(gap.from - programStart) / Int128(length))
+        return record
     }
 }

@@ -223,13 +223,14 @@ final class SegmentCloser: Sendable {
     /// what was written, as far as it is there.
     private func announce(_ name: String, as open: String, frames: Int?) {
         let written = unconfirmed.withLock { $0[open] }
-        resolve(open, kept(name, frames: frames, of: written))
+        let kept = kept(name, frames: frames, of: written)
+        resolve(open, kept)
         guard let written, name.hasSuffix(RecordFormat.ts.fileExtension) else {
             for observer in observers { observer.segmentRecovered(fileName: name) }
             return
         }
         let size = try? FileDescriptor.open(readOnly: "\(directory.path)/\(name)").size()
-        let record = written.kept(frames ?? written.frames, fileName: name, bytes: size ?? written.bytes)
+        let record = written.shortened(to: kept, fileName: name, bytes: size ?? written.bytes)
         for observer in observers { observer.segmentFinished(record) }
     }
 
@@ -241,8 +242,8 @@ final class SegmentCloser: Sendable {
         let path = "\(directory.path)/\(name)"
         let length = written.programEnd - written.programStart
         guard name.hasSuffix(RecordFormat.ts.fileExtension) else {
-            let duration = (try? SegmentReader.read(path))?.duration
-            return .audio(upTo: written.programStart + (duration ?? length))
+            guard let facts = try? SegmentReader.read(path) else { return .nothing }
+            return .audio(upTo: written.programStart + facts.duration)
         }
         let size = (try? FileDescriptor.open(readOnly: path).size()) ?? written.bytes
         guard written.bytes > 0, size < written.bytes else { return .all }

@@ -48,7 +48,10 @@ private final class ManualLiveSource: SourceTimes, MonotonicClock {
         while true {
             let next = state.withLock { $0.delivered }
             let time = frameRate.start(of: FrameIndex(next))
-            guard let due = due(time, of: .video), due.nanoseconds <= moment else { return }
+            guard let due = due(time, of: .video), due.nanoseconds <= moment else {
+                feed.withLock { $0 }?.markCaughtUp()
+                return
+            }
             feed.withLock { $0 }?.deliver(
                 VideoFrame(pts: next, timeBase: frameRate.timeBase, width: 2, height: 2, storage: Self.storage))
             state.withLock { $0.delivered += 1 }
@@ -85,6 +88,7 @@ private final class BacklogSource: SourceTimes, MonotonicClock {
         }
         guard let pts else { return }
         feed.deliver(VideoFrame(pts: pts, timeBase: TimeBase(1, 25), width: 2, height: 2, storage: Self.storage))
+        if pts + 1 == count { feed.markCaughtUp() }
         state.withLock { $0 = (pts + 1, false) }
     }
 

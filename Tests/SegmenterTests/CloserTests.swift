@@ -16,7 +16,11 @@ import Testing
 /// Notes finished files.
 private final class FinishedNames: RecordingObserver {
     let names = Mutex<[String]>([])
-    func segmentFinished(_ record: SegmentRecord) { names.withLock { $0.append(record.fileName) } }
+    let newest = Mutex<SegmentRecord?>(nil)
+    func segmentFinished(_ record: SegmentRecord) {
+        names.withLock { $0.append(record.fileName) }
+        newest.withLock { $0 = record }
+    }
     func segmentRecovered(fileName: String) {}
     func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 }
@@ -44,12 +48,14 @@ private final class Remover: RecordingObserver {
         return names
     }
 
-    private func recording(hasVideo: Bool = true) throws -> (Recording, blockers: [String]) {
+    private func recording(
+        hasVideo: Bool = true, format: RecordFormat = .hybrid, observers: [any RecordingObserver] = []
+    ) throws -> (Recording, blockers: [String]) {
         let directory = try TemporaryDirectory()
         let both = description(rate: Self.rate)
         let recording = try Recording(
             hasVideo ? both : StreamDescription(audio: both.audio), length: .duration(.seconds(60)),
-            directory: directory)
+            directory: directory, observers: observers, format: format)
         let packets = program(9).filter { hasVideo || $0.track == .audio && $0.pts >= 0 }
         recording.feed(packets.filter { $0.dtsNanoseconds < 3_000_000_000 })
         recording.recorder.waitUntilIdle()
@@ -114,15 +120,23 @@ private final class Remover: RecordingObserver {
         recording.finish()
     }
 
+    @Test func `An empty file that could not be removed is no gap`() {
+        let written = SegmentRecord(
+            fileName: "a", channel: "test", sequence: 1, start: UTCTime(milliseconds: 0), programStart: 5,
+            programEnd: 5, frames: 0, audioSamples: 0, bytes: 0, ending: .error)
+        #expect(RecordingGap(lostOf: written, kept: .nothing) == nil)
+    }
+
     /// Audio has no frames that are missing, and so nothing was told of it.
-    @Test(arguments: [nil, 0.6])
-    func `What a disk has lost of a file of audio alone is a gap, too`(share: Double?) throws {
-        let (recording, blockers) = try recording(hasVideo: false)
+    @Test(arguments: [nil, 0.6], [RecordFormat.hybrid, .ts])
+    func `What a disk has lost of a file of audio alone is a gap, too`(share: Double?, format: RecordFormat) throws {
+        let observer = FinishedNames()
+        let (recording, blockers) = try recording(hasVideo: false, format: format, observers: [observer])
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
         for name in blockers { try FileManager.default.removeItem(atPath: name) }
         if let share {
             let descriptor = try FileDescriptor.open(existing: recording.directory.path(open))
-            try descriptor.write([SharedBytes(MovieBox.openHead)], at: 0)
+            if format == .hybrid { try descriptor.write([SharedBytes(MovieBox.openHead)], at: 0) }
             try descriptor.truncate(to: Int64(Double(try descriptor.attributes().size) * share))
         } else {
             try FileManager.default.removeItem(atPath: recording.directory.path(open))
@@ -133,10 +147,14 @@ private final class Remover: RecordingObserver {
         let status = recording.recorder.status
         #expect(status.segmentsFinished == (share == nil ? 0 : 1))
         let gap = try #require(status.gaps.first)
-        #expect(gap.reason.contains("before it had written") && gap.frames == 0 && gap.amount.hasPrefix("audio of "))
+        #expect(gap.reason.contains("before it had written") && gap.frames == 0 && gap.amount.hasSuffix(" s"))
         let (end, length) = (try #require(gap.to), gap.to.map { $0 - gap.from } ?? 0)
         #expect((2_950_000_000...3_050_000_000).contains(end))
         #expect(share == nil ? gap.from == 0 : (500_000_000...2_500_000_000).contains(length), "\(gap)")
+        // An MP4 says itself what is in it.
+        let record = observer.newest.withLock { $0 }
+        #expect(record?.programEnd == (share == nil || format == .hybrid ? nil : gap.from))
+        #expect(record?.ending == (record == nil ? nil : .error))
         recording.finish()
     }
 

@@ -108,12 +108,14 @@ struct Recording {
     init(
         _ description: StreamDescription, length: SegmentLength, directory: TemporaryDirectory,
         clock: any MonotonicClock = SystemClock(), queueLimit: Int = 256 << 20,
-        observers: [any RecordingObserver] = [], wallClock: @escaping @Sendable () -> UTCTime = { .now }
+        observers: [any RecordingObserver] = [], format: RecordFormat = .hybrid,
+        wallClock: @escaping @Sendable () -> UTCTime = { .now }
     ) throws {
         self.directory = directory
-        let configuration = RecorderConfiguration(
+        var configuration = RecorderConfiguration(
             directory: try RecordDirectory.prepare(directory.path), channel: "test", length: length,
             queueLimitBytes: queueLimit, programStart: UTCTime(milliseconds: 1_795_269_790_123), observers: observers)
+        configuration.format = format
         recorder = Recorder(
             configuration: configuration, description: description, keyframes: keyframes, clock: clock,
             wallClock: wallClock, logger: quiet)

@@ -124,11 +124,12 @@ package final class DecodedPacketSource: MediaSource {
             }
             let now = Timestamp(nanoseconds: clock.now)
             // Audio is placed in the program, which must have begun, and then takes the whole of its first frame's.
-            let hasBegun = sink.programTime.line != nil
+            let (wasPlaced, hasBegun) = (timing.isPlaced, sink.programTime.line != nil)
             let moved = [hasBegun && lanes[.audio]?.step(now: now) ?? false, lanes[.video]?.step(now: now) ?? false]
             if moved.contains(true) { continue }
             // What can never be placed is not waited for.
             if hasEnded, !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) { break }
+            if wasPlaced, !hasBegun { sink.markCaughtUp() }
             inbox.wait(.milliseconds(hasBegun ? 20 : 5))
         }
         sink.end(.video)

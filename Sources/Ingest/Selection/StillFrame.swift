@@ -48,5 +48,6 @@ private final class FirstFrame: SourceSink {
     }
     func deliver(_ audio: AudioBuffer) {}
     func markStarved(_ track: TrackKind) {}
+    func markCaughtUp() {}
     func end(_ track: TrackKind) { if track == .video { arrived.signal() } }
 }

@@ -4,6 +4,7 @@ internal import Archive
 internal import Catalogue
 internal import Foundation
 internal import Media
+internal import Segmenter
 
 /// What `relay recordings list` prints.
 struct RecordingsListing: Encodable {
@@ -85,7 +86,8 @@ struct RecordingsListing: Encodable {
 
     private static func line(_ gap: CatalogueGap) -> String {
         let end = gap.to.map { " to \(UTCTime(milliseconds: gap.start + ($0 - gap.from) / 1_000_000).extended)" } ?? ""
-        let frames = gap.frames.map { $0 > 0 ? "\($0) frames" : "audio" } ?? "nobody knows how many frames"
+        let amount = gap.frames.map { RecordingGap.amount(frames: $0, length: gap.to.map { $0 - gap.from }) }
+        let frames = amount ?? "nobody knows how many frames"
         return "\(UTCTime(milliseconds: gap.start).extended)  gap\(end): \(frames); \(gap.cause)"
     }
 
