@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Logging
+internal import Media
+
+extension SourceClockEvent {
+    /// Says it in the log, if it is more than a number, as something that happened to the input `name`.
+    package func log(of name: String, by logger: Logger) {
+        guard let (level, text) = line else { return }
+        logger.log(level: level, "\(text)", metadata: ["input": "\(name)"])
+    }
+
+    private var line: (Logger.Level, String)? {
+        switch self {
+        case .placed(let buffer): (.info, "input is placed behind a buffer of \(buffer.inMilliseconds) ms")
+        case .stepped(let distance):
+            (.notice, "input came too late for its buffer, which moved by \(distance.inMilliseconds) ms")
+        case .jumped(let track, let distance):
+            (.notice, "the sender's \(track.rawValue) times jumped by \(distance.inMilliseconds) ms and were joined")
+        case .jumpedAlone(let track):
+            (.notice, "only the sender's \(track.rawValue) times jumped; audio and video stay as they were")
+        case .joined(let track): (.notice, "\(track.rawValue) comes from the input, too")
+        case .unrelated:
+            (.notice, "audio and video of the input have no common clock; they are related by their arrival")
+        case .silent(let track): (.warning, "no \(track.rawValue) comes from the input")
+        case .resumed(let track): (.notice, "\(track.rawValue) comes from the input again")
+        case .lost: (.warning, "nothing comes from the input")
+        case .pathChanged, .late: nil
+        }
+    }
+}
