@@ -32,6 +32,9 @@ package final class SRTSocket: Sendable {
     /// takes memory for what it holds; its own bound, 8192 packets, is too small from 4 s on.
     private static let receiveBuffer: CInt = 25_600 * 1472
 
+    /// How long a port may be another socket's that is being closed.
+    private static let patienceWithClosings = Duration.seconds(2)
+
     /// The sockets of this process that are closing.
     private static let closings = Mutex(SRTClosings())
 
@@ -153,14 +156,23 @@ extension SRTSocket {
         guard status != SRT_ERROR else { throw Self.failure("srt_connect", url) }
     }
 
-    /// Begins to wait for callers.
+    /// Begins to wait for callers. Blocks while a socket is being closed that may have waited at this port: two seconds
+    /// at most.
     package func listen(_ url: SRTURL) throws(EndpointFailure) {
         if let hook {
             let opaque = Unmanaged.passUnretained(hook).toOpaque()  // it is released after the close
             srt_listen_callback(handle, SRTListenHook.callback, opaque)
         }
-        guard srt_listen(handle, CInt(clamping: url.maximumCallers)) != SRT_ERROR else {
-            throw Self.failure("srt_listen", url, step: "listening")
+        let clock = SystemClock()
+        let deadline = clock.now + Self.patienceWithClosings.inNanoseconds
+        while true {
+            // Before the attempt: one that ends during it may have been what was in the way.
+            let isClosing = Self.closings.withLock { $0.count } > 0
+            if srt_listen(handle, CInt(clamping: url.maximumCallers)) != SRT_ERROR { return }
+            guard isClosing, srt_getlasterror(nil) == SRT_EDUPLISTEN.rawValue, clock.now < deadline else {
+                throw Self.failure("srt_listen", url, step: "listening")
+            }
+            clock.sleep(until: clock.now + 5_000_000)
         }
     }
 

@@ -217,8 +217,20 @@ struct SRTInputTests {
         try eventually("it ends") { input.hasEnded && input.failure == nil }
         sender.hangUp()
         let next = try Collector(url(port, ""), server: SRTServer())
-        _ = try connected { SRTSender(port: port) }
+        try eventually("it waits") { next.events.contains(.waiting) || next.failure != nil }
         #expect(next.failure == nil)
+        _ = try connected { SRTSender(port: port) }
+    }
+
+    @Test("A port that was given up this moment could not be opened: its socket was still being closed")
+    func reopened() throws {
+        let port = try LoopbackSocket.freePort()
+        let url = try SRTURL(url(port, ""), for: .input)
+        let address = try #require(HostAddress(literal: "127.0.0.1", port: port))
+        for _ in 0..<100 {
+            let registration = try server.receive(url, at: address) { _ in }
+            registration.cancel()
+        }
     }
 
     @Test("A sender that listens is called; a wrong passphrase and a silent port are errors without secrets")
