@@ -66,14 +66,20 @@ final class LiveReader {
     func run() throws(IngestError) {
         pump.start()
         defer { pump.finish() }
+        // Of which placement everything that was collected is decoded.
+        var placement: Int?
         while !monitor.isStopped {
             takePackets()
-            let wasPlaced = timing.isPlaced
+            let placed = timing.placement
+            if let placed, placed != placement { sink.markBehind() }
             // Both, and neither waits for the other.
             let isMoving = [try step(video), try step(audio)].contains(true)
             if isMoving { continue }
             if isOver { break }
-            if wasPlaced, sink.programTime.line == nil { sink.markCaughtUp() }
+            if placed != placement {
+                placement = placed
+                if placed != nil { sink.markCaughtUp() }
+            }
             pump.wait(.milliseconds(20))
         }
         if case .failed(let failure) = ending, !monitor.isStopped {

@@ -81,6 +81,9 @@ final class SourceTiming: SourceTimes {
         }
     }
 
+    /// How often the source was placed; nil while it is not.
+    var placement: Int? { state.withLock { $0.clock.isPlaced ? $0.placements : nil } }
+
     /// Whether packets can be decoded: it is known when they are due.
     var isPlaced: Bool { state.withLock { $0.clock.isPlaced } }
 

@@ -27,8 +27,10 @@ public protocol SourceSink: AnyObject, Sendable {
     /// Says that `track` has nothing to offer now although the source cannot read on, because the other track is
     /// full: the consumer must not wait for it.
     func markStarved(_ track: TrackKind)
-    /// Says that what came of a live source so far is decoded: what follows comes at its own pace. What was collected
-    /// while the input was opened comes before that, as fast as it can be decoded. Needed once.
+    /// Says that a live source was placed: what was collected of it meanwhile is decoded as fast as it can be, until
+    /// ``markCaughtUp()``.
+    func markBehind()
+    /// Says that what came of a live source so far is decoded: what follows comes at its own pace.
     func markCaughtUp()
     /// Says that nothing more will come on `track`.
     func end(_ track: TrackKind)

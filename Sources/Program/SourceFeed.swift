@@ -55,8 +55,10 @@ public final class SourceFeed: SourceSink {
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        /// Whether nothing of a live source waits to be decoded that was collected while it was opened.
+        /// Whether nothing of a live source waits to be decoded that was collected before it was placed.
         var isCaughtUp = false
+        /// Since when there is such a backlog; nil if the source does not say it.
+        var behindSince: Timestamp?
         var isClosed = false
         var isProducerWaiting = false
         var isConsumerWaiting = false
@@ -73,6 +75,8 @@ public final class SourceFeed: SourceSink {
     /// How long a program waits for a live source's frame that is not late: what was collected while the input was
     /// opened is decoded first.
     private static let patience = Duration.seconds(2)
+    /// How long the frame before stands while a backlog is decoded.
+    private static let patienceWithBacklog = Duration.milliseconds(300)
     private static let lateness = Duration.milliseconds(100)
     private let liveFrameLimit: Int
     /// How much audio a source that can wait delivers ahead, in samples: a second.
@@ -170,9 +174,16 @@ public final class SourceFeed: SourceSink {
         }
     }
 
+    public func markBehind() {
+        state.withLock { state in
+            if state.isCaughtUp || state.behindSince == nil { state.behindSince = now }
+            state.isCaughtUp = false
+        }
+    }
+
     public func markCaughtUp() {
         state.withLock { state in
-            state.isCaughtUp = true
+            (state.isCaughtUp, state.behindSince) = (true, nil)
             wakeConsumer(&state)
         }
     }
@@ -255,7 +266,9 @@ public final class SourceFeed: SourceSink {
         guard let line = programTime.line else { return nil }
         return state.withLock { state in
             let times = state.times
-            let choice = state.live.choose(for: index, on: line) { Self.due($0, by: times) }
+            // The newest frame of a backlog that is being decoded is not the one that is due: the next would be left out.
+            let isBehind = state.behindSince.map { now - $0 < Self.patienceWithBacklog } ?? false
+            let choice = state.live.choose(for: index, on: line) { isBehind ? nil : Self.due($0, by: times) }
             note(choice, &state)
             let isOver = state.isClosed || (state.ended.contains(.video) && !state.live.isWaiting)
             return isOver && choice?.newlyDue == nil ? nil : choice

@@ -168,7 +168,8 @@ extension SerialPeers {
             for run in [counters[..<change], counters[change...]] {
                 var shown: [UInt32] = []
                 for counter in run where counter != shown.last { shown.append(counter) }
-                #expect(zip(shown, shown.dropFirst()).dropLast(3).allSatisfy { $1 == $0 + 1 }, "\(shown)")
+                let isWhole = zip(shown, shown.dropFirst()).dropLast(3).allSatisfy { $1 == $0 + 1 }
+                #expect(isWhole, "\(shown)\n\(result.log)")
             }
         }
 

@@ -64,6 +64,7 @@ final class CollectingSink: SourceSink {
         state.withLock { track == .video ? $0.frames.count < frameLimit : ($0.nextAudio ?? 0) < audioLimit }
     }
 
+    func markBehind() {}
     func markCaughtUp() {}
     func waitForRoom(timeout: Duration) { _ = gate.wait(timeout: .now() + timeout.inSeconds) }
 

@@ -44,6 +44,10 @@ private final class ManualLiveSource: SourceTimes, MonotonicClock {
         state.withLock { $0.now = max($0.now, deadline) }
     }
 
+    func frame(_ pts: Int64) -> VideoFrame {
+        VideoFrame(pts: pts, timeBase: frameRate.timeBase, width: 2, height: 2, storage: Self.storage)
+    }
+
     func deliver(until moment: Int64) {
         while true {
             let next = state.withLock { $0.delivered }
@@ -52,8 +56,7 @@ private final class ManualLiveSource: SourceTimes, MonotonicClock {
                 feed.withLock { $0 }?.markCaughtUp()
                 return
             }
-            feed.withLock { $0 }?.deliver(
-                VideoFrame(pts: next, timeBase: frameRate.timeBase, width: 2, height: 2, storage: Self.storage))
+            feed.withLock { $0 }?.deliver(frame(next))
             state.withLock { $0.delivered += 1 }
         }
     }
@@ -186,6 +189,31 @@ struct LiveSourceTests {
         let start = feed.waitForFirstFrame()
         source.feed.withLock { $0 = nil }
         #expect(start == Timestamp.zero + .milliseconds(120))
+    }
+
+    @Test("Of a source that was placed anew a frame was left out that was decoded just behind its tick")
+    func backlogOnAir() {
+        let source = ManualLiveSource(frameRate: FrameRate(25))
+        let feed = SourceFeed(
+            pacing: .live(frameRate: FrameRate(25)), frameRate: FrameRate(25), audio: .program, clock: source)
+        feed.attach(source)
+        feed.follow(ClockLine(origin: .zero, image: .zero, rate: 0))
+        source.feed.withLock { $0 = feed }
+        feed.markBehind()
+        feed.deliver(source.frame(0))
+        // Frame 1 is due, and not decoded yet.
+        #expect(feed.frame(for: 1)?.frame.pts == 0)
+        feed.deliver(source.frame(1))
+        feed.deliver(source.frame(2))
+        feed.markCaughtUp()
+        #expect(feed.frame(for: 2)?.frame.pts == 2)
+        #expect(feed.frame(for: 3)?.frame.pts == 2)
+        feed.markBehind()
+        feed.deliver(source.frame(3))
+        source.state.withLock { $0.now = 400_000_000 }
+        // A decoder that does not come to the end is not waited for.
+        #expect(feed.frame(for: 4)?.frame.pts == 3)
+        source.feed.withLock { $0 = nil }
     }
 
     @Test("Frames that wait move with their source's map, and those that come too late are left out")

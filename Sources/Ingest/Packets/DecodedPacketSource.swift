@@ -111,6 +111,8 @@ package final class DecodedPacketSource: MediaSource {
     ) {
         let clock = SystemClock()
         var hasEnded = false
+        // Of which placement everything that was collected is decoded.
+        var placement: Int?
         while !monitor.isStopped {
             for item in inbox.takeAll() {
                 switch item {
@@ -124,12 +126,16 @@ package final class DecodedPacketSource: MediaSource {
             }
             let now = Timestamp(nanoseconds: clock.now)
             // Audio is placed in the program, which must have begun, and then takes the whole of its first frame's.
-            let (wasPlaced, hasBegun) = (timing.isPlaced, sink.programTime.line != nil)
+            let (placed, hasBegun) = (timing.placement, sink.programTime.line != nil)
+            if let placed, placed != placement { sink.markBehind() }
             let moved = [hasBegun && lanes[.audio]?.step(now: now) ?? false, lanes[.video]?.step(now: now) ?? false]
             if moved.contains(true) { continue }
             // What can never be placed is not waited for.
             if hasEnded, !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) { break }
-            if wasPlaced, !hasBegun { sink.markCaughtUp() }
+            if placed != placement {
+                placement = placed
+                if placed != nil { sink.markCaughtUp() }
+            }
             inbox.wait(.milliseconds(hasBegun ? 20 : 5))
         }
         sink.end(.video)

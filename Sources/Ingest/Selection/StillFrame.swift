@@ -48,6 +48,7 @@ private final class FirstFrame: SourceSink {
     }
     func deliver(_ audio: AudioBuffer) {}
     func markStarved(_ track: TrackKind) {}
+    func markBehind() {}
     func markCaughtUp() {}
     func end(_ track: TrackKind) { if track == .video { arrived.signal() } }
 }

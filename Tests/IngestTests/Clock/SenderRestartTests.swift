@@ -64,6 +64,13 @@ struct SenderRestartTests {
                 }
             }
         }
+        // Packets of one track do not overtake each other, where one run of the sender follows the other at once either.
+        var latest: [TrackKind: Int64] = [:]
+        packets = packets.map { packet in
+            let arrival = max(packet.arrival, latest[packet.stamp.track] ?? 0)
+            latest[packet.stamp.track] = arrival
+            return Packet(stamp: packet.stamp, arrival: arrival, isNew: packet.isNew)
+        }
         return packets.enumerated().sorted { ($0.element.arrival, $0.offset) < ($1.element.arrival, $1.offset) }
             .map(\.element)
     }
