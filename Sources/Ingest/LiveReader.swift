@@ -66,20 +66,15 @@ final class LiveReader {
     func run() throws(IngestError) {
         pump.start()
         defer { pump.finish() }
-        // Of which placement everything that was collected is decoded.
-        var placement: Int?
+        var backlog = BacklogWatch(timing, sink)
         while !monitor.isStopped {
             takePackets()
-            let placed = timing.placement
-            if let placed, placed != placement { sink.markBehind() }
+            backlog.begin()
             // Both, and neither waits for the other.
             let isMoving = [try step(video), try step(audio)].contains(true)
             if isMoving { continue }
             if isOver { break }
-            if placed != placement {
-                placement = placed
-                if placed != nil { sink.markCaughtUp() }
-            }
+            backlog.end()
             pump.wait(.milliseconds(20))
         }
         if case .failed(let failure) = ending, !monitor.isStopped {

@@ -85,7 +85,7 @@ final class SourceTiming: SourceTimes {
     var placement: Int? { state.withLock { $0.clock.isPlaced ? $0.placements : nil } }
 
     /// Whether packets can be decoded: it is known when they are due.
-    var isPlaced: Bool { state.withLock { $0.clock.isPlaced } }
+    var isPlaced: Bool { placement != nil }
 
     /// Whether a packet that is decoded at `time` is to be given to the decoder at `now`.
     func isTimeToDecode(_ time: Timestamp, of track: TrackKind, now: Timestamp) -> Bool {

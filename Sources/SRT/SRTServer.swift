@@ -50,7 +50,8 @@ package final class SRTServer: Sendable {
     ) throws(EndpointFailure) -> Registration {
         let place = Place(host: address.description, port: url.port)
         let reception = SRTReception(url)
-        // The lock is held while the port is opened: only those who open inputs take it.
+        // The lock is held while the port is opened, which may wait for another that is being closed: only those who open
+        // and stop inputs take it.
         let result = listeners.withLock { listeners -> Result<SRTListener, EndpointFailure> in
             let listener = listeners[place] ?? SRTListener(like: url, clock: clock, notice: notice)
             do throws(EndpointFailure) {

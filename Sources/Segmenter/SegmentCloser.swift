@@ -223,30 +223,28 @@ final class SegmentCloser: Sendable {
     /// what was written, as far as it is there.
     private func announce(_ name: String, as open: String, frames: Int?) {
         let written = unconfirmed.withLock { $0[open] }
-        let kept = kept(name, frames: frames, of: written)
+        let size = try? FileDescriptor.open(readOnly: "\(directory.path)/\(name)").size()
+        let kept = kept(name, frames: frames, size: size, of: written)
         resolve(open, kept)
         guard let written, name.hasSuffix(RecordFormat.ts.fileExtension) else {
             for observer in observers { observer.segmentRecovered(fileName: name) }
             return
         }
-        let size = try? FileDescriptor.open(readOnly: "\(directory.path)/\(name)").size()
         let record = written.shortened(to: kept, fileName: name, bytes: size ?? written.bytes)
         for observer in observers { observer.segmentFinished(record) }
     }
 
-    /// What of `written` is in the file `name`, which has `frames`; nil if all that was written. Audio has no frames to
-    /// count.
-    private func kept(_ name: String, frames: Int?, of written: SegmentRecord?) -> RecordingGap.Kept {
+    /// What of `written` is in the file `name`, which has `frames`, nil if all that was written, and `size` bytes, nil if
+    /// nobody can say. Audio has no frames to count.
+    private func kept(_ name: String, frames: Int?, size: Int64?, of written: SegmentRecord?) -> RecordingGap.Kept {
         guard let frames, let written else { return .all }
         guard written.frames == 0 else { return .frames(frames) }
-        let path = "\(directory.path)/\(name)"
         let length = written.programEnd - written.programStart
         guard name.hasSuffix(RecordFormat.ts.fileExtension) else {
-            guard let facts = try? SegmentReader.read(path) else { return .nothing }
+            guard let facts = try? SegmentReader.read("\(directory.path)/\(name)") else { return .nothing }
             return .audio(upTo: written.programStart + facts.duration)
         }
-        let size = (try? FileDescriptor.open(readOnly: path).size()) ?? written.bytes
-        guard written.bytes > 0, size < written.bytes else { return .all }
+        guard let size, written.bytes > 0, size < written.bytes else { return .all }
         return .audio(upTo: written.programStart + Int64(Int128(length) * Int128(size) / Int128(written.bytes)))
     }
 

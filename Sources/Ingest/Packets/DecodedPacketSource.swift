@@ -111,8 +111,7 @@ package final class DecodedPacketSource: MediaSource {
     ) {
         let clock = SystemClock()
         var hasEnded = false
-        // Of which placement everything that was collected is decoded.
-        var placement: Int?
+        var backlog = BacklogWatch(timing, sink)
         while !monitor.isStopped {
             for item in inbox.takeAll() {
                 switch item {
@@ -126,16 +125,13 @@ package final class DecodedPacketSource: MediaSource {
             }
             let now = Timestamp(nanoseconds: clock.now)
             // Audio is placed in the program, which must have begun, and then takes the whole of its first frame's.
-            let (placed, hasBegun) = (timing.placement, sink.programTime.line != nil)
-            if let placed, placed != placement { sink.markBehind() }
+            let hasBegun = sink.programTime.line != nil
+            backlog.begin()
             let moved = [hasBegun && lanes[.audio]?.step(now: now) ?? false, lanes[.video]?.step(now: now) ?? false]
             if moved.contains(true) { continue }
             // What can never be placed is not waited for.
             if hasEnded, !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) { break }
-            if placed != placement {
-                placement = placed
-                if placed != nil { sink.markCaughtUp() }
-            }
+            backlog.end()
             inbox.wait(.milliseconds(hasBegun ? 20 : 5))
         }
         sink.end(.video)
