@@ -52,6 +52,9 @@ extension RecordDirectory {
         guard let descriptor = try? FileDescriptor.open(readOnly: "\(path)/\(name)", lockCall: lockCall) else {
             return false
         }
-        return !descriptor.lock() || (name.hasSuffix(SegmentName.openMark) && descriptor.mayBeWrittenElsewhere)
+        let isOpen = name.hasSuffix(SegmentName.openMark)
+        // Before the lock, which its writer is about to take.
+        if isOpen, descriptor.mayBeBeginning { return true }
+        return !descriptor.lock() || (isOpen && descriptor.mayBeWrittenElsewhere)
     }
 }

@@ -121,10 +121,13 @@ public final class Program: Sendable {
 
     /// Waits for something to show, and returns it and when the program begins; nil if nothing comes.
     private func waitForStart() -> (Scene, Timestamp)? {
-        while let scene = stage.waitForScene() {
+        var gone: Scene?
+        while let scene = stage.waitForScene(besides: gone) {
             guard let feed = scene.videoFeed else { return (scene, now) }
             if let moment = feed.waitForFirstFrame() { return (scene, moment) }
-            if stage.isFixed || stage.scene == scene { return nil }
+            if stage.isFixed { return nil }
+            // Its source was closed before whoever chooses shows another.
+            gone = scene
         }
         return nil
     }

@@ -42,7 +42,7 @@ public final class SourceFeed: SourceSink {
 
     private struct State {
         var frames = FrameStore()
-        var live: LiveFrames
+        var live: LiveVideo
         var audio: AudioStore
         /// When the newest frame was delivered; once the program runs, when a live source's came to be shown.
         var newest: Timestamp?
@@ -50,15 +50,9 @@ public final class SourceFeed: SourceSink {
         var origin: FrameIndex?
         /// Whether a paced source had nothing for the frame under way, so that its audio waits, too.
         var isStalled = false
-        /// A live source's clock.
-        var times: (any SourceTimes)?
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        /// Whether nothing of a live source waits to be decoded that was collected before it was placed.
-        var isCaughtUp = false
-        /// Since when there is such a backlog; nil if the source does not say it.
-        var behindSince: Timestamp?
         var isClosed = false
         var isProducerWaiting = false
         var isConsumerWaiting = false
@@ -75,9 +69,6 @@ public final class SourceFeed: SourceSink {
     /// How long a program waits for a live source's frame that is not late: what was collected while the input was
     /// opened is decoded first.
     private static let patience = Duration.seconds(2)
-    /// How long the frame before stands while a backlog is decoded.
-    private static let patienceWithBacklog = Duration.milliseconds(300)
-    private static let lateness = Duration.milliseconds(100)
     private let liveFrameLimit: Int
     /// How much audio a source that can wait delivers ahead, in samples: a second.
     private let audioRoom: Int64
@@ -101,7 +92,7 @@ public final class SourceFeed: SourceSink {
         let rate = if case .live(let rate?) = pacing { rate } else { frameRate }
         liveFrameLimit = Int(rate.frames(atLeast: Self.liveRoom)) + 2
         audioRoom = Int64(audio.sampleRate)
-        state = Mutex(State(live: LiveFrames(frameRate: frameRate), audio: AudioStore(format: audio)))
+        state = Mutex(State(live: LiveVideo(frameRate: frameRate), audio: AudioStore(format: audio)))
     }
 
     // MARK: The source's side
@@ -132,7 +123,7 @@ public final class SourceFeed: SourceSink {
         _ = room.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds)))
     }
 
-    public func attach(_ times: any SourceTimes) { state.withLock { $0.times = times } }
+    public func attach(_ times: any SourceTimes) { state.withLock { $0.live.times = times } }
 
     public func deliver(_ frame: VideoFrame) {
         let time = Timestamp(frame.pts, in: frame.timeBase)
@@ -174,16 +165,11 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    public func markBehind() {
-        state.withLock { state in
-            if state.isCaughtUp || state.behindSince == nil { state.behindSince = now }
-            state.isCaughtUp = false
-        }
-    }
+    public func markBehind() { state.withLock { $0.live.markBehind(at: now) } }
 
     public func markCaughtUp() {
         state.withLock { state in
-            (state.isCaughtUp, state.behindSince) = (true, nil)
+            state.live.markCaughtUp()
             wakeConsumer(&state)
         }
     }
@@ -211,10 +197,9 @@ public final class SourceFeed: SourceSink {
         while true {
             let now = now
             let (moment, isReady, isOver) = state.withLock { state -> (Timestamp?, Bool, Bool) in
-                let times = state.times
-                let moment = state.live.firstMoment(after: now) { Self.due($0, by: times) }
                 state.isConsumerWaiting = true
-                return (moment, state.isCaughtUp, state.isClosed || state.ended.contains(.video))
+                let moment = state.live.firstMoment(after: now)
+                return (moment, state.live.isCaughtUp, state.isClosed || state.ended.contains(.video))
             }
             // While a backlog is decoded the newest frame says nothing about how much time there is: a program began with
             // the one that was just not late, and its first audio was not decoded yet.
@@ -236,14 +221,14 @@ public final class SourceFeed: SourceSink {
     /// By how much a live source's video, or its audio if that is all, lasts longer on our clock than by its stamps.
     var stretch: Double {
         let track: TrackKind = if case .live(nil) = pacing { .audio } else { .video }
-        return state.withLock { $0.times }?.stretch(of: track) ?? 0
+        return state.withLock { $0.live.times }?.stretch(of: track) ?? 0
     }
 
     /// Says how the program's clock runs, at its beginning and at each tick, and lets a live source's map move on.
     func follow(_ line: ClockLine) {
         programTime.line = line
         guard isLive else { return }
-        state.withLock { $0.times }?.advance(to: now)
+        state.withLock { $0.live.times }?.advance(to: now)
     }
 
     /// The frame for program frame `index`; nil when the source is over and its last frame was shown.
@@ -265,21 +250,11 @@ public final class SourceFeed: SourceSink {
     private func liveFrame(for index: FrameIndex) -> LiveFrames.Choice? {
         guard let line = programTime.line else { return nil }
         return state.withLock { state in
-            let times = state.times
-            // The newest frame of a backlog that is being decoded is not the one that is due: the next would be left out.
-            let isBehind = state.behindSince.map { now - $0 < Self.patienceWithBacklog } ?? false
-            let choice = state.live.choose(for: index, on: line) { isBehind ? nil : Self.due($0, by: times) }
-            note(choice, &state)
+            let choice = state.live.choose(for: index, on: line, at: now)
+            if state.live.isSignOfLife(choice, for: index, on: line) { state.newest = now }
             let isOver = state.isClosed || (state.ended.contains(.video) && !state.live.isWaiting)
             return isOver && choice?.newlyDue == nil ? nil : choice
         }
-    }
-
-    /// Notes that a live source has video, if it has a new frame. One that comes late is none: while a source is opened
-    /// frames are collected that nobody wants to see.
-    private func note(_ choice: LiveFrames.Choice?, _ state: inout State) {
-        guard let due = choice?.newlyDue, case let now = now, now - due <= Self.lateness else { return }
-        state.newest = now
     }
 
     private func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
@@ -306,8 +281,8 @@ public final class SourceFeed: SourceSink {
         }
         guard let line = programTime.line else { return }
         state.withLock { state in
-            let times = state.times
-            note(state.live.choose(for: index, on: line, isSeen: false) { Self.due($0, by: times) }, &state)
+            let choice = state.live.skip(index, on: line)
+            if state.live.isSignOfLife(choice, for: index, on: line) { state.newest = now }
             state.audio.skip(to: end.number)
         }
     }
@@ -331,15 +306,11 @@ public final class SourceFeed: SourceSink {
         state.withLock { !isLive && $0.frames.count > 0 ? now : $0.newest }
     }
 
-    private static func due(_ frame: VideoFrame, by times: (any SourceTimes)?) -> Timestamp? {
-        times?.due(Timestamp(frame.pts, in: frame.timeBase), of: .video)
-    }
-
     /// The last frame once more, after the source's frames are over.
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
         guard isLive else { return state.withLock { $0.frames.choose(for: index) } }
         guard let line = programTime.line else { return nil }
-        return state.withLock { $0.live.choose(for: index, on: line) { _ in nil }?.frame }
+        return state.withLock { $0.live.current(for: index, on: line)?.frame }
     }
 
     /// The audio from sample `start` to `end`, silence where there is none. Waits for a source that waits for the program.

@@ -61,12 +61,12 @@ package final class Stage: Sendable {
     /// Whether the program is to end.
     var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Waits for the first scene; nil if the program is to end before.
-    func waitForScene() -> Scene? {
+    /// Waits for a scene that is another than `gone`; nil if the program is to end before.
+    func waitForScene(besides gone: Scene? = nil) -> Scene? {
         while true {
             let (scene, isOver) = state.withLock { ($0.scene, $0.isOver) }
             if isOver { return nil }
-            if let scene { return scene }
+            if let scene, scene != gone { return scene }
             changed.wait()
         }
     }

@@ -38,6 +38,8 @@ package final class SRTServer: Sendable {
 
     private let clock: any MonotonicClock
     private let listeners = Mutex<[Place: SRTListener]>([:])
+    /// Held while a port is opened, which may wait for another that is being closed.
+    private let opening = Mutex<Void>(())
 
     /// A server that listens nowhere yet.
     init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
@@ -50,14 +52,13 @@ package final class SRTServer: Sendable {
     ) throws(EndpointFailure) -> Registration {
         let place = Place(host: address.description, port: url.port)
         let reception = SRTReception(url)
-        // The lock is held while the port is opened, which may wait for another that is being closed: only those who open
-        // and stop inputs take it.
-        let result = listeners.withLock { listeners -> Result<SRTListener, EndpointFailure> in
-            let listener = listeners[place] ?? SRTListener(like: url, clock: clock, notice: notice)
+        let result = opening.withLock { _ -> Result<SRTListener, EndpointFailure> in
             do throws(EndpointFailure) {
+                if let listener = try join(reception, at: place) { return .success(listener) }
+                let listener = SRTListener(like: url, clock: clock, notice: notice)
                 try listener.add(reception)
-                if listeners[place] == nil { try listener.open(url, at: address) }
-                listeners[place] = listener
+                try listener.open(url, at: address)
+                listeners.withLock { $0[place] = listener }
                 return .success(listener)
             } catch {
                 return .failure(error)
@@ -65,6 +66,18 @@ package final class SRTServer: Sendable {
         }
         let listener = try result.get()
         return Registration(reception, listener) { self.remove(reception, from: listener, at: place) }
+    }
+
+    /// The listener at `place`, which receives `reception` from now on; nil if the port is not open.
+    private func join(_ reception: SRTReception, at place: Place) throws(EndpointFailure) -> SRTListener? {
+        let result = listeners.withLock { listeners -> Result<SRTListener?, EndpointFailure> in
+            guard let listener = listeners[place] else { return .success(nil) }
+            return Result { () throws(EndpointFailure) in
+                try listener.add(reception)
+                return listener
+            }
+        }
+        return try result.get()
     }
 
     private func remove(_ reception: SRTReception, from listener: SRTListener, at place: Place) {

@@ -129,8 +129,9 @@ extension Uploader {
             }
             guard failure != nil else { continue }
             round.failures += 1
-            guard !isLast(round.failures), !Task.isCancelled else { return }
-            await pause(RetryDelay.after(round.failures))
+            let isEnding = state.withLock { $0.isEnding }
+            guard !isLast(round.failures, isEnding: isEnding), !Task.isCancelled else { return }
+            await pause(RetryDelay.after(round.failures), isEnding: isEnding)
         }
     }
 
@@ -227,16 +228,20 @@ extension Uploader {
     }
 
     /// Whether the rest is left to the next start.
-    private func isLast(_ failures: Int) -> Bool {
-        guard state.withLock({ $0.isEnding }), failures >= Self.lastTries else { return false }
+    private func isLast(_ failures: Int, isEnding: Bool) -> Bool {
+        guard isEnding, failures >= Self.lastTries else { return false }
         logger.warning("what waits for upload is left to the next start")
         return true
     }
 
-    /// Waits; the end cuts it short.
-    private func pause(_ time: Duration) async {
+    /// Waits; the end cuts it short, also one that began since the caller looked for it, which said `isEnding`.
+    private func pause(_ time: Duration, isEnding: Bool) async {
         let nap = Task { [sleep] in await sleep(time) }
-        state.withLock { $0.nap = nap }
+        let hasBegunToEnd = state.withLock { state in
+            state.nap = nap
+            return state.isEnding != isEnding
+        }
+        if hasBegunToEnd { nap.cancel() }
         await withTaskCancellationHandler {
             await nap.value
         } onCancel: {

@@ -31,6 +31,14 @@ import Testing
         #expect(report.frames == 225)
     }
 
+    @Test func `A file between its creation and its lock was taken for one that a crash left open`() throws {
+        let directory = try Recording.make()
+        try directory.write([UInt8](), to: "relay_20261121T140310.250Z_000099.mp4.part")
+        let report = try verify(directory)
+        #expect(report.isGood, "\(report.lines)")
+        #expect(report.sentence == "5 segments, 0:00:09, no frame missing")
+    }
+
     @Test func `A gap is told with its bounds, its audio and the recorder's cause`() throws {
         let directory = try Recording.make(hasGap: true)
         let report = try verify(directory)

@@ -154,6 +154,49 @@ struct StageTests {
         #expect(seen.withLock { $0[10] } == .some(rate.start(of: 9)))
     }
 
+    @Test("A program that lagged took its healthy live sources for lost: what it looks at late is not late")
+    func lag() throws {
+        let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
+        feed.attach(PlainTimes())
+        for pts in Int64(0)..<20 {
+            feed.deliver(
+                VideoFrame(pts: pts, timeBase: rate.timeBase, width: 4, height: 2, storage: Self.storage(4)))
+        }
+        feed.markCaughtUp()
+        stage.add(feed)
+        stage.show(Scene(video: .feed(feed), audio: feed))
+        let age = Mutex<Duration?>(nil)
+        screen.at.withLock { [clock] at in
+            at[5] = { clock.advance(by: .milliseconds(300)) }
+            at[7] = {
+                let now = Timestamp(nanoseconds: clock.now)
+                age.withLock { $0 = feed.newestVideo(at: now).map { now - $0 } }
+            }
+        }
+        _ = try program(frames: 10).run()
+        #expect(age.withLock { $0 } == .zero)
+    }
+
+    @Test("A program whose first source was closed before another was shown ended at once: it waits for the next scene")
+    func closedBeforeTheFirst() throws {
+        let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
+        stage.add(feed)
+        stage.show(Scene(video: .feed(feed), audio: feed))
+        let program = program(frames: 5)
+        let ending = Mutex<Program.Ending?>(nil)
+        let isOver = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            ending.withLock { $0 = try? program.run() }
+            isOver.signal()
+        }
+        stage.remove(feed)
+        // It would end now.
+        #expect(isOver.wait(timeout: .now() + .milliseconds(50)) == .timedOut)
+        stage.show(Scene(video: .still(still(8)), audio: nil))
+        isOver.wait()
+        #expect(ending.withLock { $0 } == .finished)
+    }
+
     @Test("A file that stalls froze the program: its frame stands, and it goes on where it stopped, with its audio")
     func stall() throws {
         let feed = file(frames: 3)

@@ -110,6 +110,24 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": .done])
     }
 
+    @Test("An end that began with a wait did not cut it short", arguments: 0..<20)
+    func endsWithAWait(_: Int) async throws {
+        try record("a.mp4")
+        let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
+        let (naps, nap) = AsyncStream.makeStream(of: Void.self)
+        let isCut = Mutex(0)
+        let uploader = uploader(delivery) { _ in
+            nap.yield()
+            do { try await Task.sleep(for: .seconds(600)) } catch { isCut.withLock { $0 += 1 } }
+        }
+        uploader.start()
+        var iterator = naps.makeAsyncIterator()
+        _ = await iterator.next()
+        uploader.finish {}
+        try await eventually { isCut.withLock { $0 } == 1 }
+        uploader.cancel()
+    }
+
     @Test("Where tries are counted a file is given up, held no longer, and not tried by the next run")
     func givenUp() async throws {
         try record("a.mp4", "b.mp4")

@@ -228,9 +228,11 @@ final class RTMPListener: Sendable {
         return endpoints.filter { $0.matches(request) }.first
     }
 
-    /// Closes the port and all connections.
-    func close() {
-        opened.withLock { $0?.channel }?.close(promise: nil)
+    /// Closes the port, and says when it is closed; nil if it was not open. Returns at once.
+    func closePort() -> EventLoopFuture<Void>? { opened.withLock { $0?.channel }?.close() }
+
+    /// Closes all connections.
+    func closeConnections() {
         let connections = state.withLock { $0.connections.values.map(\.channel) }
         for channel in connections { channel.close(promise: nil) }
     }

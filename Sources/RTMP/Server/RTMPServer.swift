@@ -32,12 +32,25 @@ package final class RTMPServer: Sendable {
         let port: UInt16
     }
 
+    private struct State {
+        var listeners: [Place: RTMPListener] = [:]
+        /// Ends of ports that were given up: until then the system refuses to open them again.
+        var closings: [EventLoopFuture<Void>] = []
+
+        mutating func takeClosings() -> [EventLoopFuture<Void>] {
+            defer { closings = [] }
+            return closings
+        }
+    }
+
     /// All connections of a listener are on one of them.
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
     private let limits: RTMPServerLimits
     private let notice: @Sendable (String) -> Void
-    private let listeners = Mutex<[Place: RTMPListener]>([:])
+    private let state = Mutex(State())
+    /// Held while a port is opened, which may wait for one that is being closed.
+    private let opening = Mutex<Void>(())
 
     /// A server that listens nowhere yet. `notice` is told what an operator should know, one sentence without secrets, on
     /// any thread; a hostile client can cause as many as it likes.
@@ -68,7 +81,7 @@ package final class RTMPServer: Sendable {
 
     /// What the listeners hold and what they turned away.
     package var status: RTMPServerStatus {
-        let all = listeners.withLock { Array($0.values) }
+        let all = state.withLock { Array($0.listeners.values) }
         return RTMPServerStatus(listeners: all.map(\.status).sorted { $0.address < $1.address })
     }
 
@@ -88,21 +101,15 @@ package final class RTMPServer: Sendable {
     private func listener(
         at place: Place, for endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
     ) throws(EndpointFailure) -> RTMPListener {
-        let url = endpoint.url
-        // The lock is held while the port is opened: only those who configure the program take it.
-        let result = listeners.withLock { listeners -> Result<RTMPListener, EndpointFailure> in
-            let listener =
-                listeners[place]
-                ?? RTMPListener(identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
-            guard listener.isSecure == url.isSecure else {
-                return .failure(Self.failure("\(url): the port is used with and without TLS"))
-            }
-            guard listener.add(endpoint) else {
-                return .failure(Self.failure("\(url): the stream is named twice"))
-            }
+        let result = opening.withLock { _ -> Result<RTMPListener, EndpointFailure> in
             do throws(EndpointFailure) {
-                if listeners[place] == nil { try listener.open(host: place.host, port: place.port) }
-                listeners[place] = listener
+                if let listener = try join(endpoint, at: place) { return .success(listener) }
+                let listener = RTMPListener(
+                    identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
+                _ = listener.add(endpoint)
+                for closing in state.withLock({ $0.takeClosings() }) { try? closing.wait() }
+                try listener.open(host: place.host, port: place.port)
+                state.withLock { $0.listeners[place] = listener }
                 return .success(listener)
             } catch {
                 return .failure(error)
@@ -111,14 +118,32 @@ package final class RTMPServer: Sendable {
         return try result.get()
     }
 
+    /// The listener at `place`, which serves `endpoint` from now on; nil if the port is not open.
+    private func join(_ endpoint: RTMPEndpoint, at place: Place) throws(EndpointFailure) -> RTMPListener? {
+        let url = endpoint.url
+        let result = state.withLock { state -> Result<RTMPListener?, EndpointFailure> in
+            guard let listener = state.listeners[place] else { return .success(nil) }
+            guard listener.isSecure == url.isSecure else {
+                return .failure(Self.failure("\(url): the port is used with and without TLS"))
+            }
+            guard listener.add(endpoint) else {
+                return .failure(Self.failure("\(url): the stream is named twice"))
+            }
+            return .success(listener)
+        }
+        return try result.get()
+    }
+
+    /// Any thread, also those of connections.
     private func remove(_ endpoint: RTMPEndpoint, from listener: RTMPListener, at place: Place) {
         endpoint.cancel()
-        let isLast = listeners.withLock { listeners in
+        let isLast = state.withLock { state in
             guard listener.remove(endpoint) else { return false }
-            listeners[place] = nil
+            state.listeners[place] = nil
+            if let closing = listener.closePort() { state.closings.append(closing) }
             return true
         }
-        if isLast { listener.close() }
+        if isLast { listener.closeConnections() }
     }
 
     static func failure(_ reason: String) -> EndpointFailure {

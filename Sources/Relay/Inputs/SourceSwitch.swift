@@ -85,6 +85,9 @@ final class SourceSwitch: Sendable {
         schedule(sources)
     }
 
+    /// Does something in turn with what the sources are told, on the same queue. Returns at once.
+    func perform(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
+
     /// Looks at nothing any more. Returns at once.
     func stop() { state.withLock { $0.isStopped = true } }
 

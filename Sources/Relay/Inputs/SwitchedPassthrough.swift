@@ -196,7 +196,7 @@ extension SwitchedPassthrough {
             return (isOver, air.takeLeft(), air.splicer.takeEvents(of: index))
         }
         if index < slateIndex { for event in events { event.log(of: names[index], by: logger) } }
-        for input in left { shut(input) }
+        for input in left { leave(input) }
         if isOver { end() }
     }
 
@@ -215,8 +215,16 @@ extension SwitchedPassthrough {
         return false
     }
 
-    private func shut(_ input: Int) {
+    /// Closes an input of which nothing goes on air any more, in turn with what the choice opens: one that is asked for
+    /// again meanwhile would be open by the choice and closed for good.
+    private func leave(_ input: Int) {
         if input == slateIndex { return shutSlate() }
+        choice.perform { [self] in
+            if !choice.isOpen(input) { shut(input) }
+        }
+    }
+
+    private func shut(_ input: Int) {
         state.withLock { state in
             state.inputs[input] = Input()
             return state.sources[input]

@@ -43,6 +43,17 @@ struct RTMPServerTests {
         notices.all.withLock { $0.allSatisfy { !$0.contains("secret") } }
     }
 
+    @Test("A port that was given up this moment could not be opened: it was still being closed")
+    func reopened() throws {
+        let server = server()
+        var again = try url("live/again")
+        for _ in 0..<100 {
+            let registration = try server.receive(again, receiver: record)
+            again.port = registration.port
+            registration.cancel()
+        }
+    }
+
     @Test("What a client publishes arrives in order, and ends as the client says or the connection does")
     func publishes() async throws {
         let server = server()
