@@ -124,10 +124,10 @@ public final class Program: Sendable {
         var gone: Scene?
         while let scene = stage.waitForScene(besides: gone) {
             guard let feed = scene.videoFeed else { return (scene, now) }
-            if let moment = feed.waitForFirstFrame() { return (scene, moment) }
+            if let moment = feed.waitForFirstFrame(while: { stage.scene == scene }) { return (scene, moment) }
             if stage.isFixed { return nil }
-            // Its source was closed before whoever chooses shows another.
-            gone = scene
+            // Its source may have been closed before whoever chooses shows another.
+            gone = stage.scene == scene ? scene : nil
         }
         return nil
     }

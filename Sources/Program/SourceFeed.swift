@@ -46,6 +46,9 @@ public final class SourceFeed: SourceSink {
         var audio: AudioStore
         /// When the newest frame was delivered; once the program runs, when a live source's came to be shown.
         var newest: Timestamp?
+        /// When a frame was delivered last, and when the program looked for one.
+        var delivered: Timestamp?
+        var looked: Timestamp?
         /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
         var origin: FrameIndex?
         /// Whether a paced source had nothing for the frame under way, so that its audio waits, too.
@@ -66,6 +69,8 @@ public final class SourceFeed: SourceSink {
 
     private static let frameRoom = 4
     private static let liveRoom = Duration.milliseconds(1500)
+    /// A program that did not look for so long stands still.
+    private static let standstill = Duration.milliseconds(100)
     /// How long a program waits for a live source's frame that is not late: what was collected while the input was
     /// opened is decoded first.
     private static let patience = Duration.seconds(2)
@@ -132,7 +137,8 @@ public final class SourceFeed: SourceSink {
             if state.isClosed { return }
             state.status.framesIn += 1
             state.starved.remove(.video)
-            if !isLive || programTime.line == nil { state.newest = now }
+            state.delivered = now
+            if !isLive || programTime.line == nil { state.newest = state.delivered }
             if isLive {
                 state.live.add(frame, limit: liveFrameLimit)
             } else {
@@ -184,17 +190,27 @@ public final class SourceFeed: SourceSink {
     // MARK: The program's side
 
     /// Waits for the first frame, and returns when the program is to begin: now, or when a live source's first frame
-    /// is due that is not late. Nil if the source ended, or the feed was closed, without one.
-    func waitForFirstFrame() -> Timestamp? {
-        if isLive { return waitForLiveFrame() }
-        waitForNews { !$0.frames.isEmpty || $0.ended.contains(.video) || $0.isClosed }
-        return state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil
+    /// is due that is not late. Nil if the source ended, or the feed was closed, without one, or `isWanted`, which is
+    /// asked again and again, is not true any more.
+    func waitForFirstFrame(while isWanted: () -> Bool) -> Timestamp? {
+        while isWanted() {
+            let (hasCome, isOver) = state.withLock { state in
+                state.isConsumerWaiting = true
+                let isOver = state.isClosed || state.ended.contains(.video)
+                return (isLive ? !state.live.isEmpty : !state.frames.isEmpty, isOver)
+            }
+            if hasCome || isOver { return isLive ? waitForLiveFrame(while: isWanted) : firstMoment }
+            _ = news.wait(timeout: .now() + .milliseconds(20))
+        }
+        return nil
     }
 
-    private func waitForLiveFrame() -> Timestamp? {
-        waitForNews { !$0.live.isEmpty || $0.ended.contains(.video) || $0.isClosed }
+    /// Now, if the source can wait and has a frame.
+    private var firstMoment: Timestamp? { state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil }
+
+    private func waitForLiveFrame(while isWanted: () -> Bool) -> Timestamp? {
         let deadline = now + Self.patience
-        while true {
+        while isWanted() {
             let now = now
             let (moment, isReady, isOver) = state.withLock { state -> (Timestamp?, Bool, Bool) in
                 state.isConsumerWaiting = true
@@ -208,6 +224,7 @@ public final class SourceFeed: SourceSink {
             if now >= deadline { return now }
             _ = news.wait(timeout: .now() + .milliseconds(20))
         }
+        return nil
     }
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
@@ -250,6 +267,7 @@ public final class SourceFeed: SourceSink {
     private func liveFrame(for index: FrameIndex) -> LiveFrames.Choice? {
         guard let line = programTime.line else { return nil }
         return state.withLock { state in
+            state.looked = now
             let choice = state.live.choose(for: index, on: line, at: now)
             if state.live.isSignOfLife(choice, for: index, on: line) { state.newest = now }
             let isOver = state.isClosed || (state.ended.contains(.video) && !state.live.isWaiting)
@@ -281,6 +299,7 @@ public final class SourceFeed: SourceSink {
         }
         guard let line = programTime.line else { return }
         state.withLock { state in
+            state.looked = now
             let choice = state.live.skip(index, on: line)
             if state.live.isSignOfLife(choice, for: index, on: line) { state.newest = now }
             state.audio.skip(to: end.number)
@@ -301,9 +320,16 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    /// When the source last had video: a paced one that has a frame ready has it now. Nil before its first frame.
+    /// When the source last had video: a paced one that has a frame ready has it now. Nil before its first frame. While
+    /// the program stands still, and sees nothing, a live one has what it delivers.
     package func newestVideo(at now: Timestamp) -> Timestamp? {
-        state.withLock { !isLive && $0.frames.count > 0 ? now : $0.newest }
+        state.withLock { state in
+            if !isLive { return state.frames.count > 0 ? now : state.newest }
+            guard let newest = state.newest, let looked = state.looked, now - looked > Self.standstill else {
+                return state.newest
+            }
+            return state.delivered.map { max($0, newest) } ?? newest
+        }
     }
 
     /// The last frame once more, after the source's frames are over.

@@ -52,8 +52,13 @@ package final class SRTServer: Sendable {
     ) throws(EndpointFailure) -> Registration {
         let place = Place(host: address.description, port: url.port)
         let reception = SRTReception(url)
+        let registration = { (listener: SRTListener) in
+            Registration(reception, listener) { self.remove(reception, from: listener, at: place) }
+        }
+        if let listener = try join(reception, at: place) { return registration(listener) }
         let result = opening.withLock { _ -> Result<SRTListener, EndpointFailure> in
             do throws(EndpointFailure) {
+                // It may have been opened while this waited.
                 if let listener = try join(reception, at: place) { return .success(listener) }
                 let listener = SRTListener(like: url, clock: clock, notice: notice)
                 try listener.add(reception)
@@ -64,8 +69,7 @@ package final class SRTServer: Sendable {
                 return .failure(error)
             }
         }
-        let listener = try result.get()
-        return Registration(reception, listener) { self.remove(reception, from: listener, at: place) }
+        return registration(try result.get())
     }
 
     /// The listener at `place`, which receives `reception` from now on; nil if the port is not open.

@@ -129,9 +129,7 @@ extension Uploader {
             }
             guard failure != nil else { continue }
             round.failures += 1
-            let isEnding = state.withLock { $0.isEnding }
-            guard !isLast(round.failures, isEnding: isEnding), !Task.isCancelled else { return }
-            await pause(RetryDelay.after(round.failures), isEnding: isEnding)
+            guard !Task.isCancelled, await pause(after: round.failures) else { return }
         }
     }
 
@@ -227,25 +225,24 @@ extension Uploader {
         logger.error("given up after \(delivery.mostTries ?? 0) tries", metadata: ["segment": "\(name)"])
     }
 
-    /// Whether the rest is left to the next start.
-    private func isLast(_ failures: Int, isEnding: Bool) -> Bool {
-        guard isEnding, failures >= Self.lastTries else { return false }
-        logger.warning("what waits for upload is left to the next start")
-        return true
-    }
-
-    /// Waits; the end cuts it short, also one that began since the caller looked for it, which said `isEnding`.
-    private func pause(_ time: Duration, isEnding: Bool) async {
-        let nap = Task { [sleep] in await sleep(time) }
-        let hasBegunToEnd = state.withLock { state in
+    /// Waits after so many failures in a row; the end cuts it short. False if the rest is left to the next start.
+    private func pause(after failures: Int) async -> Bool {
+        // In one step: an end that begins meanwhile finds the nap, or is found by it.
+        let nap = state.withLock { state -> Task<Void, Never>? in
+            if state.isEnding, failures >= Self.lastTries { return nil }
+            let nap = Task { [sleep] in await sleep(RetryDelay.after(failures)) }
             state.nap = nap
-            return state.isEnding != isEnding
+            return nap
         }
-        if hasBegunToEnd { nap.cancel() }
+        guard let nap else {
+            logger.warning("what waits for upload is left to the next start")
+            return false
+        }
         await withTaskCancellationHandler {
             await nap.value
         } onCancel: {
             nap.cancel()
         }
+        return true
     }
 }

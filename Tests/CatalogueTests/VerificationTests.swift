@@ -33,10 +33,19 @@ import Testing
 
     @Test func `A file between its creation and its lock was taken for one that a crash left open`() throws {
         let directory = try Recording.make()
-        try directory.write([UInt8](), to: "relay_20261121T140310.250Z_000099.mp4.part")
+        let name = "relay_20261121T140310.250Z_000099.mp4.part"
+        try directory.write([UInt8](), to: name)
+        // A time in the future counts as just now, however long this takes.
+        try date(directory.path(name), Date(timeIntervalSinceNow: 60))
         let report = try verify(directory)
         #expect(report.isGood, "\(report.lines)")
         #expect(report.sentence == "5 segments, 0:00:09, no frame missing")
+        try date(directory.path(name), Date(timeIntervalSinceNow: -10))
+        #expect(try verify(directory).problems.contains { "\($0)".contains("left open by a crash") })
+    }
+
+    private func date(_ path: String, _ date: Date) throws {
+        try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
     }
 
     @Test func `A gap is told with its bounds, its audio and the recorder's cause`() throws {

@@ -186,7 +186,7 @@ struct LiveSourceTests {
         feed.attach(source)
         source.feed.withLock { $0 = feed }
         source.deliver()
-        let start = feed.waitForFirstFrame()
+        let start = feed.waitForFirstFrame(while: { true })
         source.feed.withLock { $0 = nil }
         #expect(start == Timestamp.zero + .milliseconds(120))
     }

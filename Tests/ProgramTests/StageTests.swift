@@ -166,8 +166,16 @@ struct StageTests {
         stage.add(feed)
         stage.show(Scene(video: .feed(feed), audio: feed))
         let age = Mutex<Duration?>(nil)
+        let standstill = Mutex<Duration?>(nil)
+        let (rate, storage) = (self.rate, Self.storage(4))
         screen.at.withLock { [clock] at in
             at[5] = { clock.advance(by: .milliseconds(300)) }
+            at[8] = {
+                clock.advance(by: .seconds(3))
+                feed.deliver(VideoFrame(pts: 20, timeBase: rate.timeBase, width: 4, height: 2, storage: storage))
+                let now = Timestamp(nanoseconds: clock.now)
+                standstill.withLock { $0 = feed.newestVideo(at: now).map { now - $0 } }
+            }
             at[7] = {
                 let now = Timestamp(nanoseconds: clock.now)
                 age.withLock { $0 = feed.newestVideo(at: now).map { now - $0 } }
@@ -175,6 +183,7 @@ struct StageTests {
         }
         _ = try program(frames: 10).run()
         #expect(age.withLock { $0 } == .zero)
+        #expect(standstill.withLock { $0 } == .zero)
     }
 
     @Test("A program whose first source was closed before another was shown ended at once: it waits for the next scene")
@@ -182,19 +191,25 @@ struct StageTests {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         stage.add(feed)
         stage.show(Scene(video: .feed(feed), audio: feed))
-        let program = program(frames: 5)
-        let ending = Mutex<Program.Ending?>(nil)
-        let isOver = DispatchSemaphore(value: 0)
-        DispatchQueue.global().async {
-            ending.withLock { $0 = try? program.run() }
-            isOver.signal()
-        }
         stage.remove(feed)
-        // It would end now.
-        #expect(isOver.wait(timeout: .now() + .milliseconds(50)) == .timedOut)
-        stage.show(Scene(video: .still(still(8)), audio: nil))
-        isOver.wait()
-        #expect(ending.withLock { $0 } == .finished)
+        // It ended before anybody could show the next one.
+        #expect(try ending(showingLater: Scene(video: .still(still(8)), audio: nil)) == .finished)
+    }
+
+    @Test("A program that waits for a source without frames shows what is put in its place")
+    func replacedBeforeTheFirst() throws {
+        let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
+        stage.add(feed)
+        stage.show(Scene(video: .feed(feed), audio: feed))
+        #expect(try ending(showingLater: Scene(video: .still(still(8)), audio: nil)) == .finished)
+    }
+
+    /// How a program of 5 frames ends that finds another scene after 100 ms, and is stopped after 20 s.
+    private func ending(showingLater scene: Scene) throws -> Program.Ending {
+        let program = program(frames: 5)
+        DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) { [stage] in stage.show(scene) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 20) { program.stop() }
+        return try program.run()
     }
 
     @Test("A file that stalls froze the program: its frame stands, and it goes on where it stopped, with its audio")

@@ -110,8 +110,8 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": .done])
     }
 
-    @Test("An end that began with a wait did not cut it short", arguments: 0..<20)
-    func endsWithAWait(_: Int) async throws {
+    @Test("The end cuts a wait short")
+    func endsWithAWait() async throws {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
         let (naps, nap) = AsyncStream.makeStream(of: Void.self)

@@ -228,11 +228,12 @@ final class RTMPListener: Sendable {
         return endpoints.filter { $0.matches(request) }.first
     }
 
-    /// Closes the port, and says when it is closed; nil if it was not open. Returns at once.
-    func closePort() -> EventLoopFuture<Void>? { opened.withLock { $0?.channel }?.close() }
+    /// When the port is closed; nil if it was not open.
+    var closing: EventLoopFuture<Void>? { opened.withLock { $0?.channel.closeFuture } }
 
-    /// Closes all connections.
-    func closeConnections() {
+    /// Closes the port and all connections. Returns at once.
+    func close() {
+        opened.withLock { $0?.channel }?.close(promise: nil)
         let connections = state.withLock { $0.connections.values.map(\.channel) }
         for channel in connections { channel.close(promise: nil) }
     }

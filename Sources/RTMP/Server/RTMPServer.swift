@@ -101,8 +101,10 @@ package final class RTMPServer: Sendable {
     private func listener(
         at place: Place, for endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
     ) throws(EndpointFailure) -> RTMPListener {
+        if let listener = try join(endpoint, at: place) { return listener }
         let result = opening.withLock { _ -> Result<RTMPListener, EndpointFailure> in
             do throws(EndpointFailure) {
+                // It may have been opened while this waited.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
                 let listener = RTMPListener(
                     identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
@@ -140,10 +142,11 @@ package final class RTMPServer: Sendable {
         let isLast = state.withLock { state in
             guard listener.remove(endpoint) else { return false }
             state.listeners[place] = nil
-            if let closing = listener.closePort() { state.closings.append(closing) }
+            if let closing = listener.closing { state.closings.append(closing) }
             return true
         }
-        if isLast { listener.closeConnections() }
+        // Not under the lock: on its own loop a channel closes at once, and tells all who asked.
+        if isLast { listener.close() }
     }
 
     static func failure(_ reason: String) -> EndpointFailure {

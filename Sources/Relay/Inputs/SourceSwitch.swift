@@ -177,7 +177,9 @@ final class SourceSwitch: Sendable {
         for action in state.withLock({ $0.selector.handle(event) }) {
             switch action {
             case .open(let input, let decoding):
-                state.withLock { $0.told[input] = Told() }
+                // One that was being closed goes on: what it was like before is no news.
+                let report = sources.report(of: input, at: now)
+                state.withLock { $0.told[input] = Told(report: report) }
                 sources.open(input, decoding)
             case .close(let input):
                 sources.close(input)
