@@ -33,6 +33,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2", traits: []),
     ],
     targets: [
@@ -122,7 +123,8 @@ let package = Package(
             dependencies: [
                 "Media", "LibAV", "Ingest", "Program", "Monitor", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
                 "Publisher", "Archive", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Yams", package: "Yams"), logging,
             ],
             swiftSettings: settings),
         // Measures; `scripts/bench fanout` builds and runs it. Not installed.

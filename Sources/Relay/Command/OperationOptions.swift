@@ -13,8 +13,16 @@ struct OperationOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The channel's name, in file names and logs.", valueName: "name"))
     var channel = "relay"
 
-    @Option(help: "How log lines look.")
-    var logFormat: LogFormat = .text
+    @Option(
+        help: ArgumentHelp(
+            "Run the channels of this file, in YAML, in place of flags.",
+            discussion:
+                "Config/relay.example.yaml has every key. SIGHUP reads the file again and applies what changed.",
+            valueName: "file"))
+    var config: String?
+
+    @Option(help: "How log lines look. (default: text)")
+    var logFormat: LogFormat?
 
     @Flag(help: "No status line, even on a terminal.")
     var noStatus = false

@@ -3,6 +3,7 @@
 internal import Archive
 public import ArgumentParser
 public import Encoder
+internal import Glibc
 internal import Ingest
 internal import Logging
 internal import Media
@@ -33,24 +34,56 @@ struct RunCommand: BlockingCommand {
     @OptionGroup(title: "Monitors") var monitor: MonitorOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
-    func validate() throws { _ = try channelConfiguration() }
+    func validate() throws {
+        if operation.config == nil { _ = try channelConfiguration() }
+    }
 
     func work() throws {
+        if let path = operation.config { return try work(withFile: path) }
         if let flag = Self.repeated(in: CommandLine.arguments) {
             throw ValidationError("\(flag) is given twice, and there can be one. Leave one of them out.")
         }
         ArgumentMask.hideSecrets(followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input"])
         let configuration = try channelConfiguration()
-        let terminal = Terminal(format: operation.logFormat, showsStatus: !operation.noStatus)
-        let level = operation.verbose ? Logger.Level.debug : .info
+        try run(descriptors: configuration.descriptors, log: ConfigurationReader.Log()) { $0.run(configuration) }
+    }
+
+    /// Runs what the file asks for.
+    private func work(withFile path: String) throws {
+        if let flag = Self.flagBesidesFile(in: CommandLine.arguments) {
+            throw ValidationError("With --config, what \(flag) says stands in the file. Leave it out.")
+        }
+        let file: HostConfiguration
+        do throws(ConfigurationFailure) {
+            file = try HostConfiguration(reading: path)
+        } catch {
+            Terminal.put(error.lines.map { "Error: \($0)\n" }.joined(), to: STDERR_FILENO)
+            throw ExitStatus.usage.code
+        }
+        try run(descriptors: file.descriptors, log: file.log) { $0.run(file) }
+    }
+
+    /// Runs a host to its end, and ends the process with its status. Flags about the log come before what `log` says.
+    private func run(
+        descriptors: Int, log: ConfigurationReader.Log, _ work: (Host) -> ExitStatus
+    ) throws {
+        let terminal = Terminal(
+            format: operation.logFormat ?? log.format ?? .text, showsStatus: log.showsStatus && !operation.noStatus)
+        let level = operation.verbose || log.isVerbose ? Logger.Level.debug : .info
         LoggingSystem.bootstrap { RelayLogHandler(label: $0, terminal: terminal, logLevel: level) }
         let limit = DescriptorLimit.raise()
-        if let shortage = DescriptorLimit.shortage(descriptors: configuration.descriptors, limit: limit) {
+        if let shortage = DescriptorLimit.shortage(descriptors: descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
-        let status = Host(terminal: terminal).run(configuration)
+        let status = work(Host(terminal: terminal))
         terminal.close()
         throw status.code
+    }
+
+    /// The first flag that says what a file says; nil if there is none.
+    static func flagBesidesFile(in arguments: [String]) -> String? {
+        let allowed: Set = ["--config", "--log-format", "--no-status", "--verbose"]
+        return arguments.map { String($0.prefix { $0 != "=" }) }.first { $0.hasPrefix("--") && !allowed.contains($0) }
     }
 
     /// The first of the flags that is given again of which a second one would be missed: of two the parser takes the last

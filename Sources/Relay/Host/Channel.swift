@@ -36,9 +36,10 @@ final class Channel: Sendable {
     private var clock: any MonotonicClock { resources.clock }
 
     /// Prepares the record directory, opens inputs and encoder, and asks the storage guard; nothing is live yet.
-    /// Blocks until the inputs answer. Throws ``RelayFailure``.
+    /// Blocks until the inputs answer, or `opening` is given up. Throws ``RelayFailure``.
     init(
-        _ configuration: ChannelConfiguration, resources: HostResources = HostResources(), logger: Logger
+        _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
+        opening: ChannelOpening = ChannelOpening(), logger: Logger
     ) throws(RelayFailure) {
         self.configuration = configuration
         self.resources = resources
@@ -49,7 +50,8 @@ final class Channel: Sendable {
         }
         let hub = PacketStream(delivery: configuration.copies ? .immediate : .withFrames)
         self.hub = hub
-        let listening = try ChannelListening(configuration, resources: resources, logger: logger)
+        let listening = try ChannelListening(
+            configuration, resources: resources, opening: opening, logger: logger)
         context = OutputContext(
             pool: resources.writers, listening: listening, stream: hub, isCopied: configuration.copies)
         // Before the input, which may keep us waiting: what is wrong with them is named at once.

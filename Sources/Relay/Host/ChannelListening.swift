@@ -15,11 +15,14 @@ struct ChannelListening: Sendable {
     private let identity: TLSServerIdentity?
     private let onPublish: RTMPAuthorization?
     private let onPlay: RTMPAuthorization?
+    private let channelOpening: ChannelOpening
 
     /// Reads the certificate that `configuration` names, if it names one. Blocks while it reads. Throws ``RelayFailure``.
+    /// What waits for an input ends when `opening` is given up.
     init(
-        _ configuration: ChannelConfiguration, resources: HostResources, logger: Logger
+        _ configuration: ChannelConfiguration, resources: HostResources, opening: ChannelOpening, logger: Logger
     ) throws(RelayFailure) {
+        channelOpening = opening
         server = resources.server
         let authorization = { (program: String) -> RTMPAuthorization in
             let command = ClientCommand(
@@ -53,6 +56,9 @@ struct ChannelListening: Sendable {
         }
     }
 
+    /// Does something when the channel is given up while it is being opened.
+    func whenGivenUp(_ work: @escaping @Sendable () -> Void) { channelOpening.whenCancelled(work) }
+
     /// Opens `location` to be decoded; of what is published to us it waits for a publisher. Blocks until it answers. Throws
     /// ``RelayFailure``, also when `opening` is cancelled.
     func open(
@@ -60,11 +66,13 @@ struct ChannelListening: Sendable {
         clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) -> any MediaSource {
         let published = try source(at: location, clock: clock, logger: logger)
+        let opening = opening ?? SourceOpening(logger: logger)
+        whenGivenUp { opening.cancel() }
         do throws(IngestError) {
             guard let published else {
                 return try SourceOpener.open(location, options: options, logger: logger, opening: opening)
             }
-            opening?.whenCancelled { published.stop() }
+            opening.whenCancelled { published.stop() }
             return try DecodedPacketSource(published, at: location, logger: logger)
         } catch {
             throw RelayFailure(.inputUnreadable, "\(error)")

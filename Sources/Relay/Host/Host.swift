@@ -12,15 +12,23 @@ internal import Synchronization
 final class Host: Sendable {
     private struct State {
         var channels: [Channel] = []
+        /// The channels of a configuration file.
+        var runs: [ChannelRun] = []
         var endRequests = EndRequests()
+        var isEnding = false
         var last: [String: (status: ChannelStatus, at: DispatchTime)] = [:]
         var ticks = 0
     }
+
+    /// How long a channel that is to end is waited for before another takes its place.
+    private static let patience = Duration.seconds(15)
 
     private let resources = HostResources()
     private let terminal: Terminal
     private let logger: Logger
     private let queue = DispatchQueue(label: "relay.host")
+    /// A channel of a configuration file is over, or the end was asked for.
+    private let changed = DispatchSemaphore(value: 0)
     private let state = Mutex(State())
 
     /// A host without channels, which shows their status on `terminal`.
@@ -31,7 +39,7 @@ final class Host: Sendable {
 
     /// Runs one channel to its end, on the calling thread. Signals are answered meanwhile.
     func run(_ configuration: ChannelConfiguration) -> ExitStatus {
-        let signals = watchSignals()
+        let signals = watchSignals(ending: ProcessSignals.endRequests)
         defer { signals.cancel() }
         do throws(RelayFailure) {
             let channel = try Channel(configuration, resources: resources, logger: logger)
@@ -45,7 +53,7 @@ final class Host: Sendable {
             let timer = showStatus()
             defer { timer.cancel() }
             let status = channel.run()
-            report(channel.status)
+            report(channel.status, of: nil)
             return status
         } catch {
             logger.error("\(error)")
@@ -53,7 +61,85 @@ final class Host: Sendable {
         }
     }
 
-    private var channels: [Channel] { state.withLock { $0.channels } }
+    private var channels: [Channel] { state.withLock { $0.channels + $0.runs.compactMap(\.channel) } }
+}
+
+// MARK: A configuration file
+
+extension Host {
+    /// Runs the channels of a configuration file until all of them are over. SIGHUP reads the file again. Signals are
+    /// answered meanwhile.
+    func run(_ file: HostConfiguration) -> ExitStatus {
+        var signals = watchSignals(ending: [SIGINT, SIGTERM])
+        let reloading = DispatchQueue(label: "relay.reload")
+        signals.watch(SIGHUP) { reloading.async { self.reload(file.path) } }
+        defer { signals.cancel() }
+        for channel in file.channels { start(channel) }
+        let timer = showStatus()
+        defer { timer.cancel() }
+        while case let runs = state.withLock({ $0.runs }), !isOver(runs) { changed.wait() }
+        signals.cancel()
+        queue.sync {}
+        return state.withLock { $0.runs }.compactMap(\.status).first { $0 != .done } ?? .done
+    }
+
+    /// Whether nothing is left to be done. What is still being opened when the end is asked for is not waited for.
+    private func isOver(_ runs: [ChannelRun]) -> Bool {
+        let isEnding = state.withLock { $0.isEnding }
+        return runs.allSatisfy { $0.status != nil || (isEnding && $0.channel == nil) }
+    }
+
+    private func start(_ channel: ConfiguredChannel) {
+        let run = ChannelRun(channel, resources: resources, logger: logger)
+        let isEnding = state.withLock { state in
+            if !state.isEnding { state.runs.append(run) }
+            return state.isEnding
+        }
+        if isEnding { return }
+        run.start(report: { [self] in report($0, of: run.name) }, completion: { [self] in changed.signal() })
+    }
+
+    /// Reads the file again and applies what it changes; a file that is not right changes nothing. On the reload's queue.
+    private func reload(_ path: String) {
+        let file: HostConfiguration
+        do throws(ConfigurationFailure) {
+            file = try HostConfiguration(reading: path)
+        } catch {
+            for line in error.lines { logger.error("the configuration file is not applied: \(line)") }
+            return
+        }
+        if state.withLock({ $0.isEnding }) { return }
+        var changes = 0
+        for run in state.withLock({ $0.runs }) where !file.channels.contains(where: { $0.name == run.name }) {
+            logger.notice("the channel is ended by the configuration file", metadata: ["channel": "\(run.name)"])
+            changes += 1
+            stop(run)
+        }
+        for channel in file.channels where apply(channel) { changes += 1 }
+        logger.notice("the configuration file was read again", metadata: ["changed_channels": "\(changes)"])
+    }
+
+    /// Whether the channel was changed.
+    private func apply(_ channel: ConfiguredChannel) -> Bool {
+        let run = state.withLock { $0.runs.first { $0.name == channel.name && $0.status == nil } }
+        guard let run else {
+            start(channel)
+            return true
+        }
+        if run.plan.isIdentical(to: channel) { return false }
+        if run.change(to: channel) { return true }
+        logger.notice("the channel begins anew by the configuration file", metadata: ["channel": "\(channel.name)"])
+        stop(run)
+        start(channel)
+        return true
+    }
+
+    private func stop(_ run: ChannelRun) {
+        run.end()
+        run.waitForEnd(Self.patience)
+        state.withLock { state in state.runs.removeAll { $0 === run } }
+        changed.signal()
+    }
 }
 
 // MARK: Signals
@@ -61,24 +147,29 @@ final class Host: Sendable {
 extension Host {
     /// SIGUSR1 begins a new file of each recording, SIGUSR2 tries the outputs again that nothing else would. The signals
     /// that ask for the end do so cleanly, or at once: see ``EndRequests``.
-    private func watchSignals() -> ProcessSignals {
+    private func watchSignals(ending: [CInt]) -> ProcessSignals {
         var signals = ProcessSignals(queue: queue)
         signals.watch(SIGUSR1) { for channel in self.channels { channel.cutRecording() } }
         signals.watch(SIGUSR2) { for channel in self.channels { channel.retryOutputs(because: "SIGUSR2") } }
-        for number in ProcessSignals.endRequests { signals.watch(number) { self.endRequested(by: number) } }
+        for number in ending { signals.watch(number) { self.endRequested(by: number) } }
         return signals
     }
 
     private func endRequested(by number: CInt) {
-        let (channels, answer) = state.withLock { state in
-            (state.channels, state.endRequests.received(at: resources.clock.now))
-        }
+        let channels = channels
+        let answer = state.withLock { $0.endRequests.received(at: resources.clock.now) }
         switch answer {
         // Before there is anything to end cleanly, the first ends at once.
         case _ where channels.isEmpty: endAtOnce(ExitStatus.nothingDelivered.rawValue)
         case .end:
             logger.info("ending; once more to end at once")
+            let runs = state.withLock { state in
+                state.isEnding = true
+                return state.runs
+            }
             for channel in channels { channel.end() }
+            for run in runs { run.end() }
+            changed.signal()
         case .ignore: break
         case .endAtOnce: endAtOnce(128 + number)
         }
@@ -103,16 +194,16 @@ extension Host {
     }
 
     private func tick() {
-        let blocks = channels.map(block)
+        let blocks = channels.map { (name: $0.name, block: block($0)) }
         guard !blocks.isEmpty else { return }
-        terminal.show(blocks.flatMap(\.lines))
-        let ticks = state.withLock { state in
+        terminal.show(blocks.flatMap { block in (blocks.count > 1 ? ["\(block.name):"] : []) + block.block.lines })
+        let (ticks, isFromFile) = state.withLock { state in
             defer { state.ticks += 1 }
-            return state.ticks
+            return (state.ticks, !state.runs.isEmpty)
         }
         // A log is read later: once a minute is enough.
         guard !terminal.showsStatus, ticks > 0, ticks % 60 == 0 else { return }
-        for block in blocks { logger.info("status: \(block.line)") }
+        for (name, block) in blocks { log("status: \(block.line)", of: isFromFile ? name : nil) }
     }
 
     private func block(_ channel: Channel) -> StatusBlock {
@@ -122,8 +213,13 @@ extension Host {
         return StatusBlock(now: status, before: last?.status, interval: interval)
     }
 
-    private func report(_ status: ChannelStatus) {
+    private func report(_ status: ChannelStatus, of name: String?) {
         terminal.show([])
-        logger.info("done: \(StatusBlock(now: status, before: nil, interval: 0).summary)")
+        log("done: \(StatusBlock(now: status, before: nil, interval: 0).summary)", of: name)
+    }
+
+    /// Logs a line about a channel; about the only one for nil.
+    private func log(_ text: String, of name: String?) {
+        logger.info("\(text)", metadata: name.map { ["channel": "\($0)"] } ?? [:])
     }
 }

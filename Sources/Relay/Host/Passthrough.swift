@@ -52,6 +52,7 @@ final class Passthrough: ChannelProgram {
             try listening.source(at: configuration.input, clock: clock, logger: logger)
             ?? LibAVPacketSource(configuration.input, loops: configuration.loops, logger: logger)
         name = configuration.inputNames[0]
+        listening.whenGivenUp { [source] in source.stop() }
         do throws(IngestError) {
             input = try source.open()
         } catch {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A key of a channel in a configuration file, and the flag that it stands for. The flags are the one model of what a
+/// channel can do: a file is read as those that it stands for, so that both are checked by the same rules.
+struct ConfigurationKey {
+    /// What stands behind a key.
+    enum Form: Equatable {
+        /// What the flag takes.
+        case text
+        /// What the flag takes, or a number of seconds.
+        case time
+        /// `true` for the flag, `false` for none.
+        case isGiven
+        /// A word for each flag without a value; none for the word that is usual.
+        case choice([String: String?])
+    }
+
+    /// The keys from the channel on, with dots between them.
+    let path: String
+    /// The flag; empty for a choice of flags.
+    let flag: String
+    let form: Form
+
+    init(_ path: String, _ flag: String, _ form: Form = .text) {
+        (self.path, self.flag, self.form) = (path, flag, form)
+    }
+
+    /// Keys that say what is recorded, and how long it is kept.
+    var isOfRecording: Bool { path.hasPrefix("recording.") }
+
+    /// All keys but `input` and `outputs`, which are ``inputOptions`` and ``outputOptions`` behind an address.
+    static let all: [ConfigurationKey] = [
+        .init("name", "--channel"),
+        .init("duration", "--duration", .time),
+        .init("loop", "--loop", .isGiven),
+        .init("unpaced", "--unpaced", .isGiven),
+        .init("audioInput", "--audio-input"),
+        .init("slate", "--slate"),
+        .init(
+            "copy", "",
+            .choice(["all": "--copy", "video": "--copy-video", "audio": "--copy-audio", "nothing": nil])),
+        .init("onPublish", "--on-publish"),
+        .init("onPlay", "--on-play"),
+        .init("tls.certificate", "--tls-cert"),
+        .init("tls.key", "--tls-key"),
+        .init("tls.authorities", "--tls-ca"),
+        .init("encoder.preset", "--preset"),
+        .init("encoder.tune", "--tune"),
+        .init("encoder.profile", "--profile"),
+        .init("encoder.videoBitrate", "--video-bitrate"),
+        .init("encoder.crf", "--crf"),
+        .init("encoder.gop", "--gop", .time),
+        .init("encoder.bFrames", "--bframes"),
+        .init("encoder.size", "--size"),
+        .init("encoder.frameRate", "--fps"),
+        .init("encoder.audioBitrate", "--audio-bitrate"),
+        .init("monitor.loudness", "--loudness"),
+        .init("monitor.meter", "--meter", .isGiven),
+        .init("monitor.silenceAlarm", "--silence-alarm", .time),
+        .init("monitor.silenceLevel", "--silence-level"),
+        .init("monitor.blackAlarm", "--black-alarm", .time),
+        .init("monitor.blackLevel", "--black-level"),
+        .init("monitor.frozenAlarm", "--frozen-alarm", .time),
+        .init("monitor.frozenLevel", "--frozen-level"),
+        .init("recording.directory", "--record"),
+        .init("recording.segment", "--segment", .time),
+        .init("recording.align", "--segment-align"),
+        .init("recording.format", "--record-format"),
+        .init("recording.name", "--record-name"),
+        .init("recording.timezone", "--timezone"),
+        .init("recording.sync", "--sync", .time),
+        .init("recording.expect", "--expect", .time),
+        .init("recording.diskWarn", "--disk-warn", .time),
+        .init("recording.diskReserve", "--disk-reserve"),
+        .init("recording.upload", "--upload"),
+        .init("recording.uploadLimit", "--upload-limit"),
+        .init("recording.onSegment", "--on-segment"),
+        .init("recording.keep", "--keep", .time),
+        .init("recording.keepSize", "--keep-size"),
+        .init("recording.keepFree", "--keep-free"),
+        .init("recording.keepMin", "--keep-min", .time),
+    ]
+
+    /// Flags that no key of a channel stands for: outputs are one list, and the rest is about the process or the command
+    /// line.
+    static let flagsWithoutKey: Set = [
+        "--rtmp", "--srt", "--log-format", "--no-status", "--verbose", "--config", "--help", "--version",
+    ]
+}
+
+/// An option behind the address of an input or an output.
+struct ConfigurationOption {
+    /// What stands behind its key.
+    enum Form: Equatable {
+        case text
+        /// A text, or a number of seconds.
+        case time
+        /// `true` or `false`, which stand for `yes` and `no`.
+        case answer
+        /// A list of addresses, each of which may have options: the option is given once for each.
+        case addresses
+    }
+
+    let key: String
+    let option: String
+    let form: Form
+
+    init(_ key: String, _ option: String, _ form: Form = .text) {
+        (self.key, self.option, self.form) = (key, option, form)
+    }
+
+    private static let tracks: [ConfigurationOption] = [
+        .init("program", "program"), .init("videoTrack", "video-track"), .init("audioTrack", "audio-track"),
+        .init("channels", "channels"), .init("audioOffset", "audio-offset", .time),
+        .init("latency", "latency", .time),
+    ]
+    static let ofBackup = tracks
+    static let ofInput: [ConfigurationOption] =
+        tracks + [
+            .init("name", "name"), .init("reference", "reference", .answer), .init("timeout", "timeout", .time),
+            .init("standby", "standby"), .init("return", "return", .time), .init("backups", "backup", .addresses),
+        ]
+    static let ofOutput: [ConfigurationOption] = [
+        .init("name", "name"), .init("queue", "queue", .time), .init("queueBytes", "queue-bytes"),
+        .init("retry", "retry"), .init("backup", "backup"), .init("backupAfter", "backup-after"),
+        .init("primaryCheck", "primary-check", .time), .init("proxy", "proxy"), .init("tlsCa", "tls-ca"),
+        .init("tls", "tls"), .init("enhanced", "enhanced", .answer), .init("segment", "segment", .time),
+        .init("list", "list"), .init("endList", "endlist"),
+    ]
+}

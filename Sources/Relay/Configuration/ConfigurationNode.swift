@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Yams
+
+/// A piece of a configuration file, and where it stands.
+struct ConfigurationNode {
+    /// A key of a mapping, and what stands behind it.
+    struct Entry {
+        let key: String
+        let mark: ConfigurationMark
+        let node: ConfigurationNode
+    }
+
+    /// What it is.
+    enum Content {
+        /// A text; `isPlain` if it stands without quotation marks, so that it may be a number or a truth value.
+        case scalar(String, isPlain: Bool)
+        case sequence([ConfigurationNode])
+        case mapping([Entry])
+    }
+
+    let content: Content
+    let mark: ConfigurationMark
+
+    /// More than any file of a host with a hundred channels has; what refers to itself has more.
+    private static let mostNodes = 100_000
+    private static let deepest = 12
+
+    /// Reads YAML. Throws a fault with its place.
+    init(parsing text: String, path: String) throws(ConfigurationFailure) {
+        let root: Node?
+        do {
+            root = try Yams.compose(yaml: text)
+        } catch {
+            throw ConfigurationFailure(path: path, faults: [Self.fault(error)])
+        }
+        guard let root else {
+            throw ConfigurationFailure(path: path, faults: [.init(mark: nil, key: "", text: "The file is empty.")])
+        }
+        var count = 0
+        do throws(Refusal) {
+            self = try Self(root, depth: 0, count: &count)
+        } catch {
+            let fault = ConfigurationFailure.Fault(mark: error.mark, key: "", text: error.text)
+            throw ConfigurationFailure(path: path, faults: [fault])
+        }
+    }
+
+    private struct Refusal: Error {
+        let mark: ConfigurationMark?
+        let text: String
+    }
+
+    private init(_ node: Node, depth: Int, count: inout Int) throws(Refusal) {
+        count += 1
+        let mark = Self.mark(node.mark)
+        self.mark = mark
+        guard depth <= Self.deepest, count <= Self.mostNodes else {
+            throw Refusal(mark: mark, text: "The file is nested too deep, or too large.")
+        }
+        switch node {
+        case .scalar(let scalar):
+            content = .scalar(scalar.string, isPlain: scalar.style == .plain || scalar.style == .any)
+        case .sequence(let sequence):
+            var nodes: [ConfigurationNode] = []
+            for node in sequence { nodes.append(try Self(node, depth: depth + 1, count: &count)) }
+            content = .sequence(nodes)
+        case .mapping(let mapping):
+            var entries: [Entry] = []
+            for (key, value) in mapping {
+                guard case .scalar(let name) = key else {
+                    throw Refusal(mark: Self.mark(key.mark), text: "A key is a word.")
+                }
+                let node = try Self(value, depth: depth + 1, count: &count)
+                entries.append(Entry(key: name.string, mark: Self.mark(key.mark), node: node))
+            }
+            content = .mapping(entries)
+        case .alias:
+            throw Refusal(mark: mark, text: "Aliases are not understood here; write it again.")
+        }
+    }
+
+    private static func mark(_ mark: Mark?) -> ConfigurationMark {
+        ConfigurationMark(line: mark?.line ?? 1, column: mark?.column ?? 1)
+    }
+
+    /// What the library says, without the piece of the file that it shows: that may be a secret.
+    private static func fault(_ error: any Error) -> ConfigurationFailure.Fault {
+        switch error as? YamlError {
+        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+            .composer(_, let problem, let mark, _):
+            .init(mark: Self.mark(mark), key: "", text: "This is no YAML: \(problem).")
+        case .duplicatedKeysInMapping(let keys, let context):
+            .init(mark: Self.mark(context.mark), key: keys.first ?? "", text: "The key stands here twice.")
+        case .reader(let problem, _, _, _):
+            .init(mark: nil, key: "", text: "This is no text in UTF-8: \(problem).")
+        default: .init(mark: nil, key: "", text: "This is no YAML.")
+        }
+    }
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads a configuration file's tree as the flags that it stands for. Each fault is noted with its place, and the reading
+/// goes on, so that all of them are told at once.
+struct ConfigurationReader {
+    /// What a channel stands for, and where each flag comes from.
+    struct ChannelFlags {
+        /// One `--flag=value` or `--flag` for each, in an order of its own and not the file's.
+        var flags: [Flag] = []
+        let key: String
+        let mark: ConfigurationMark
+        /// Where each key stands, by its path from the channel on.
+        var marks: [String: ConfigurationMark] = [:]
+    }
+
+    /// One flag, and the key that stands for it.
+    struct Flag: Equatable {
+        let argument: String
+        let path: String
+    }
+
+    /// How the log looks.
+    struct Log: Equatable {
+        var format: LogFormat?
+        var isVerbose = false
+        var showsStatus = true
+    }
+
+    private(set) var channels: [ChannelFlags] = []
+    private(set) var log = Log()
+    private(set) var faults: [ConfigurationFailure.Fault] = []
+
+    /// Reads the whole file.
+    init(_ root: ConfigurationNode) {
+        guard let entries = mapping(root, "", "The file is a mapping with channels: and, if needed, log:.") else {
+            return
+        }
+        for entry in entries {
+            switch entry.key {
+            case "channels": readChannels(entry.node)
+            case "log": readLog(entry.node)
+            default: unknown(entry, in: "", known: ["channels", "log"])
+            }
+        }
+        if channels.isEmpty, faults.isEmpty { fault(root.mark, "channels", "There is no channel: name at least one.") }
+    }
+
+    private mutating func readChannels(_ node: ConfigurationNode) {
+        guard case .sequence(let nodes) = node.content else {
+            return fault(node.mark, "channels", "It is a list, one channel behind each hyphen.")
+        }
+        for (index, node) in nodes.enumerated() { readChannel(node, "channels[\(index)]") }
+    }
+
+    private mutating func readLog(_ node: ConfigurationNode) {
+        for entry in mapping(node, "log", "It is a mapping.") ?? [] {
+            let key = "log.\(entry.key)"
+            switch entry.key {
+            case "format":
+                log.format = scalar(entry.node, key).flatMap { LogFormat(rawValue: $0) }
+                if log.format == nil { fault(entry.node.mark, key, "It is text or json.") }
+            case "verbose": log.isVerbose = truth(entry.node, key) ?? false
+            case "status": log.showsStatus = truth(entry.node, key) ?? true
+            default: unknown(entry, in: "log", known: ["format", "verbose", "status"])
+            }
+        }
+    }
+}
+
+// MARK: A channel
+
+extension ConfigurationReader {
+    private static let sections = Set(
+        ConfigurationKey.all.compactMap { key in key.path.split(separator: ".").dropLast().first.map(String.init) })
+
+    private mutating func readChannel(_ node: ConfigurationNode, _ name: String) {
+        var channel = ChannelFlags(key: name, mark: node.mark)
+        var values: [String: [String]] = [:]
+        for entry in mapping(node, name, "It is a mapping with the channel's keys.") ?? [] {
+            channel.marks[entry.key] = entry.node.mark
+            let key = "\(name).\(entry.key)"
+            switch entry.key {
+            case "input":
+                values["input"] = address(entry.node, key, ConfigurationOption.ofInput).map { ["--input=\($0)"] }
+            case "outputs": values["outputs"] = readOutputs(entry.node, key, &channel)
+            case let section where Self.sections.contains(section):
+                for inner in mapping(entry.node, key, "It is a mapping.") ?? [] {
+                    read(inner, "\(section).\(inner.key)", name, &channel, &values)
+                }
+            default: read(entry, entry.key, name, &channel, &values)
+            }
+        }
+        for path in ["input"] + ConfigurationKey.all.map(\.path) + ["outputs"] {
+            channel.flags += (values[path] ?? []).map { Flag(argument: $0, path: path) }
+        }
+        channels.append(channel)
+    }
+
+    private mutating func read(
+        _ entry: ConfigurationNode.Entry, _ path: String, _ name: String, _ channel: inout ChannelFlags,
+        _ values: inout [String: [String]]
+    ) {
+        channel.marks[path] = entry.node.mark
+        guard let key = ConfigurationKey.all.first(where: { $0.path == path }) else {
+            let section = path.split(separator: ".").dropLast().first.map { "\($0)." } ?? ""
+            let known = ConfigurationKey.all.map(\.path).filter { $0.hasPrefix(section) }.map {
+                $0.dropFirst(section.count).prefix { $0 != "." }
+            }
+            let own = section.isEmpty ? ["input", "outputs"] : []
+            return unknown(
+                entry, in: section.isEmpty ? name : "\(name).\(section.dropLast())",
+                known: own + known.map(String.init))
+        }
+        let place = "\(name).\(path)"
+        switch key.form {
+        case .text: values[path] = scalar(entry.node, place).map { ["\(key.flag)=\($0)"] }
+        case .time: values[path] = time(entry.node, place).map { ["\(key.flag)=\($0)"] }
+        case .isGiven: values[path] = truth(entry.node, place).map { $0 ? [key.flag] : [] }
+        case .choice(let flags):
+            guard let word = scalar(entry.node, place) else { return }
+            guard let flag = flags[word] else {
+                return fault(entry.node.mark, place, "It is \(Self.list(flags.keys.sorted())).")
+            }
+            values[path] = flag.map { [$0] } ?? []
+        }
+    }
+
+    private mutating func readOutputs(
+        _ node: ConfigurationNode, _ key: String, _ channel: inout ChannelFlags
+    ) -> [String]? {
+        guard case .sequence(let nodes) = node.content else {
+            fault(node.mark, key, "It is a list, one output behind each hyphen.")
+            return nil
+        }
+        for (index, node) in nodes.enumerated() { channel.marks["outputs[\(index)]"] = node.mark }
+        return nodes.enumerated().compactMap { index, node in
+            address(node, "\(key)[\(index)]", ConfigurationOption.ofOutput).map { "--output=\($0)" }
+        }
+    }
+
+    /// An address with its options, as the flag takes it: a text, or a mapping with `address` and the options' keys.
+    private mutating func address(
+        _ node: ConfigurationNode, _ key: String, _ options: [ConfigurationOption]
+    ) -> String? {
+        guard case .mapping(let entries) = node.content else {
+            return scalar(node, key, orElse: "It is an address, or a mapping with address: and options.")
+        }
+        var address: String?
+        var given: [String: [String]] = [:]
+        for entry in entries {
+            let place = "\(key).\(entry.key)"
+            if entry.key == "address" {
+                address = scalar(entry.node, place)
+            } else if let option = options.first(where: { $0.key == entry.key }) {
+                given[option.option] = values(of: option, entry.node, place)
+            } else {
+                unknown(entry, in: key, known: ["address"] + options.map(\.key))
+            }
+        }
+        guard let address else {
+            fault(node.mark, key, "It has no address.")
+            return nil
+        }
+        let pairs = options.flatMap { option in
+            (given[option.option] ?? []).map { "\(option.option)=\($0.replacing(",", with: "%2C"))" }
+        }
+        guard !pairs.isEmpty else { return address }
+        guard !address.replacing("#!", with: "").contains("#") else {
+            fault(node.mark, key, "Options stand behind the # of the address, or are keys beside it; not both.")
+            return nil
+        }
+        return address + "#" + pairs.joined(separator: ",")
+    }
+
+    private mutating func values(
+        of option: ConfigurationOption, _ node: ConfigurationNode, _ key: String
+    ) -> [String]? {
+        switch option.form {
+        case .text: return scalar(node, key).map { [$0] }
+        case .time: return time(node, key).map { [$0] }
+        case .answer: return truth(node, key).map { [$0 ? "yes" : "no"] }
+        case .addresses:
+            guard case .sequence(let nodes) = node.content else {
+                fault(node.mark, key, "It is a list, one address behind each hyphen.")
+                return nil
+            }
+            return nodes.enumerated().compactMap { address($1, "\(key)[\($0)]", ConfigurationOption.ofBackup) }
+        }
+    }
+}
+
+// MARK: Values
+
+extension ConfigurationReader {
+    private mutating func fault(_ mark: ConfigurationMark?, _ key: String, _ text: String) {
+        faults.append(.init(mark: mark, key: key, text: text))
+    }
+
+    private mutating func mapping(
+        _ node: ConfigurationNode, _ key: String, _ advice: String
+    ) -> [ConfigurationNode.Entry]? {
+        if case .mapping(let entries) = node.content { return entries }
+        fault(node.mark, key, advice)
+        return nil
+    }
+
+    private mutating func scalar(
+        _ node: ConfigurationNode, _ key: String, orElse advice: String = "It is one value, not a list or a mapping."
+    ) -> String? {
+        guard case .scalar(let text, let isPlain) = node.content else {
+            fault(node.mark, key, advice)
+            return nil
+        }
+        guard !text.isEmpty, !isPlain || !["null", "~", "Null", "NULL"].contains(text) else {
+            fault(node.mark, key, "It has no value.")
+            return nil
+        }
+        return text
+    }
+
+    private mutating func time(_ node: ConfigurationNode, _ key: String) -> String? {
+        guard let text = scalar(node, key) else { return nil }
+        guard case .scalar(_, isPlain: true) = node.content, let seconds = Double(text), seconds.isFinite else {
+            return text
+        }
+        return text + "s"
+    }
+
+    private mutating func truth(_ node: ConfigurationNode, _ key: String) -> Bool? {
+        if case .scalar(let text, isPlain: true) = node.content {
+            if text == "true" { return true }
+            if text == "false" { return false }
+        }
+        fault(node.mark, key, "It is true or false.")
+        return nil
+    }
+
+    private mutating func unknown(_ entry: ConfigurationNode.Entry, in section: String, known: [String]) {
+        let near = EditDistance.nearest(to: entry.key, among: known)
+        let key = section.isEmpty ? entry.key : "\(section).\(entry.key)"
+        fault(entry.mark, key, "There is no such key" + (near.map { "; is \($0) meant?" } ?? "."))
+    }
+
+    private static func list(_ words: [String]) -> String {
+        words.count < 2
+            ? words.joined() : words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
+    }
+}

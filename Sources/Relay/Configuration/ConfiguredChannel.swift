@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+
+/// One channel as a configuration file describes it, with what is needed to tell what another version of the file changes.
+struct ConfiguredChannel {
+    /// A live output of it.
+    struct Output: Hashable {
+        /// What the file says.
+        let text: String
+        /// The address with the secrets in place: not to be shown. It changes if a secret does.
+        let address: String
+    }
+
+    /// What it is to do.
+    let configuration: ChannelConfiguration
+    /// The outputs, in the order of ``ChannelConfiguration/outputs``.
+    let outputs: [Output]
+    /// The flags that stand for how it is recorded.
+    let recording: [String]
+    /// All other flags.
+    let others: [String]
+
+    var name: String { configuration.name }
+
+    /// Checks `flags` by the rules of the command line. Throws what is wrong, with its place in the file at `path`.
+    init(_ flags: ConfigurationReader.ChannelFlags, path: String) throws(ConfigurationFailure) {
+        let arguments = flags.flags.map(\.argument)
+        let has = { (path: String) in flags.flags.contains { $0.path == path } }
+        guard has("outputs") || has("recording.directory") else {
+            let text = "There is nothing to do: give outputs, or a recording with its directory."
+            throw ConfigurationFailure(path: path, faults: [.init(mark: flags.mark, key: flags.key, text: text)])
+        }
+        do {
+            configuration = try RunCommand.parse(arguments).channelConfiguration()
+        } catch {
+            let message = ArgumentMask.hidingSecrets(of: arguments, in: RunCommand.message(for: error))
+            throw ConfigurationFailure(path: path, faults: [Self.fault(message, flags)])
+        }
+        let texts = flags.flags.filter { $0.path == "outputs" }.map(\.argument)
+        outputs = zip(texts, configuration.outputs).map { Output(text: $0, address: $1.text) }
+        let recorded = Set(ConfigurationKey.all.filter(\.isOfRecording).map(\.path))
+        recording = flags.flags.filter { recorded.contains($0.path) }.map(\.argument)
+        others = flags.flags.filter { $0.path != "outputs" && !recorded.contains($0.path) }.map(\.argument)
+    }
+
+    /// Whether `other` asks for the same.
+    func isIdentical(to other: ConfiguredChannel) -> Bool {
+        hasSameProgram(as: other) && outputs == other.outputs && recording == other.recording
+    }
+
+    /// Whether `other` differs at most in its outputs and its recording.
+    func hasSameProgram(as other: ConfiguredChannel) -> Bool {
+        others == other.others && configuration.allInputs == other.configuration.allInputs
+    }
+
+    /// What the command line says of a flag, as a fault of the key that stands for it.
+    private static func fault(
+        _ message: String, _ flags: ConfigurationReader.ChannelFlags
+    ) -> ConfigurationFailure.Fault {
+        var paths: [String] = []
+        let flag = /'?(--[a-z][a-z-]*)(?: <[^>]*>)?'?/
+        let text = message.replacing(flag) { match in
+            guard let path = Self.path(of: String(match.output.1)) else { return String(match.output.0) }
+            paths.append(path)
+            return path
+        }
+        if paths.first == "outputs", let number = text.firstMatch(of: /outputs number (\d+)/).flatMap({ Int($0.1) }) {
+            paths[0] = "outputs[\(number - 1)]"
+        }
+        let path = paths.first { flags.marks[$0] != nil } ?? paths.first
+        let key = [flags.key, path].compactMap(\.self).joined(separator: ".")
+        return .init(mark: path.flatMap { flags.marks[$0] } ?? flags.mark, key: key, text: text)
+    }
+
+    /// The key that stands for a flag; nil if there is none.
+    private static func path(of flag: String) -> String? {
+        switch flag {
+        case "--input": return "input"
+        case "--output", "--rtmp", "--srt": return "outputs"
+        default: break
+        }
+        let key = ConfigurationKey.all.first { key in
+            if case .choice(let flags) = key.form { return flags.values.contains(flag) }
+            return key.flag == flag
+        }
+        return key?.path
+    }
+}

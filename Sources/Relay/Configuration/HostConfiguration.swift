@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+
+/// What a configuration file asks of the process: read, checked, and free of contradictions.
+struct HostConfiguration {
+    /// The file.
+    let path: String
+    /// How the log looks.
+    let log: ConfigurationReader.Log
+    /// At least one; each has a name of its own.
+    let channels: [ConfiguredChannel]
+
+    private static let mostBytes = 1 << 20
+
+    /// Reads the file at `path`. Blocks on the disk, and reads the files of secrets that it refers to. Throws all that is
+    /// wrong with it.
+    init(reading path: String) throws(ConfigurationFailure) {
+        let data: Data
+        do {
+            let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+            defer { try? handle.close() }
+            data = try handle.read(upToCount: Self.mostBytes + 1) ?? Data()
+        } catch {
+            throw Self.failure(path, "The file cannot be read: \(Self.reason(error)).")
+        }
+        guard data.count <= Self.mostBytes else { throw Self.failure(path, "The file is larger than 1 MiB.") }
+        guard let text = String(validating: data, as: UTF8.self) else {
+            throw Self.failure(path, "The file is no text in UTF-8.")
+        }
+        try self.init(parsing: text, path: path)
+    }
+
+    /// Reads `text`, what is in the file at `path`.
+    init(parsing text: String, path: String) throws(ConfigurationFailure) {
+        let reader = ConfigurationReader(try ConfigurationNode(parsing: text, path: path))
+        var faults = reader.faults
+        var channels: [ConfiguredChannel] = []
+        for flags in reader.channels {
+            // What is missing because it could not be read is no fault of its own.
+            guard !reader.faults.contains(where: { $0.key.hasPrefix(flags.key) }) else { continue }
+            do throws(ConfigurationFailure) {
+                let channel = try ConfiguredChannel(flags, path: path)
+                if channels.contains(where: { $0.name == channel.name }) {
+                    faults.append(
+                        .init(
+                            mark: flags.marks["name"] ?? flags.mark, key: "\(flags.key).name",
+                            text: "Another channel has this name; each has one of its own."))
+                }
+                channels.append(channel)
+            } catch {
+                faults += error.faults
+            }
+        }
+        guard faults.isEmpty else {
+            let first = ConfigurationMark(line: 0, column: 0)
+            throw ConfigurationFailure(path: path, faults: faults.sorted { ($0.mark ?? first) < ($1.mark ?? first) })
+        }
+        (self.path, self.channels, log) = (path, channels, reader.log)
+    }
+
+    /// Descriptors that all channels' outputs hold at most.
+    var descriptors: Int { channels.reduce(0) { $0 + $1.configuration.descriptors } }
+
+    private static func failure(_ path: String, _ text: String) -> ConfigurationFailure {
+        ConfigurationFailure(path: path, faults: [.init(mark: nil, key: "", text: text)])
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+        guard let underlying, underlying.domain == NSPOSIXErrorDomain else { return "\(error.localizedDescription)" }
+        return String(cString: strerror(CInt(underlying.code)))
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension SerialPeers {
+    /// A process that runs what a file says, and reads it again.
+    @Suite("Configuration files")
+    struct ConfigurationFileTests {
+        private let directory: TemporaryDirectory
+        private var path: String { directory.file("relay.yaml") }
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        private func write(_ text: String) throws {
+            try text.write(toFile: path, atomically: true, encoding: .utf8)
+        }
+
+        /// A channel of the test pattern with these outputs.
+        private func channel(_ name: String, outputs: [String], more: String = "") -> String {
+            """
+              - name: \(name)
+                encoder: {size: 320x180, preset: ultrafast, videoBitrate: 1M, frameRate: 30}
+                outputs: [\(outputs.map { "\"\($0)\"" }.joined(separator: ", "))]
+            \(more.isEmpty ? "" : "    \(more)\n")
+            """
+        }
+
+        /// One hash for each coded frame and piece of audio of a received file, with its time.
+        private func packets(_ path: String) async throws -> [String] {
+            let hashes = directory.file("hashes")
+            try await run(
+                "ffmpeg", ["-v", "error", "-y", "-nostdin", "-i", path, "-c", "copy", "-f", "framemd5", hashes])
+            return try String(contentsOfFile: hashes, encoding: .utf8).split(separator: "\n").map(String.init)
+                .filter { !$0.hasPrefix("#") }
+        }
+
+        /// What a server receives of 8 s while `changes` happen.
+        private func received(
+            _ changes: (RelayProcess, _ url: String) async throws -> Void
+        ) async throws -> (packets: [String], log: String) {
+            let server = try await RTMPServer.running()
+            try write("channels:\n" + channel("one", outputs: [server.url()], more: "duration: 8"))
+            let relay = try RelayProcess(["--config", path])
+            try await server.hasReceived(within: .seconds(5))
+            try await changes(relay, server.url())
+            let result = try await relay.finished(within: .seconds(30))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            return (try await packets(try await server.recording()), result.log)
+        }
+
+        @Test(
+            "A file that is read again with an output more, unchanged or with a mistake is not felt by the other output"
+        )
+        func reload() async throws {
+            let guest = try await RTMPServer.running()
+            let undisturbed = try await received { _, _ in }
+            let disturbed = try await received { relay, url in
+                relay.process.signal(SIGHUP)
+                try await relay.says("changed_channels=0", within: .seconds(5))
+                try write(
+                    "channels:\n" + channel("one", outputs: ["\(guest.url())#name=guest", url], more: "duration: 8"))
+                relay.process.signal(SIGHUP)
+                try await relay.says("changed_channels=1", within: .seconds(5))
+                try await guest.hasReceived(within: .seconds(5))
+                try write("channels:\n" + channel("one", outputs: [url], more: "duraton: 8"))
+                relay.process.signal(SIGHUP)
+                try await relay.says("relay.yaml:5:5: channels[0].duraton: There is no such key", within: .seconds(5))
+            }
+            #expect(undisturbed.packets.count > 500)
+            #expect(disturbed.packets == undisturbed.packets)
+            #expect(!disturbed.log.contains("guest: removed"))
+            let frames = try await DecodedFrames(try await guest.recording())
+            #expect(frames.breaksBeforeEnd.isEmpty && !frames.counters.isEmpty)
+        }
+
+        @Test("A channel that waits for its publisher is changed and ended, and the other one goes on")
+        func channels() async throws {
+            let server = try await RTMPServer.running()
+            let port = try Ports.free()
+            let other = { (key: String) in
+                """
+                  - name: two
+                    copy: all
+                    input: rtmp-listen://127.0.0.1:\(port)/live/\(key)
+                    outputs: ["udp://127.0.0.1:\(port)"]
+
+                """
+            }
+            let one = channel("one", outputs: [server.url()], more: "recording: {directory: \(directory.path)/one}")
+            try write("channels:\n" + one + other("secretkey"))
+            let relay = try RelayProcess(["--config", path])
+            try await server.hasReceived(within: .seconds(5))
+            try await relay.says("waiting for a publisher", within: .seconds(5))
+            try write("channels:\n" + one + other("another"))
+            relay.process.signal(SIGHUP)
+            try await relay.says("changed_channels=1", within: .seconds(20))
+            try write("channels:\n" + one)
+            relay.process.signal(SIGHUP)
+            try await relay.says("the channel is ended by the configuration file", within: .seconds(20))
+            try await eventually("the port is given up", within: .seconds(10)) { (try? RawClient(port: port)) == nil }
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0) && !result.log.contains("secretkey"), "\(result.log)")
+            let frames = try await DecodedFrames(try await server.recording())
+            #expect(frames.breaksBeforeEnd.isEmpty && !frames.counters.isEmpty)
+        }
+
+        @Test("A recording that the file changes begins anew, and both files are whole")
+        func recording() async throws {
+            let server = try await RTMPServer.running()
+            let record = { (length: String) in "recording: {directory: \(directory.path)/rec, segment: \(length)}" }
+            try write("channels:\n" + channel("one", outputs: [server.url()], more: record("1h")))
+            let relay = try RelayProcess(["--config", path])
+            try await relay.says("segment opened", within: .seconds(10))
+            try await server.hasReceived(within: .seconds(5))
+            try write("channels:\n" + channel("one", outputs: [server.url()], more: record("2h")))
+            relay.process.signal(SIGHUP)
+            try await relay.says("the recording begins anew", within: .seconds(10))
+            try await relay.says("_000002.mp4.part", within: .seconds(10))
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            for file in try FileManager.default.contentsOfDirectory(atPath: directory.file("rec"))
+            where file.hasSuffix(".mp4") {
+                #expect(try await DecodedFrames(directory.file("rec/\(file)")).breaksBeforeEnd.isEmpty, "\(file)")
+            }
+            #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
+        }
+
+        @Test("A file with mistakes, or none, ends with 64 and says where, without what is secret")
+        func wrong() async throws {
+            try write("channels:\n  - outputs: [rtmp://host/live/secretkey]\n    encoder: {gop: never}\n")
+            let result = try await RelayProcess.run(["--config", path])
+            #expect(result.ending == .exited(64))
+            #expect(
+                result.log.contains("relay.yaml:3:20: channels[0].encoder.gop:") && !result.log.contains("secretkey"))
+            let missing = try await RelayProcess.run(["--config", directory.file("none.yaml")])
+            #expect(missing.ending == .exited(64) && missing.log.contains("No such file or directory"))
+        }
+    }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Encoder
+import Foundation
+import Ingest
+import Media
+import TestSupport
+import Testing
+
+@testable import Relay
+
+@Suite("A configuration file")
+struct HostConfigurationTests {
+    private func read(_ text: String) throws -> HostConfiguration {
+        try HostConfiguration(parsing: text, path: "relay.yaml")
+    }
+
+    /// What is said of a file that is wrong.
+    private func faults(_ text: String) -> [String] {
+        do {
+            _ = try read(text)
+            return []
+        } catch let failure as ConfigurationFailure {
+            return failure.lines
+        } catch {
+            return ["\(error)"]
+        }
+    }
+
+    private func root(_ path: String) -> URL {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent(path)
+    }
+
+    @Test("Every flag has a key, and every key a flag")
+    func isComplete() {
+        let help = RunCommand.helpMessage(columns: 10_000)
+        let flags = Set(help.matches(of: /--[a-z][a-z-]*/).map { String($0.output) })
+        // Flags are also named in other flags' help: what the parser does not know is none.
+        let keys = Set(
+            ConfigurationKey.all.flatMap { key in
+                if case .choice(let flags) = key.form { return flags.values.compactMap(\.self) }
+                return [key.flag]
+            } + ["--input", "--output"])
+        #expect(keys.intersection(ConfigurationKey.flagsWithoutKey).isEmpty)
+        #expect(flags.subtracting(keys).subtracting(ConfigurationKey.flagsWithoutKey).subtracting(["--bwlimit"]) == [])
+        #expect(keys.subtracting(flags) == [])
+        #expect(Set(ConfigurationKey.all.map(\.path)).count == ConfigurationKey.all.count)
+    }
+
+    @Test("The example has every key, and is right")
+    func example() throws {
+        let text = try String(contentsOf: root("Config/relay.example.yaml"), encoding: .utf8)
+        let names = ConfigurationKey.all.map { $0.path.split(separator: ".").last.map(String.init) ?? "" }
+        let options = (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
+        for key in names + options + ["address", "input", "outputs", "format", "verbose", "status"] {
+            #expect(text.contains(try Regex("(?m)^ *(- )?\(key):")), "\(key)")
+        }
+        let usable = text.replacing("${STREAM_KEY}", with: "key")
+            .replacing(/\/usr\/local\/bin\/[a-z-]+/, with: "/bin/true")
+        let file = try read(usable)
+        #expect(file.channels.map(\.name) == ["studio", "relayed", "archive"])
+        let studio = file.channels[0].configuration
+        #expect(studio.outputNames == ["srt-1", "platform", "rtmp-1", "hls-1"] && studio.backups.count == 2)
+        #expect(studio.input.tracks.audioOffset == .milliseconds(40) && studio.input.isReference)
+        #expect(studio.recording?.isClockAligned == true && studio.encoder.gop == .seconds(2))
+        #expect(file.channels[1].configuration.copies && !file.channels[2].configuration.isPaced)
+    }
+
+    @Test("Each mistake is told with its place and its key, all at once, and the nearest key")
+    func mistakes() {
+        let found = faults(
+            """
+            channels:
+              - name: a
+                outpust: [rtmp://host/live/key]
+                encoder:
+                  gop: [1]
+                  vidoeBitrate: 4M
+                recording: {directory: /tmp/a}
+              - name: b
+                input: {adress: file.mp4}
+                loop: yes
+            chanels: 1
+            """)
+        #expect(
+            found == [
+                "relay.yaml:3:5: channels[0].outpust: There is no such key; is outputs meant?",
+                "relay.yaml:5:12: channels[0].encoder.gop: It is one value, not a list or a mapping.",
+                "relay.yaml:6:7: channels[0].encoder.vidoeBitrate: There is no such key; is videoBitrate meant?",
+                "relay.yaml:9:12: channels[1].input: It has no address.",
+                "relay.yaml:9:13: channels[1].input.adress: There is no such key; is address meant?",
+                "relay.yaml:10:11: channels[1].loop: It is true or false.",
+                "relay.yaml:11:1: chanels: There is no such key; is channels meant?",
+            ])
+    }
+
+    @Test(
+        "What the command line would refuse is refused at the key that stands for the flag",
+        arguments: [
+            ("encoder: {gop: 100s}", "relay.yaml:4:20: channels[0].encoder.gop: encoder.gop must be at most 60s"),
+            ("encoder: {crf: 23}", "relay.yaml:4:20: channels[0].encoder.crf: encoder.crf is for recordings alone"),
+            ("recording: {segment: 10m}", "channels[0].recording.segment: recording.segment is for recordings"),
+            ("copy: all", "channels[0].copy: copy needs an input that is encoded already"),
+            ("encoder: {size: 3x4}", "encoder.size: The value '3x4' is invalid for encoder.size"),
+            ("loop: true\n    input: srt://host:1", "channels[0].loop: loop is for files"),
+            ("slate: /no/such/file", "channels[0].slate: slate: there is no file"),
+        ])
+    func rules(text: String, expected: String) {
+        let found = faults("channels:\n  - name: a\n    outputs: [rtmp://host/live/secret]\n    \(text)\n")
+        #expect(found.count == 1 && found.first?.contains(expected) == true, "\(found)")
+        #expect(!found.joined().contains("secret") && !found.joined().contains("--"))
+    }
+
+    @Test("A wrong output is told by its number and place, without its key")
+    func wrongOutput() {
+        let found = faults(
+            """
+            channels:
+              - outputs:
+                  - rtmp://host/live/secret
+                  - address: rtmp://host/live/topsecret
+                    queue: 100h
+            """)
+        #expect(found.count == 1)
+        #expect(found[0].hasPrefix("relay.yaml:4:9: channels[0].outputs[1]: outputs number 2 is not usable: queue="))
+        #expect(!found[0].contains("secret"))
+    }
+
+    @Test(
+        "What is no configuration is told in a line, and without what stands in it",
+        arguments: [
+            ("", "relay.yaml: The file is empty."),
+            ("channels: []", "There is no channel"),
+            ("channels: {name: a}", "relay.yaml:1:11: channels: It is a list"),
+            ("[1, 2]", "The file is a mapping"),
+            ("channels:\n  - name: a\n    name: b", "name: The key stands here twice."),
+            ("channels: [\"secret", "This is no YAML"),
+            ("channels:\n  - name: a", "relay.yaml:2:5: channels[0]: There is nothing to do"),
+            (
+                "channels:\n  - {name: a, outputs: [udp://127.0.0.1:1]}\n  - {name: a, outputs: [udp://127.0.0.1:1]}",
+                "relay.yaml:3:12: channels[1].name: Another channel has this name"
+            ),
+        ])
+    func unusable(text: String, expected: String) {
+        let found = faults(text)
+        #expect(found.count == 1 && found.first?.contains(expected) == true, "\(found)")
+        #expect(!found.joined().contains("secret"))
+    }
+
+    @Test("A file that refers to itself again and again, or is nested without end, is refused")
+    func bombs() {
+        var lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+        for level in 1...9 {
+            lines.append(
+                "a\(level): &a\(level) [" + Array(repeating: "*a\(level - 1)", count: 9).joined(separator: ", ") + "]")
+        }
+        #expect(faults(lines.joined(separator: "\n")).first?.contains("too large") == true)
+        let deep = String(repeating: "[", count: 500) + String(repeating: "]", count: 500)
+        #expect(faults("channels: " + deep).first?.contains("nested too deep") == true)
+    }
+
+    @Test("A file is the flags that it stands for")
+    func flags() throws {
+        let file = try read(
+            """
+            log: {format: json, verbose: true, status: false}
+            channels:
+              - recording: {sync: 5, directory: /srv/a}
+                input: {address: "srt://host:1", backups: ["udp://239.0.0.1:5000", {address: b.mp4, audioTrack: eng}]}
+                encoder: {videoBitrate: 800000, gop: 1.5}
+                outputs: [{address: "rtmp://host/app/a", name: x, backup: "rtmp://host/app/b,c"}]
+            """)
+        #expect(file.log == .init(format: .json, isVerbose: true, showsStatus: false))
+        let channel = try #require(file.channels.first)
+        #expect(channel.outputs.map(\.text) == ["--output=rtmp://host/app/a#name=x,backup=rtmp://host/app/b%2Cc"])
+        #expect(channel.recording == ["--record=/srv/a", "--sync=5s"])
+        #expect(
+            channel.others == [
+                "--input=srt://host:1#backup=udp://239.0.0.1:5000,backup=b.mp4#audio-track=eng",
+                "--video-bitrate=800000", "--gop=1.5s",
+            ])
+    }
+
+    @Test("Only what is changed is a change: neither the order of keys nor comments")
+    func differences() throws {
+        let one = try read("channels: [{name: a, input: \"test:\", outputs: [udp://127.0.0.1:1], encoder: {gop: 1}}]")
+        let same = try read(
+            """
+            # another way to write it
+            channels:
+              - encoder:
+                  gop: 1
+                outputs:
+                  - "udp://127.0.0.1:1"
+                input: "test:"
+                name: a
+            """)
+        let more = try read(
+            "channels: [{name: a, input: \"test:\", outputs: [udp://127.0.0.1:1, udp://127.0.0.1:2], encoder: {gop: 1}}]"
+        )
+        let other = try read("channels: [{name: a, input: \"test:\", outputs: [udp://127.0.0.1:1], encoder: {gop: 2}}]")
+        #expect(one.channels[0].isIdentical(to: same.channels[0]))
+        #expect(
+            !one.channels[0].isIdentical(to: more.channels[0]) && one.channels[0].hasSameProgram(as: more.channels[0]))
+        #expect(!one.channels[0].hasSameProgram(as: other.channels[0]))
+    }
+
+    @Test("Flags that a file says are refused beside it")
+    func besides() {
+        #expect(RunCommand.flagBesidesFile(in: ["relay", "--config", "a.yaml", "--verbose", "-v"]) == nil)
+        #expect(RunCommand.flagBesidesFile(in: ["relay", "--config=a.yaml", "--rtmp=x"]) == "--rtmp")
+    }
+
+    @Test("Words that are one slip apart are near")
+    func distance() {
+        #expect(EditDistance.between("gop", "gpo") == 1 && EditDistance.between("", "abc") == 3)
+        #expect(EditDistance.between("kitten", "sitting") == 3)
+        #expect(EditDistance.nearest(to: "xyz", among: ["outputs", "input"]) == nil)
+    }
+}
