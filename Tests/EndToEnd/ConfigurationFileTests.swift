@@ -13,8 +13,8 @@ extension SerialPeers {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        private func write(_ text: String) throws {
-            try text.write(toFile: path, atomically: true, encoding: .utf8)
+        private func write(_ text: String, to name: String = "relay.yaml") throws {
+            try text.write(toFile: directory.file(name), atomically: true, encoding: .utf8)
         }
 
         /// A channel of the test pattern with these outputs.
@@ -36,12 +36,12 @@ extension SerialPeers {
                 .filter { !$0.hasPrefix("#") }
         }
 
-        /// What a server receives of 8 s while `changes` happen.
+        /// What a server receives of 15 s while `changes` happen.
         private func received(
             _ changes: (RelayProcess, _ url: String) async throws -> Void
         ) async throws -> (packets: [String], log: String) {
             let server = try await RTMPServer.running()
-            try write("channels:\n" + channel("one", outputs: [server.url()], more: "duration: 8"))
+            try write("channels:\n" + channel("one", outputs: [server.url()], more: "duration: 15"))
             let relay = try RelayProcess(["--config", path])
             try await server.hasReceived(within: .seconds(5))
             try await changes(relay, server.url())
@@ -60,11 +60,11 @@ extension SerialPeers {
                 relay.process.signal(SIGHUP)
                 try await relay.says("changed_channels=0", within: .seconds(5))
                 try write(
-                    "channels:\n" + channel("one", outputs: ["\(guest.url())#name=guest", url], more: "duration: 8"))
+                    "channels:\n" + channel("one", outputs: ["\(guest.url())#name=guest", url], more: "duration: 15"))
                 relay.process.signal(SIGHUP)
                 try await relay.says("changed_channels=1", within: .seconds(5))
                 try await guest.hasReceived(within: .seconds(5))
-                try write("channels:\n" + channel("one", outputs: [url], more: "duraton: 8"))
+                try write("channels:\n" + channel("one", outputs: [url], more: "duraton: 15"))
                 relay.process.signal(SIGHUP)
                 try await relay.says("relay.yaml:5:5: channels[0].duraton: There is no such key", within: .seconds(5))
             }
@@ -106,6 +106,30 @@ extension SerialPeers {
             #expect(frames.breaksBeforeEnd.isEmpty && !frames.counters.isEmpty)
         }
 
+        @Test(
+            "The only channel is changed, and gets another name, and the process goes on; one that is over stays over")
+        func onlyChannel() async throws {
+            let server = try await RTMPServer.running()
+            // A key for each: the server names files by the second.
+            let channel = { (name: String, key: String, rate: String, more: String) in
+                self.channel(name, outputs: [server.url(key: key)], more: more).replacing("1M", with: rate)
+            }
+            try write("channels:\n" + channel("one", "a", "1M", ""))
+            let relay = try RelayProcess(["--config", path])
+            try await server.hasReceived(within: .seconds(10))
+            try write("channels:\n" + channel("one", "b", "500k", ""))
+            relay.process.signal(SIGHUP)
+            try await relay.says("changed_channels=1", within: .seconds(20))
+            try await server.hasReceived(recording: 2, within: .seconds(10))
+            try write("channels:\n" + channel("other", "c", "500k", "duration: 3"))
+            relay.process.signal(SIGHUP)
+            try await relay.says("changed_channels=2", within: .seconds(20))
+            try await server.hasReceived(recording: 3, within: .seconds(10))
+            let result = try await relay.finished(within: .seconds(20))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(try await server.finishedRecordings().count == 3)
+        }
+
         @Test("A recording that the file changes begins anew, and both files are whole")
         func recording() async throws {
             let server = try await RTMPServer.running()
@@ -118,13 +142,75 @@ extension SerialPeers {
             relay.process.signal(SIGHUP)
             try await relay.says("the recording begins anew", within: .seconds(10))
             try await relay.says("_000002.mp4.part", within: .seconds(10))
+            // One that is not possible is not made, and what is recorded goes on.
+            try write("plain", to: "plain")
+            let wrong = "recording: {directory: \(directory.file("plain"))/rec}"
+            try write("channels:\n" + channel("one", outputs: [server.url()], more: wrong))
+            relay.process.signal(SIGHUP)
+            try await relay.says("what was recorded before goes on", within: .seconds(10))
             let result = try await relay.end(by: SIGINT, within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")
-            for file in try FileManager.default.contentsOfDirectory(atPath: directory.file("rec"))
-            where file.hasSuffix(".mp4") {
+            let files = try FileManager.default.contentsOfDirectory(atPath: directory.file("rec"))
+                .filter { $0.hasSuffix(".mp4") }
+            #expect(files.count == 2)
+            for file in files {
                 #expect(try await DecodedFrames(directory.file("rec/\(file)")).breaksBeforeEnd.isEmpty, "\(file)")
             }
             #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
+        }
+
+        /// What `relay check --json` prints.
+        private struct Report: Decodable {
+            struct Row: Decodable {
+                let channel: String
+                let subject: String
+                let result: String
+                let text: String
+            }
+
+            let rows: [Row]
+        }
+
+        @Test("A check says what would work and what would not, and changes nothing")
+        func check() async throws {
+            let server = try await RTMPServer.running()
+            let port = try Ports.free()
+            let clip = directory.file("clip.mp4")
+            try await run(
+                "ffmpeg",
+                ["-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-c:v", "libx264", clip])
+            try write("clip", to: "plain")
+            try write(
+                """
+                channels:
+                  - name: good
+                    input: {address: \(clip)}
+                    encoder: {size: 320x180, preset: ultrafast, frameRate: 25}
+                    outputs: ["\(server.url())", "rtmp-listen://127.0.0.1:\(port)/live/out", "udp://127.0.0.1:\(port)"]
+                    recording: {directory: \(directory.file("new/rec"))}
+                  - name: bad
+                    input: \(directory.file("none.mp4"))
+                    outputs: ["rtmp://127.0.0.1:\(port)/live/secretkey", "hls:\(directory.file("plain"))/hls"]
+                    recording: {directory: \(directory.path), expect: 1000000h}
+                """)
+            let result = try await RelayProcess.run(["check", path, "--json"])
+            #expect(result.ending == .exited(69) && !result.log.contains("secretkey"), "\(result.log)")
+            let start = try #require(result.log.firstIndex(of: "{"))
+            let rows = try JSONDecoder().decode(Report.self, from: Data(result.log[start...].utf8)).rows
+            let words = { (channel: String) in
+                rows.filter { $0.channel == channel }.map { "\($0.subject) \($0.result)" }
+            }
+            #expect(
+                words("good") == [
+                    "input ok", "output rtmp-1 ok", "output rtmp-listen-1 ok", "output udp-1 ok", "recording ok",
+                    "encoder ok",
+                ], "\(rows)")
+            #expect(
+                words("bad") == [
+                    "input failed", "output rtmp-1 failed", "output hls-1 failed", "recording failed", "encoder ok",
+                ], "\(rows)")
+            #expect(rows.first?.text.contains("320x180, 25") == true, "\(rows)")
+            #expect(server.recordings.isEmpty && !FileManager.default.fileExists(atPath: directory.file("new")))
         }
 
         @Test("A file with mistakes, or none, ends with 64 and says where, without what is secret")

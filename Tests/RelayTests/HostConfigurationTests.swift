@@ -52,14 +52,16 @@ struct HostConfigurationTests {
     @Test("The example has every key, and is right")
     func example() throws {
         let text = try String(contentsOf: root("Config/relay.example.yaml"), encoding: .utf8)
-        let names = ConfigurationKey.all.map { $0.path.split(separator: ".").last.map(String.init) ?? "" }
+        let read = ConfigurationReader(try ConfigurationNode(parsing: text, path: "relay.example.yaml"))
+        let marked = Set(read.channels.flatMap(\.marks.keys))
+        #expect(Set(ConfigurationKey.all.map(\.path) + ["input", "outputs"]).subtracting(marked) == [])
         let options = (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
-        for key in names + options + ["address", "input", "outputs", "format", "verbose", "status"] {
+        for key in options + ["address", "input", "outputs", "format", "verbose", "status"] {
             #expect(text.contains(try Regex("(?m)^ *(- )?\(key):")), "\(key)")
         }
         let usable = text.replacing("${STREAM_KEY}", with: "key")
             .replacing(/\/usr\/local\/bin\/[a-z-]+/, with: "/bin/true")
-        let file = try read(usable)
+        let file = try self.read(usable)
         #expect(file.channels.map(\.name) == ["studio", "relayed", "archive"])
         let studio = file.channels[0].configuration
         #expect(studio.outputNames == ["srt-1", "platform", "rtmp-1", "hls-1"] && studio.backups.count == 2)
@@ -135,7 +137,9 @@ struct HostConfigurationTests {
             ("channels: []", "There is no channel"),
             ("channels: {name: a}", "relay.yaml:1:11: channels: It is a list"),
             ("[1, 2]", "The file is a mapping"),
-            ("channels:\n  - name: a\n    name: b", "name: The key stands here twice."),
+            ("channels:\n  - name: a\n    name: b", "name: A key stands here twice."),
+            ("channels:\n  - outputs: [{address: \"srt://h:1\", secretrest}]", "[0]: There is no such key."),
+            ("channels:\n  - {secret1: 1, secret1: 2}", "A key stands here twice."),
             ("channels: [\"secret", "This is no YAML"),
             ("channels:\n  - name: a", "relay.yaml:2:5: channels[0]: There is nothing to do"),
             (
@@ -146,6 +150,13 @@ struct HostConfigurationTests {
     func unusable(text: String, expected: String) {
         let found = faults(text)
         #expect(found.count == 1 && found.first?.contains(expected) == true, "\(found)")
+        #expect(!found.joined().contains("secret"))
+    }
+
+    @Test("An address in the place of a key is not repeated")
+    func addressAsKey() {
+        let found = faults("channels:\n  - outputs: [{rtmps://host/app/secret, name: x}]")
+        #expect(found.count == 2 && found.joined().contains("Does it lack address: in front"), "\(found)")
         #expect(!found.joined().contains("secret"))
     }
 
@@ -205,6 +216,16 @@ struct HostConfigurationTests {
         #expect(
             !one.channels[0].isIdentical(to: more.channels[0]) && one.channels[0].hasSameProgram(as: more.channels[0]))
         #expect(!one.channels[0].hasSameProgram(as: other.channels[0]))
+    }
+
+    @Test("A secret that changes is a change, also one in an option")
+    func secrets() throws {
+        let identity = { (value: String) in
+            try OutputSpecification("rtmps://host/app/key#backup=rtmps://b/app/${KEY}", secrets: .init { _ in value })
+                .identity
+        }
+        #expect(try identity("a") != identity("b"))
+        #expect(try identity("a") == identity("a"))
     }
 
     @Test("Flags that a file says are refused beside it")

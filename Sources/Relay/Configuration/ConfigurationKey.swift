@@ -81,6 +81,12 @@ struct ConfigurationKey {
         .init("recording.keepMin", "--keep-min", .time),
     ]
 
+    /// Every word that is a key.
+    static let words = Set(
+        all.flatMap { $0.path.split(separator: ".").map(String.init) }
+            + (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
+            + ["channels", "log", "input", "outputs", "address", "format", "verbose", "status"])
+
     /// Flags that no key of a channel stands for: outputs are one list, and the rest is about the process or the command
     /// line.
     static let flagsWithoutKey: Set = [
@@ -114,10 +120,11 @@ struct ConfigurationOption {
         .init("channels", "channels"), .init("audioOffset", "audio-offset", .time),
         .init("latency", "latency", .time),
     ]
-    static let ofBackup = tracks
+    /// Of a backup, and of an input for audio.
+    static let ofBackup: [ConfigurationOption] = tracks + [.init("reference", "reference", .answer)]
     static let ofInput: [ConfigurationOption] =
-        tracks + [
-            .init("name", "name"), .init("reference", "reference", .answer), .init("timeout", "timeout", .time),
+        ofBackup + [
+            .init("name", "name"), .init("timeout", "timeout", .time),
             .init("standby", "standby"), .init("return", "return", .time), .init("backups", "backup", .addresses),
         ]
     static let ofOutput: [ConfigurationOption] = [

@@ -76,7 +76,8 @@ struct ConfigurationNode {
             }
             content = .mapping(entries)
         case .alias:
-            throw Refusal(mark: mark, text: "Aliases are not understood here; write it again.")
+            // The library puts in what an alias stands for.
+            throw Refusal(mark: mark, text: "The alias stands for nothing.")
         }
     }
 
@@ -91,7 +92,11 @@ struct ConfigurationNode {
             .composer(_, let problem, let mark, _):
             .init(mark: Self.mark(mark), key: "", text: "This is no YAML: \(problem).")
         case .duplicatedKeysInMapping(let keys, let context):
-            .init(mark: Self.mark(context.mark), key: keys.first ?? "", text: "The key stands here twice.")
+            // Only our own keys are repeated: what is none may be a piece of an address.
+            .init(
+                mark: Self.mark(context.mark),
+                key: keys.first.flatMap { ConfigurationKey.words.contains($0) ? $0 : nil } ?? "",
+                text: "A key stands here twice.")
         case .reader(let problem, _, _, _):
             .init(mark: nil, key: "", text: "This is no text in UTF-8: \(problem).")
         default: .init(mark: nil, key: "", text: "This is no YAML.")

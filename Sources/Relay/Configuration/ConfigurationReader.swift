@@ -82,6 +82,10 @@ extension ConfigurationReader {
             switch entry.key {
             case "input":
                 values["input"] = address(entry.node, key, ConfigurationOption.ofInput).map { ["--input=\($0)"] }
+            case "audioInput":
+                values["audioInput"] = address(entry.node, key, ConfigurationOption.ofBackup).map {
+                    ["--audio-input=\($0)"]
+                }
             case "outputs": values["outputs"] = readOutputs(entry.node, key, &channel)
             case let section where Self.sections.contains(section):
                 for inner in mapping(entry.node, key, "It is a mapping.") ?? [] {
@@ -236,9 +240,13 @@ extension ConfigurationReader {
     }
 
     private mutating func unknown(_ entry: ConfigurationNode.Entry, in section: String, known: [String]) {
-        let near = EditDistance.nearest(to: entry.key, among: known)
+        // What is no key may be a piece of an address, and with it a secret: only what is nearly one is repeated.
+        guard let near = EditDistance.nearest(to: entry.key, among: known), entry.key.allSatisfy(\.isLetter) else {
+            let advice = known.contains("address") ? " Does it lack address: in front of it, or quotation marks?" : ""
+            return fault(entry.mark, section, "There is no such key.\(advice)")
+        }
         let key = section.isEmpty ? entry.key : "\(section).\(entry.key)"
-        fault(entry.mark, key, "There is no such key" + (near.map { "; is \($0) meant?" } ?? "."))
+        fault(entry.mark, key, "There is no such key; is \(near) meant?")
     }
 
     private static func list(_ words: [String]) -> String {

@@ -8,8 +8,8 @@ struct ConfiguredChannel {
     struct Output: Hashable {
         /// What the file says.
         let text: String
-        /// The address with the secrets in place: not to be shown. It changes if a secret does.
-        let address: String
+        /// The same with the secrets in place: not to be shown. It changes if a secret does.
+        let identity: String
     }
 
     /// What it is to do.
@@ -38,7 +38,7 @@ struct ConfiguredChannel {
             throw ConfigurationFailure(path: path, faults: [Self.fault(message, flags)])
         }
         let texts = flags.flags.filter { $0.path == "outputs" }.map(\.argument)
-        outputs = zip(texts, configuration.outputs).map { Output(text: $0, address: $1.text) }
+        outputs = zip(texts, configuration.outputs).map { Output(text: $0, identity: $1.identity) }
         let recorded = Set(ConfigurationKey.all.filter(\.isOfRecording).map(\.path))
         recording = flags.flags.filter { recorded.contains($0.path) }.map(\.argument)
         others = flags.flags.filter { $0.path != "outputs" && !recorded.contains($0.path) }.map(\.argument)

@@ -39,8 +39,10 @@ final class Channel: Sendable {
     /// Blocks until the inputs answer, or `opening` is given up. Throws ``RelayFailure``.
     init(
         _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
-        opening: ChannelOpening = ChannelOpening(), logger: Logger
+        opening: ChannelOpening? = nil, logger: Logger
     ) throws(RelayFailure) {
+        let own = ChannelOpening()
+        defer { own.finish() }
         self.configuration = configuration
         self.resources = resources
         self.logger = logger
@@ -51,7 +53,7 @@ final class Channel: Sendable {
         let hub = PacketStream(delivery: configuration.copies ? .immediate : .withFrames)
         self.hub = hub
         let listening = try ChannelListening(
-            configuration, resources: resources, opening: opening, logger: logger)
+            configuration, resources: resources, opening: opening ?? own, logger: logger)
         context = OutputContext(
             pool: resources.writers, listening: listening, stream: hub, isCopied: configuration.copies)
         // Before the input, which may keep us waiting: what is wrong with them is named at once.
@@ -75,10 +77,16 @@ final class Channel: Sendable {
             }
         hub.begin(program.description, keyframes: program.keyframes)
         outputs = OutputSet(stream: hub, clock: clock, logger: logger)
-        if let (recording, place) = recording {
-            recordings.prepare(try Recording(recording, in: place, of: recordedProgram))
+        do throws(RelayFailure) {
+            if let (recording, place) = recording {
+                recordings.prepare(try Recording(recording, in: place, of: recordedProgram))
+            }
+            try add(definitions)
+        } catch {
+            // What is open holds ports and devices, which another attempt needs.
+            program.stop()
+            throw error
         }
-        try add(definitions)
     }
 
     /// Puts the program on air and returns how it ended, when outputs and recordings have ended, too.
@@ -215,6 +223,15 @@ extension Channel {
         }
     }
 
+    /// Puts another recording in the place of the one under way, as ``startRecording(_:)`` does. If that is not possible,
+    /// what is recorded goes on.
+    func replaceRecording(_ configuration: ChannelConfiguration.Recording) throws {
+        try recordings.replace {
+            let place = try RecordingPlace(configuration, channel: name, logger: logger)
+            return try Recording(configuration, in: place, of: recordedProgram)
+        }
+    }
+
     /// Stops the recording while the channel stays on air. Its file is closed and handed over beside the program.
     /// Returns at once.
     func stopRecording() throws(RecordingSlotError) { try recordings.stop() }
@@ -225,7 +242,8 @@ extension Channel {
     /// What a recording is told of this channel.
     private var recordedProgram: Recording.Program {
         Recording.Program(
-            channel: name, hasOutputs: !configuration.outputs.isEmpty, delay: program.delay, gop: program.gop,
+            channel: name, hasOutputs: !configuration.outputs.isEmpty || !outputs.statuses.isEmpty,
+            delay: program.delay, gop: program.gop,
             description: hub.description, keyframes: program.keyframes, clock: clock, logger: logger)
     }
 }

@@ -66,8 +66,10 @@ struct ChannelListening: Sendable {
         clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) -> any MediaSource {
         let published = try source(at: location, clock: clock, logger: logger)
-        let opening = opening ?? SourceOpening(logger: logger)
-        whenGivenUp { opening.cancel() }
+        let own = SourceOpening(logger: logger)
+        // Whoever brings an opening cancels it, too.
+        if opening == nil { whenGivenUp { own.cancel() } }
+        let opening = opening ?? own
         do throws(IngestError) {
             guard let published else {
                 return try SourceOpener.open(location, options: options, logger: logger, opening: opening)

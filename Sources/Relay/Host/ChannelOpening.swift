@@ -7,6 +7,7 @@ final class ChannelOpening: Sendable {
     private struct State {
         var works: [@Sendable () -> Void] = []
         var isCancelled = false
+        var isOver = false
     }
 
     private let state = Mutex(State())
@@ -14,10 +15,18 @@ final class ChannelOpening: Sendable {
     /// Does something when the opening is given up, or at once if it was.
     func whenCancelled(_ work: @escaping @Sendable () -> Void) {
         let isCancelled = state.withLock { state in
-            if !state.isCancelled { state.works.append(work) }
+            if !state.isCancelled, !state.isOver { state.works.append(work) }
             return state.isCancelled
         }
         if isCancelled { work() }
+    }
+
+    /// The channel is open: nothing is to be given up any more.
+    func finish() {
+        state.withLock { state in
+            state.isOver = true
+            state.works = []
+        }
     }
 
     /// Gives the opening up: what waits for an input ends with an error. Returns at once; again is nothing.

@@ -20,24 +20,34 @@ final class ChannelRun: Sendable {
         var opening: ChannelOpening?
         /// The names under which its outputs run.
         var names: [ConfiguredChannel.Output: String] = [:]
+        /// The flags of the recording that is under way.
+        var recording: [String] = []
+        /// Whether something of the plan could not be done, so that it is tried when the file is read again.
+        var isIncomplete = false
         var status: ExitStatus?
         var isEnding = false
     }
 
     private static let longestWait = Duration.seconds(30)
+    /// A channel that was on air for so long has no failures behind it.
+    private static let stableTime = Duration.seconds(60)
     /// How long a port may take until whoever used it has given it up.
     private static let portPatience = Duration.seconds(5)
 
     let name: String
+    /// Whether the process has just begun: what is wrong with its channels then is told by its end.
+    private let isFirst: Bool
     private let resources: HostResources
     private let logger: Logger
     private let state: Mutex<State>
     private let ending = DispatchSemaphore(value: 0)
     private let over = DispatchGroup()
 
-    /// A channel that does not run yet.
-    init(_ plan: ConfiguredChannel, resources: HostResources, logger: Logger) {
+    /// A channel that does not run yet. If it `isFirst`, one that cannot be opened because its configuration does not fit
+    /// what is there is over; later it is tried again, because it may have fitted before.
+    init(_ plan: ConfiguredChannel, isFirst: Bool, resources: HostResources, logger: Logger) {
         name = plan.name
+        self.isFirst = isFirst
         self.resources = resources
         var logger = logger
         logger[metadataKey: "channel"] = "\(plan.name)"
@@ -84,31 +94,47 @@ final class ChannelRun: Sendable {
 
     private func run(_ report: (ChannelStatus) -> Void) -> ExitStatus {
         var failures = 0
-        while true {
-            let plan = plan
-            let opening = ChannelOpening()
-            state.withLock { $0.opening = $0.isEnding ? nil : opening }
-            var status = ExitStatus.done
-            var failure: RelayFailure?
+        var wasOnAir = false
+        var status = ExitStatus.done
+        while let (plan, opening) = begin() {
+            let began = resources.clock.now
             do throws(RelayFailure) {
                 let channel = try Channel(plan.configuration, resources: resources, opening: opening, logger: logger)
-                guard take(channel, plan) else { return .done }
+                guard take(channel, plan) else {
+                    opening.cancel()
+                    return .done
+                }
+                opening.finish()
                 status = channel.run()
+                wasOnAir = true
                 report(channel.status)
             } catch {
-                (status, failure) = (error.status, error)
+                opening.cancel()
+                status = error.status
+                if !state.withLock({ $0.isEnding }) { logger.error("\(error)") }
             }
             let isEnding = state.withLock { state in
                 (state.channel, state.opening) = (nil, nil)
                 return state.isEnding
             }
-            if let failure, !isEnding { logger.error("\(failure)") }
-            guard !isEnding, ![.done, .usage].contains(status) else { return status }
+            if isEnding || status == .done || (status == .usage && isFirst && failures == 0) { return status }
+            if resources.clock.now - began > Self.stableTime.inNanoseconds { failures = 0 }
             failures += 1
-            let wait = min(Self.longestWait, .seconds(1 << min(failures - 1, 5)))
+            let wait = status == .usage ? Self.longestWait : min(Self.longestWait, .seconds(1 << min(failures - 1, 5)))
             logger.warning("the channel is opened again", metadata: ["delay_s": "\(wait.components.seconds)"])
             _ = ending.wait(timeout: .now() + .nanoseconds(Int(wait.inNanoseconds)))
-            if state.withLock({ $0.isEnding }) { return status }
+        }
+        // Ended while it waited to be opened again.
+        return wasOnAir ? .done : status
+    }
+
+    /// What is to be opened next; nil if nothing is.
+    private func begin() -> (ConfiguredChannel, ChannelOpening)? {
+        let opening = ChannelOpening()
+        return state.withLock { state in
+            if state.isEnding { return nil }
+            state.opening = opening
+            return (state.plan, opening)
         }
     }
 
@@ -119,6 +145,7 @@ final class ChannelRun: Sendable {
             guard !state.isEnding else { return false }
             (state.channel, state.opening) = (channel, nil)
             state.names = Dictionary(names) { first, _ in first }
+            (state.recording, state.isIncomplete) = (plan.recording, false)
             return true
         }
     }
@@ -131,12 +158,25 @@ extension ChannelRun {
     /// not touched. Returns whether it did; the channel must be started anew otherwise. Blocks as long as ports and
     /// directories take. One call at a time.
     func change(to next: ConfiguredChannel) -> Bool {
-        let old = plan
-        guard next.hasSameProgram(as: old), let channel else { return false }
-        state.withLock { $0.plan = next }
+        guard next.hasSameProgram(as: plan), let channel else { return false }
+        let recording = state.withLock { state in
+            (state.plan, state.isIncomplete) = (next, false)
+            return state.recording
+        }
         changeOutputs(of: channel, to: next)
-        if next.recording != old.recording { changeRecording(of: channel, to: next, from: old) }
+        if next.recording != recording { changeRecording(of: channel, to: next) }
         return true
+    }
+
+    /// Whether the channel is as `next` says, or was before it was over.
+    func isAsAsked(_ next: ConfiguredChannel) -> Bool {
+        state.withLock { !$0.isIncomplete && $0.plan.isIdentical(to: next) }
+    }
+
+    /// Something could not be done.
+    private func fail(_ text: String) {
+        logger.error("\(text); it is tried when the configuration file is read again")
+        state.withLock { $0.isIncomplete = true }
     }
 
     private func changeOutputs(of channel: Channel, to next: ConfiguredChannel) {
@@ -167,21 +207,27 @@ extension ChannelRun {
             } catch {
                 // An output that was changed may still hold the port.
                 guard case .refused = error, resources.clock.now < deadline else {
-                    return logger.error("an output of the configuration file cannot be added: \(error)")
+                    return fail("an output of the configuration file cannot be added: \(error)")
                 }
                 resources.clock.sleep(until: resources.clock.now + 200_000_000)
             }
         }
     }
 
-    private func changeRecording(of channel: Channel, to next: ConfiguredChannel, from old: ConfiguredChannel) {
+    private func changeRecording(of channel: Channel, to next: ConfiguredChannel) {
         do {
-            if old.configuration.recording != nil { try? channel.stopRecording() }
-            guard let recording = next.configuration.recording else { return }
-            try channel.startRecording(recording)
-            logger.notice("the recording begins anew by the configuration file")
+            if let recording = next.configuration.recording {
+                try channel.replaceRecording(recording)
+                logger.notice("the recording begins anew by the configuration file")
+            } else {
+                try channel.stopRecording()
+                logger.notice("the recording is ended by the configuration file")
+            }
+            state.withLock { $0.recording = next.recording }
         } catch {
-            logger.error("the recording of the configuration file cannot be started: \(error)")
+            fail(
+                "the recording of the configuration file cannot be started, and what was recorded before goes on: \(error)"
+            )
         }
     }
 }

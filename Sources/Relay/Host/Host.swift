@@ -4,6 +4,7 @@ internal import Dispatch
 internal import Glibc
 internal import Logging
 internal import Media
+internal import Network
 internal import Synchronization
 
 /// The process: runs channels, owns what they share, shows their status and answers signals.
@@ -14,6 +15,8 @@ final class Host: Sendable {
         var channels: [Channel] = []
         /// The channels of a configuration file.
         var runs: [ChannelRun] = []
+        /// How often the file is to be read again that has not been done.
+        var reloads = 0
         var endRequests = EndRequests()
         var isEnding = false
         var last: [String: (status: ChannelStatus, at: DispatchTime)] = [:]
@@ -72,25 +75,35 @@ extension Host {
     func run(_ file: HostConfiguration) -> ExitStatus {
         var signals = watchSignals(ending: [SIGINT, SIGTERM])
         let reloading = DispatchQueue(label: "relay.reload")
-        signals.watch(SIGHUP) { reloading.async { self.reload(file.path) } }
+        signals.watch(SIGHUP) {
+            self.state.withLock { $0.reloads += 1 }
+            reloading.async {
+                self.reload(file.path)
+                self.state.withLock { $0.reloads -= 1 }
+                self.changed.signal()
+            }
+        }
         defer { signals.cancel() }
-        for channel in file.channels { start(channel) }
+        // In turn with what a signal may change.
+        reloading.sync { for channel in file.channels { start(channel, isFirst: true) } }
         let timer = showStatus()
         defer { timer.cancel() }
-        while case let runs = state.withLock({ $0.runs }), !isOver(runs) { changed.wait() }
+        while !isOver { changed.wait() }
         signals.cancel()
         queue.sync {}
         return state.withLock { $0.runs }.compactMap(\.status).first { $0 != .done } ?? .done
     }
 
-    /// Whether nothing is left to be done. What is still being opened when the end is asked for is not waited for.
-    private func isOver(_ runs: [ChannelRun]) -> Bool {
-        let isEnding = state.withLock { $0.isEnding }
+    /// Whether nothing is left to be done. While the file is read again a channel may be between its end and its new
+    /// beginning. What is still being opened when the end is asked for is not waited for.
+    private var isOver: Bool {
+        let (runs, isEnding, isReloading) = state.withLock { ($0.runs, $0.isEnding, $0.reloads > 0) }
+        if isReloading, !isEnding { return false }
         return runs.allSatisfy { $0.status != nil || (isEnding && $0.channel == nil) }
     }
 
-    private func start(_ channel: ConfiguredChannel) {
-        let run = ChannelRun(channel, resources: resources, logger: logger)
+    private func start(_ channel: ConfiguredChannel, isFirst: Bool = false) {
+        let run = ChannelRun(channel, isFirst: isFirst, resources: resources, logger: logger)
         let isEnding = state.withLock { state in
             if !state.isEnding { state.runs.append(run) }
             return state.isEnding
@@ -109,6 +122,9 @@ extension Host {
             return
         }
         if state.withLock({ $0.isEnding }) { return }
+        if let shortage = DescriptorLimit.shortage(descriptors: file.descriptors, limit: DescriptorLimit.raise()) {
+            return logger.error("the configuration file is not applied: \(shortage)")
+        }
         var changes = 0
         for run in state.withLock({ $0.runs }) where !file.channels.contains(where: { $0.name == run.name }) {
             logger.notice("the channel is ended by the configuration file", metadata: ["channel": "\(run.name)"])
@@ -121,13 +137,13 @@ extension Host {
 
     /// Whether the channel was changed.
     private func apply(_ channel: ConfiguredChannel) -> Bool {
-        let run = state.withLock { $0.runs.first { $0.name == channel.name && $0.status == nil } }
-        guard let run else {
+        guard let run = state.withLock({ $0.runs.first { $0.name == channel.name } }) else {
             start(channel)
             return true
         }
-        if run.plan.isIdentical(to: channel) { return false }
-        if run.change(to: channel) { return true }
+        // One that is over stays over, unless the file says something else of it now.
+        if run.isAsAsked(channel) { return false }
+        if run.status == nil, run.change(to: channel) { return true }
         logger.notice("the channel begins anew by the configuration file", metadata: ["channel": "\(channel.name)"])
         stop(run)
         start(channel)
@@ -157,10 +173,12 @@ extension Host {
 
     private func endRequested(by number: CInt) {
         let channels = channels
-        let answer = state.withLock { $0.endRequests.received(at: resources.clock.now) }
+        let (answer, isFromFile) = state.withLock { state in
+            (state.endRequests.received(at: resources.clock.now), !state.runs.isEmpty)
+        }
         switch answer {
         // Before there is anything to end cleanly, the first ends at once.
-        case _ where channels.isEmpty: endAtOnce(ExitStatus.nothingDelivered.rawValue)
+        case _ where channels.isEmpty && !isFromFile: endAtOnce(ExitStatus.nothingDelivered.rawValue)
         case .end:
             logger.info("ending; once more to end at once")
             let runs = state.withLock { state in

@@ -19,6 +19,8 @@ struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {
 struct OutputSpecification {
     /// What the flag said, without the options and with secrets in place: not to be shown.
     let text: String
+    /// The same with the options: what changes if a secret in one of them does. Not to be shown.
+    let identity: String
     /// Unique among the outputs; `nil` for a name made of the protocol and a number.
     var name: String?
     var address: OutputAddress
@@ -36,6 +38,7 @@ struct OutputSpecification {
         let (unexpanded, fragment) = Self.split(specification)
         do {
             text = try secrets.expand(unexpanded)
+            identity = try text + "#" + secrets.expand(String(fragment))
             let kind = OutputAddress.protocolName(of: text)
             var options = try OptionList(behindMark: fragment, of: kind) { try secrets.expand($0) }
             name = try options.takeName()

@@ -94,15 +94,44 @@ final class RecordingSlot: Sendable {
         }
     }
 
+    /// Puts the recording that `make` sets up in the place of the one under way, which closes its file and ends its work
+    /// beside the program; the first file of the next one begins with the next keyframe, which is asked for. Blocks as long
+    /// as `make` does. Throws what it throws, and nothing is changed then, or ``RecordingSlotError``.
+    func replace(_ make: () throws -> Recording) throws {
+        let recording = try make()
+        let old = try state.withLock { (state) throws(RecordingSlotError) -> Recording? in
+            switch state.phase {
+            case .over: throw .over
+            case .starting: throw .alreadyRecording
+            case .prepared:
+                state.phase = .prepared(recording)
+                return nil
+            case .idle, .recording: break
+            }
+            let old: Recording? = if case .recording(let old) = state.phase { old } else { nil }
+            if let old { end(old, &state) }
+            state.phase = .recording(recording)
+            recording.start(at: hub, joinsRunningProgram: true, in: group)
+            return old
+        }
+        if let old { finish(old) }
+    }
+
     /// Stops the recording; it closes its file and ends its work beside the program. Returns at once.
     func stop() throws(RecordingSlotError) {
-        let recording = try state.withLock { (state) throws(RecordingSlotError) in
-            guard case .recording(let recording) = state.phase else { throw .notRecording }
-            state.phase = .idle
-            end(recording, &state)
-            return recording
+        let recording = try state.withLock { (state) throws(RecordingSlotError) -> Recording? in
+            switch state.phase {
+            case .prepared:
+                state.phase = .idle
+                return nil
+            case .recording(let recording):
+                state.phase = .idle
+                end(recording, &state)
+                return recording
+            case .idle, .starting, .over: throw .notRecording
+            }
         }
-        finish(recording)
+        if let recording { finish(recording) }
     }
 
     /// The program is over: what is recorded is closed, and nothing is started any more. Returns at once.

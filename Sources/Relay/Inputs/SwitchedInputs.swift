@@ -58,6 +58,7 @@ final class SwitchedInputs: ProgramInputs {
         }
         let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
         state.withLock { $0.sources = sources }
+        listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
         do throws(RelayFailure) {
             try chooseFormat()

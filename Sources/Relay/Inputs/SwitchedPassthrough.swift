@@ -62,6 +62,7 @@ final class SwitchedPassthrough: ChannelProgram {
         state = Mutex(State(inputs: names.map { _ in Input() }))
         let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
         state.withLock { $0.sources = sources }
+        listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
         do throws(RelayFailure) {
             try awaitDescription()

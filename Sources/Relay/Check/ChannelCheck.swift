@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Dispatch
+internal import Encoder
+internal import Foundation
+internal import Glibc
+internal import HLS
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Network
+internal import RTMP
+internal import SRT
+internal import Segmenter
+internal import Synchronization
+
+/// Tries what one channel needs. Blocks; all of it is given back.
+struct ChannelCheck {
+    private typealias Row = CheckReport.Row
+
+    /// How long an input may take to answer.
+    private static let patience = Duration.seconds(15)
+
+    private let configuration: ChannelConfiguration
+    private let resources: HostResources
+    private let logger = Logger(label: "relay.check")
+
+    /// A check of the channel of `configuration`.
+    init(_ configuration: ChannelConfiguration, resources: HostResources) {
+        (self.configuration, self.resources) = (configuration, resources)
+    }
+
+    /// Everything, one after the other.
+    func rows() -> [CheckReport.Row] {
+        inputs() + outputs() + [recording(), encoder()].compactMap(\.self)
+    }
+
+    private func row(_ subject: String, _ result: CheckReport.Result, _ text: String) -> Row {
+        Row(channel: configuration.name, subject: subject, result: result, text: text)
+    }
+
+    // MARK: Inputs
+
+    private func inputs() -> [Row] {
+        let video = zip(configuration.inputs, configuration.inputNames).enumerated().map { index, input in
+            self.input(input.0, index == 0 ? "input" : "backup \(index)")
+        }
+        return video + (configuration.audioInput.map { [input($0, "audio input")] } ?? [])
+    }
+
+    private func input(_ location: InputLocation, _ subject: String) -> Row {
+        if location.isTest { return row(subject, .ok, "the built-in test pattern") }
+        if let address = location.rtmpListenAddress { return listener(address, location, subject) }
+        let opening = SourceOpening(logger: logger)
+        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(Self.patience.inNanoseconds))) {
+            opening.cancel()
+        }
+        do throws(IngestError) {
+            let source = try SourceOpener.open(location, options: IngestOptions(), logger: logger, opening: opening)
+            let description = source.description
+            source.stop()
+            let video = description.video.map { "\($0.width)x\($0.height), \($0.frameRate) fps" }
+            let tracks = [video, description.hasAudio ? "audio" : nil].compactMap(\.self).joined(separator: ", ")
+            return row(subject, .ok, "\(location): \(tracks)")
+        } catch {
+            // What is live may come later; the channel waits for it.
+            let isAwaited = location.isLiveByNature != false
+            return row(subject, isAwaited ? .warning : .failed, "\(error)")
+        }
+    }
+
+    private func listener(_ address: String, _ location: InputLocation, _ subject: String) -> Row {
+        do {
+            let url = try RTMPListenURL(address, for: .input)
+            let receiver = Nobody()
+            try resources.server.receive(url, identity: try identity(url), receiver: receiver).cancel()
+            return row(subject, .ok, "\(location): the port can be opened")
+        } catch let failure as EndpointFailure {
+            return taken(failure, subject)
+        } catch {
+            return row(subject, .failed, "\(error)")
+        }
+    }
+
+    private func identity(_ url: RTMPListenURL) throws(EndpointFailure) -> TLSServerIdentity? {
+        guard url.isSecure, let pair = configuration.certificate else { return nil }
+        return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { _ in }
+    }
+
+    /// A port that is taken may be that of the relay whose file this is.
+    private func taken(_ failure: EndpointFailure, _ subject: String) -> Row {
+        row(subject, failure.kind == .unreachable ? .warning : .failed, "\(failure.reason)")
+    }
+
+    // MARK: Outputs
+
+    private func outputs() -> [Row] {
+        zip(configuration.outputs, configuration.outputNames).flatMap { output, name in
+            [(output.address, "output \(name)")] + (output.backup.map { [($0, "backup of \(name)")] } ?? [])
+        }.map { output($0, $1) }
+    }
+
+    private func output(_ address: OutputAddress, _ subject: String) -> Row {
+        do {
+            switch address {
+            case .rtmp(let url, let transport):
+                try EndpointCheck.connect(
+                    to: url.host, port: url.port, proxy: transport.proxy, tls: url.isSecure ? transport.tls : nil)
+                return row(
+                    subject, .ok, "\(url): the server answers\(url.isSecure ? ", its certificate is right" : "")")
+            case .listen(let url):
+                let offer = try resources.server.offer(url, identity: try identity(url), host: Nobody())
+                offer.cancel()
+                return row(subject, .ok, "\(url): the port can be opened")
+            case .srt(let url):
+                _ = try EndpointCheck.resolve(url.host, port: url.port)
+                return row(subject, .ok, "\(url): the name is known; SRT servers answer only to a stream")
+            case .udp(let url):
+                _ = try EndpointCheck.resolve(url.host, port: url.port)
+                return row(subject, .ok, "\(url): the name is known")
+            case .hls(let location, _): return directory(location.path, subject)
+            }
+        } catch let failure as EndpointFailure {
+            if case .listen = address { return taken(failure, subject) }
+            return row(subject, .failed, "\(failure.step): \(failure.reason)")
+        } catch {
+            return row(subject, .failed, "\(error)")
+        }
+    }
+
+    // MARK: Disks
+
+    /// Whether `path`, or what is there of it, can be written to.
+    private func directory(_ path: String, _ subject: String) -> Row {
+        let existing = Self.existing(path)
+        guard access(existing, W_OK | X_OK) == 0 else {
+            return row(subject, .failed, "\(existing): \(String(cString: strerror(errno)))")
+        }
+        return row(subject, .ok, existing == path ? "\(path) can be written" : "\(path) can be made in \(existing)")
+    }
+
+    private static func existing(_ path: String) -> String {
+        var path = URL(fileURLWithPath: path).path
+        while path != "/", access(path, F_OK) != 0, let slash = path.lastIndex(of: "/") {
+            path = slash == path.startIndex ? "/" : String(path[..<slash])
+        }
+        return path
+    }
+
+    private func recording() -> Row? {
+        guard let recording = configuration.recording else { return nil }
+        let place = directory(recording.directory, "recording")
+        guard place.result == .ok else { return place }
+        do throws(FileFailure) {
+            let space = try SystemFreeSpace().space(at: Self.existing(recording.directory))
+            guard !configuration.copies, case .bitrate(let bitrate) = configuration.encoder.rateControl else {
+                return row("recording", .ok, "\(place.text); \(ByteSize(bytes: space.free)) are free")
+            }
+            let budget = StorageBudget(
+                videoBitrate: bitrate, audioBitrate: configuration.encoder.audioBitrate, duration: recording.expected,
+                reserve: recording.reserve, capacity: space.capacity)
+            let isEnough = space.free > budget.requiredBytes || recording.retention != nil
+            let text =
+                "\(ByteSize(bytes: budget.requiredBytes)) are needed for \(DurationText(recording.expected)), "
+                + "\(ByteSize(bytes: space.free)) are free"
+            return row("recording", isEnough ? .ok : .failed, "\(place.text); \(text)")
+        } catch {
+            return row("recording", .failed, "\(error)")
+        }
+    }
+
+    // MARK: The encoder
+
+    private func encoder() -> Row? {
+        guard configuration.copying != .all else { return nil }
+        do throws(RelayFailure) {
+            let trial = try EncoderTrial(configuration, resources: resources, logger: logger)
+            let cores = Double((trial.cores * 100).rounded()) / 100
+            let isEnough = trial.cores < Double(trial.available) * 0.85
+            return row(
+                "encoder", isEnough || !configuration.isPaced ? .ok : .warning,
+                "\(trial.subject) needs \(cores) of \(trial.available) cores")
+        } catch {
+            return row("encoder", .failed, "\(error)")
+        }
+    }
+}
+
+/// Whom nobody can publish to, and nobody play from: a port is only tried.
+private final class Nobody: RTMPStreamReceiver, RTMPPlayerHost {
+    func publicationBegan(_ publication: RTMPPublication) {}
+    func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {}
+    func publication(_ publication: RTMPPublication, ended end: RTMPPublication.End) {}
+    func joined(_ player: RTMPPlayer) {}
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import Logging
+
+/// `relay check`: whether what a configuration file asks for is possible here, without going live.
+struct CheckCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Tries what a configuration file needs, without going live.",
+        discussion: """
+            Inputs are opened, outputs' names are resolved and their servers connected to (TCP and TLS), ports are opened, \
+            directories looked at, free space compared with what recordings will take, and the encoder runs for 3 s of \
+            program. Nothing is published, recorded or changed. Ports that a running relay holds are warnings.
+
+            Exit status: 0 all is well, 64 the file has mistakes, 69 something would not work.
+            """)
+
+    @Flag(help: "Print JSON instead of text.")
+    var json = false
+
+    @Argument(help: ArgumentHelp("The configuration file.", valueName: "file"))
+    var file: String
+
+    func work() throws {
+        // What is tried has its own words, and they are printed once.
+        LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
+        let configuration: HostConfiguration
+        do throws(ConfigurationFailure) {
+            configuration = try HostConfiguration(reading: file)
+        } catch {
+            Terminal.put(error.lines.map { "Error: \($0)\n" }.joined(), to: STDERR_FILENO)
+            throw ExitStatus.usage.code
+        }
+        let resources = HostResources()
+        var report = CheckReport()
+        for channel in configuration.channels {
+            report.rows += ChannelCheck(channel.configuration, resources: resources).rows()
+        }
+        Terminal.put(json ? try RecordingsListing.json(report) : report.text, to: STDOUT_FILENO)
+        if !report.isGood { throw ExitStatus.nothingDelivered.code }
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What `relay check` found out.
+struct CheckReport: Encodable {
+    /// How one thing is.
+    enum Result: String, Encodable {
+        case ok
+        /// It may be right when the channel goes on air, or it could not be looked at.
+        case warning
+        case failed
+    }
+
+    /// One thing that a channel needs.
+    struct Row: Encodable {
+        let channel: String
+        /// `input`, `output two`, `recording`, `encoder`.
+        let subject: String
+        let result: Result
+        /// What was found, without secrets.
+        let text: String
+    }
+
+    var rows: [Row] = []
+
+    /// Whether every channel can go on air as it is.
+    var isGood: Bool { rows.allSatisfy { $0.result != .failed } }
+
+    /// The report for people: a line for each row, in columns.
+    var text: String {
+        let columns = rows.map { [$0.channel, $0.subject, $0.result.rawValue] }
+        let widths = (0..<3).map { column in columns.map { $0[column].count }.max() ?? 0 }
+        let lines = zip(columns, rows).map { cells, row in
+            let padded = zip(cells, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }
+            return (padded + [row.text]).joined(separator: "  ") + "\n"
+        }
+        return lines.joined()
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Encoder
+internal import FanOut
+internal import Glibc
+internal import Ingest
+internal import Logging
+internal import Media
+
+/// Encodes a few seconds of the test pattern as a channel would, and says what that took.
+struct EncoderTrial {
+    private static let length = Duration.seconds(3)
+
+    /// What was encoded, such as `veryfast at 1920x1080, 50 fps`.
+    let subject: String
+    /// Cores that encoding in real time keeps busy: processor time of the process by program time.
+    let cores: Double
+    /// Cores that this process may use.
+    let available: Int
+
+    /// Runs the trial; blocks for as long as the machine needs for 3 s of program. The size and rate are the
+    /// configuration's, or those of the test pattern where the input decides. Throws ``RelayFailure``.
+    init(_ configuration: ChannelConfiguration, resources: HostResources, logger: Logger) throws(RelayFailure) {
+        var trial = configuration
+        trial.input = InputLocation("test:")
+        (trial.backups, trial.slate, trial.audioInput, trial.certificate) = ([], nil, nil, nil)
+        (trial.outputs, trial.recording, trial.copying) = ([], nil, .nothing)
+        (trial.isPaced, trial.duration) = (false, Self.length)
+        let hub = PacketStream()
+        let listening = try ChannelListening(trial, resources: resources, opening: ChannelOpening(), logger: logger)
+        let program = try EncodedProgram(
+            trial, into: hub, recordings: RecordingSlot(hub: hub, group: DispatchGroup()), listening: listening,
+            clock: resources.clock, logger: logger)
+        let format = program.description.video?.frameFormat
+        let rate = program.description.video?.nominalRate ?? FrameRate(25)
+        let before = Self.processorSeconds
+        let status = program.run()
+        guard status == .done else { throw RelayFailure(status, "The encoder ended with status \(status.rawValue).") }
+        cores = (Self.processorSeconds - before) / Self.length.inSeconds
+        available = max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+        let size = format.map { "\($0.width)x\($0.height), " } ?? ""
+        let tenths = Double((rate.value * 100).rounded()) / 100
+        subject = "\(configuration.encoder.preset) at \(size)\(tenths) fps"
+    }
+
+    private static var processorSeconds: Double {
+        var usage = rusage()
+        getrusage(RUSAGE_SELF.rawValue, &usage)
+        let seconds = { (time: timeval) in Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+        return seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Media
+internal import Network
+internal import Synchronization
+
+/// Whether a server can be reached. Each function blocks, 15 s at most, and throws what is in the way.
+enum EndpointCheck {
+    private static let connectTimeout = Duration.seconds(4)
+    private static let openTimeout = Duration.seconds(5)
+
+    /// The addresses of `host`.
+    static func resolve(_ host: String, port: UInt16) throws(EndpointFailure) -> [HostAddress] {
+        let answered = DispatchSemaphore(value: 0)
+        let box = AnswerBox()
+        HostResolver.shared.resolve(host, port: port) { answer in
+            box.value.withLock { $0 = answer }
+            answered.signal()
+        }
+        answered.wait()
+        guard let answer = box.value.withLock({ $0 }) else { return [] }
+        return try answer.get()
+    }
+
+    /// Connects to `host`, through `proxy` and with TLS if there are any, and closes the connection.
+    static func connect(
+        to host: String, port: UInt16, proxy: ProxyURL? = nil, tls: TLSVerification?
+    ) throws(EndpointFailure) {
+        _ = TCPSocket.ignoresBrokenPipes
+        let (name, place) = proxy.map { ($0.host, $0.port) } ?? (host, port)
+        let addresses = try resolve(name, port: place)
+        let socket = try TCPSocket.connect(
+            to: addresses, name: proxy?.description ?? "\(host) port \(port)", within: connectTimeout
+        ) { _ in true }
+        if let proxy { try socket.tunnel(through: proxy, to: host, port: port, within: openTimeout) }
+        guard let tls else { return }
+        _ = try TLSTunnel.open(over: socket, host: host, trust: tls, within: openTimeout)
+    }
+}
+
+/// What the resolver leaves behind.
+private final class AnswerBox: Sendable {
+    let value = Mutex<HostResolver.Answer?>(nil)
+}
