@@ -328,7 +328,9 @@ public final class SourceFeed: SourceSink {
             guard let newest = state.newest, let looked = state.looked, now - looked > Self.standstill else {
                 return state.newest
             }
-            return state.delivered.map { max($0, newest) } ?? newest
+            // Kept, or what is seen later would look like news.
+            state.newest = state.delivered.map { max($0, newest) } ?? newest
+            return state.newest
         }
     }
 

@@ -210,6 +210,8 @@ extension SerialPeers {
                     "input failed", "output rtmp-1 failed", "output hls-1 failed", "recording failed", "encoder ok",
                 ], "\(rows)")
             #expect(rows.first?.text.contains("320x180, 25") == true, "\(rows)")
+            try write("channels:\n" + channel("one", outputs: [server.url()]))
+            #expect(try await RelayProcess.run(["check", path]).ending == .exited(0))
             #expect(server.recordings.isEmpty && !FileManager.default.fileExists(atPath: directory.file("new")))
         }
 

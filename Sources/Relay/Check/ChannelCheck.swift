@@ -16,11 +16,13 @@ internal import Segmenter
 internal import Synchronization
 
 /// Tries what one channel needs. Blocks; all of it is given back.
-struct ChannelCheck {
+struct ChannelCheck: Sendable {
     private typealias Row = CheckReport.Row
 
     /// How long an input may take to answer.
     private static let patience = Duration.seconds(15)
+    /// How long anything may take.
+    private static let longest = Duration.seconds(25)
 
     private let configuration: ChannelConfiguration
     private let resources: HostResources
@@ -33,7 +35,25 @@ struct ChannelCheck {
 
     /// Everything, one after the other.
     func rows() -> [CheckReport.Row] {
-        inputs() + outputs() + [recording(), encoder()].compactMap(\.self)
+        let recorded = configuration.recording.map { _ in within("recording") { recording() } }
+        return inputs() + outputs() + [recorded ?? nil, encoder()].compactMap(\.self)
+    }
+
+    /// What `work` says, unless it takes too long: disks, pipes and libraries may not answer at all. Then a thread is left
+    /// behind.
+    private func within(_ subject: String, _ work: @escaping @Sendable () -> CheckReport.Row?) -> CheckReport.Row? {
+        let answer = Answer()
+        let answered = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "relay.check").async {
+            let row = work()
+            answer.row.withLock { $0 = row }
+            answered.signal()
+        }
+        let wait = DispatchTimeInterval.nanoseconds(Int(Self.longest.inNanoseconds))
+        guard answered.wait(timeout: .now() + wait) == .success else {
+            return row(subject, .failed, "it does not answer within \(Self.longest.components.seconds) s")
+        }
+        return answer.row.withLock { $0 }
     }
 
     private func row(_ subject: String, _ result: CheckReport.Result, _ text: String) -> Row {
@@ -44,14 +64,23 @@ struct ChannelCheck {
 
     private func inputs() -> [Row] {
         let video = zip(configuration.inputs, configuration.inputNames).enumerated().map { index, input in
-            self.input(input.0, index == 0 ? "input" : "backup \(index)")
+            answered(input.0, index == 0 ? "input" : "backup \(index)")
         }
-        return video + (configuration.audioInput.map { [input($0, "audio input")] } ?? [])
+        return video + (configuration.audioInput.map { [answered($0, "audio input")] } ?? [])
+    }
+
+    private func answered(_ location: InputLocation, _ subject: String) -> Row {
+        within(subject) { input(location, subject) } ?? row(subject, .failed, "it says nothing")
     }
 
     private func input(_ location: InputLocation, _ subject: String) -> Row {
         if location.isTest { return row(subject, .ok, "the built-in test pattern") }
         if let address = location.rtmpListenAddress { return listener(address, location, subject) }
+        if location.isFile, let kind = Self.kind(of: location.description), kind != S_IFREG {
+            return row(
+                subject, .warning, "\(location) is no plain file: it is not opened, as whoever reads it would miss that"
+            )
+        }
         let opening = SourceOpening(logger: logger)
         DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(Int(Self.patience.inNanoseconds))) {
             opening.cancel()
@@ -98,11 +127,11 @@ struct ChannelCheck {
     private func outputs() -> [Row] {
         zip(configuration.outputs, configuration.outputNames).flatMap { output, name in
             [(output.address, "output \(name)")] + (output.backup.map { [($0, "backup of \(name)")] } ?? [])
-        }.map { output($0, $1) }
+        }.compactMap { address, subject in within(subject) { output(address, subject) } }
     }
 
     private func output(_ address: OutputAddress, _ subject: String) -> Row {
-        do {
+        do throws(EndpointFailure) {
             switch address {
             case .rtmp(let url, let transport):
                 try EndpointCheck.connect(
@@ -121,15 +150,18 @@ struct ChannelCheck {
                 return row(subject, .ok, "\(url): the name is known")
             case .hls(let location, _): return directory(location.path, subject)
             }
-        } catch let failure as EndpointFailure {
-            if case .listen = address { return taken(failure, subject) }
-            return row(subject, .failed, "\(failure.step): \(failure.reason)")
         } catch {
-            return row(subject, .failed, "\(error)")
+            if case .listen = address { return taken(error, subject) }
+            return row(subject, .failed, "\(error.step): \(error.reason)")
         }
     }
 
     // MARK: Disks
+
+    private static func kind(of path: String) -> mode_t? {
+        var info = stat()
+        return stat(path, &info) == 0 ? info.st_mode & S_IFMT : nil
+    }
 
     /// Whether `path`, or what is there of it, can be written to.
     private func directory(_ path: String, _ subject: String) -> Row {
@@ -185,6 +217,11 @@ struct ChannelCheck {
             return row("encoder", .failed, "\(error)")
         }
     }
+}
+
+/// What was found.
+private final class Answer: Sendable {
+    let row = Mutex<CheckReport.Row?>(nil)
 }
 
 /// Whom nobody can publish to, and nobody play from: a port is only tried.

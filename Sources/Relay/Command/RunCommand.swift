@@ -50,6 +50,8 @@ struct RunCommand: BlockingCommand {
 
     /// Runs what the file asks for.
     private func work(withFile path: String) throws {
+        // Until there is something that it can be told to read again.
+        signal(SIGHUP, SIG_IGN)
         if let flag = Self.flagBesidesFile(in: CommandLine.arguments) {
             throw ValidationError("With --config, what \(flag) says stands in the file. Leave it out.")
         }

@@ -228,7 +228,10 @@ extension Channel {
     func replaceRecording(_ configuration: ChannelConfiguration.Recording) throws {
         try recordings.replace {
             let place = try RecordingPlace(configuration, channel: name, logger: logger)
-            return try Recording(configuration, in: place, of: recordedProgram)
+            var program = recordedProgram
+            // One that the storage guard refuses is no better than what is recorded now.
+            if recordings.current != nil { program.hasOutputs = false }
+            return try Recording(configuration, in: place, of: program)
         }
     }
 

@@ -102,7 +102,7 @@ final class ChannelRun: Sendable {
                 let channel = try Channel(plan.configuration, resources: resources, opening: opening, logger: logger)
                 guard take(channel, plan) else {
                     opening.cancel()
-                    return .done
+                    break
                 }
                 opening.finish()
                 status = channel.run()
@@ -111,7 +111,7 @@ final class ChannelRun: Sendable {
             } catch {
                 opening.cancel()
                 status = error.status
-                if !state.withLock({ $0.isEnding }) { logger.error("\(error)") }
+                if !state.withLock({ $0.isEnding }) { logger.error("\(error)") } else { break }
             }
             let isEnding = state.withLock { state in
                 (state.channel, state.opening) = (nil, nil)
@@ -124,8 +124,8 @@ final class ChannelRun: Sendable {
             logger.warning("the channel is opened again", metadata: ["delay_s": "\(wait.components.seconds)"])
             _ = ending.wait(timeout: .now() + .nanoseconds(Int(wait.inNanoseconds)))
         }
-        // Ended while it waited to be opened again.
-        return wasOnAir ? .done : status
+        // Ended while it was opened, or waited to be opened again.
+        return wasOnAir ? .done : .nothingDelivered
     }
 
     /// What is to be opened next; nil if nothing is.

@@ -15,6 +15,7 @@ final class Host: Sendable {
         var channels: [Channel] = []
         /// The channels of a configuration file.
         var runs: [ChannelRun] = []
+        var isFromFile = false
         /// How often the file is to be read again that has not been done.
         var reloads = 0
         var endRequests = EndRequests()
@@ -73,7 +74,9 @@ extension Host {
     /// Runs the channels of a configuration file until all of them are over. SIGHUP reads the file again. Signals are
     /// answered meanwhile.
     func run(_ file: HostConfiguration) -> ExitStatus {
+        state.withLock { $0.isFromFile = true }
         var signals = watchSignals(ending: [SIGINT, SIGTERM])
+        for channel in file.channels { start(channel, isFirst: true) }
         let reloading = DispatchQueue(label: "relay.reload")
         signals.watch(SIGHUP) {
             self.state.withLock { $0.reloads += 1 }
@@ -84,14 +87,15 @@ extension Host {
             }
         }
         defer { signals.cancel() }
-        // In turn with what a signal may change.
-        reloading.sync { for channel in file.channels { start(channel, isFirst: true) } }
         let timer = showStatus()
         defer { timer.cancel() }
         while !isOver { changed.wait() }
         signals.cancel()
         queue.sync {}
-        return state.withLock { $0.runs }.compactMap(\.status).first { $0 != .done } ?? .done
+        let (runs, isEnding) = state.withLock { ($0.runs, $0.isEnding) }
+        let statuses = runs.compactMap(\.status)
+        if isEnding { return statuses.contains(.done) ? .done : .nothingDelivered }
+        return statuses.first { $0 != .done } ?? .done
     }
 
     /// Whether nothing is left to be done. While the file is read again a channel may be between its end and its new
@@ -174,7 +178,7 @@ extension Host {
     private func endRequested(by number: CInt) {
         let channels = channels
         let (answer, isFromFile) = state.withLock { state in
-            (state.endRequests.received(at: resources.clock.now), !state.runs.isEmpty)
+            (state.endRequests.received(at: resources.clock.now), state.isFromFile)
         }
         switch answer {
         // Before there is anything to end cleanly, the first ends at once.
@@ -217,7 +221,7 @@ extension Host {
         terminal.show(blocks.flatMap { block in (blocks.count > 1 ? ["\(block.name):"] : []) + block.block.lines })
         let (ticks, isFromFile) = state.withLock { state in
             defer { state.ticks += 1 }
-            return (state.ticks, !state.runs.isEmpty)
+            return (state.ticks, state.isFromFile)
         }
         // A log is read later: once a minute is enough.
         guard !terminal.showsStatus, ticks > 0, ticks % 60 == 0 else { return }

@@ -38,7 +38,8 @@ struct OutputSpecification {
         let (unexpanded, fragment) = Self.split(specification)
         do {
             text = try secrets.expand(unexpanded)
-            identity = try text + "#" + secrets.expand(String(fragment))
+            let written = fragment.replacing("%2C", with: ",").replacing("%2c", with: ",")
+            identity = try text + "#" + secrets.expand(String(written))
             let kind = OutputAddress.protocolName(of: text)
             var options = try OptionList(behindMark: fragment, of: kind) { try secrets.expand($0) }
             name = try options.takeName()

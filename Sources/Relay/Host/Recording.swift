@@ -21,7 +21,7 @@ final class Recording: Sendable {
         /// The channel's name, the beginning of each file's.
         let channel: String
         /// Whether the channel has live outputs, which go on air even if nothing can be recorded.
-        let hasOutputs: Bool
+        var hasOutputs: Bool
         /// How long after its time a frame leaves the encoder; nil if it leaves in time.
         let delay: Duration?
         /// The longest time between two keyframes that is expected.
