@@ -16,9 +16,16 @@ struct LiveVideo {
     /// How long the frame before stands while a backlog is decoded.
     private static let patience = Duration.milliseconds(300)
     private static let lateness = Duration.milliseconds(100)
+    /// A program that did not look for so long stands still.
+    private static let standstill = Duration.milliseconds(100)
 
     /// The source's clock.
     var times: (any SourceTimes)?
+    /// When the source last showed that it has video.
+    private var newest: Timestamp?
+    /// When a frame was delivered last, and when the program looked for one.
+    private var delivered: Timestamp?
+    private var looked: Timestamp?
     private var frames: LiveFrames
     private var backlog = Backlog.unknown
     private let frameRate: FrameRate
@@ -45,8 +52,13 @@ struct LiveVideo {
         set { frames.isReference = newValue }
     }
 
-    /// Adds a frame, and pushes out the oldest where more than `limit` wait.
-    mutating func add(_ frame: VideoFrame, limit: Int) { frames.add(frame, limit: limit) }
+    /// Adds a frame that comes at `now`, and pushes out the oldest where more than `limit` wait. Before the program has
+    /// begun every frame shows that the source has video.
+    mutating func add(_ frame: VideoFrame, limit: Int, at now: Timestamp, hasBegun: Bool) {
+        delivered = now
+        if !hasBegun { newest = now }
+        frames.add(frame, limit: limit)
+    }
 
     /// What was collected is being decoded at `now`.
     mutating func markBehind(at now: Timestamp) {
@@ -65,16 +77,25 @@ struct LiveVideo {
 
     /// The frame to show as program frame `index` at `now`; nil before the first.
     mutating func choose(for index: FrameIndex, on line: ClockLine, at now: Timestamp) -> LiveFrames.Choice? {
+        looked = now
         // The newest frame of a backlog that is being decoded is not the one that is due: the next would be left out.
         if case .decoding(let start) = backlog, now - start < Self.patience { return current(for: index, on: line) }
-        let times = times
-        return frames.choose(for: index, on: line) { Self.due($0, by: times) }
+        return next(for: index, on: line, at: now, isSeen: true)
     }
 
-    /// Gives up what would be shown up to program frame `index`. Returns as ``choose(for:on:at:)`` does.
-    mutating func skip(_ index: FrameIndex, on line: ClockLine) -> LiveFrames.Choice? {
+    /// Gives up what would be shown up to program frame `index`, at `now`.
+    mutating func skip(_ index: FrameIndex, on line: ClockLine, at now: Timestamp) {
+        looked = now
+        _ = next(for: index, on: line, at: now, isSeen: false)
+    }
+
+    private mutating func next(
+        for index: FrameIndex, on line: ClockLine, at now: Timestamp, isSeen: Bool
+    ) -> LiveFrames.Choice? {
         let times = times
-        return frames.choose(for: index, on: line, isSeen: false) { Self.due($0, by: times) }
+        let choice = frames.choose(for: index, on: line, isSeen: isSeen) { Self.due($0, by: times) }
+        if isSignOfLife(choice, for: index, on: line) { newest = now }
+        return choice
     }
 
     /// The frame that was shown last, once more.
@@ -85,9 +106,19 @@ struct LiveVideo {
     /// Whether a frame chosen for `index` is a sign that the source has video. One that is not new is none, nor one that
     /// came late: while a source is opened frames are collected that nobody wants to see. Late is what is due long before
     /// its tick, not before it is looked at: a program that lags has healthy sources.
-    func isSignOfLife(_ choice: LiveFrames.Choice?, for index: FrameIndex, on line: ClockLine) -> Bool {
+    private func isSignOfLife(_ choice: LiveFrames.Choice?, for index: FrameIndex, on line: ClockLine) -> Bool {
         guard let due = choice?.newlyDue else { return false }
         return frameRate.start(of: index) - line.image(of: due) <= Self.lateness
+    }
+
+    /// When the source last had video, as far as is known at `now`; nil before its first frame. While the program stands
+    /// still, and sees nothing, the source has what it delivers.
+    mutating func newestVideo(at now: Timestamp) -> Timestamp? {
+        // Kept, or what is seen later would look like news.
+        if let last = newest, let delivered, let looked, now - looked > Self.standstill {
+            newest = max(last, delivered)
+        }
+        return newest
     }
 
     private static func due(_ frame: VideoFrame, by times: (any SourceTimes)?) -> Timestamp? {

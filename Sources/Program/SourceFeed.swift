@@ -44,11 +44,8 @@ public final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveVideo
         var audio: AudioStore
-        /// When the newest frame was delivered; once the program runs, when a live source's came to be shown.
+        /// When the newest frame of a source that can wait was delivered.
         var newest: Timestamp?
-        /// When a frame was delivered last, and when the program looked for one.
-        var delivered: Timestamp?
-        var looked: Timestamp?
         /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
         var origin: FrameIndex?
         /// Whether a paced source had nothing for the frame under way, so that its audio waits, too.
@@ -69,8 +66,6 @@ public final class SourceFeed: SourceSink {
 
     private static let frameRoom = 4
     private static let liveRoom = Duration.milliseconds(1500)
-    /// A program that did not look for so long stands still.
-    private static let standstill = Duration.milliseconds(100)
     /// How long a program waits for a live source's frame that is not late: what was collected while the input was
     /// opened is decoded first.
     private static let patience = Duration.seconds(2)
@@ -137,11 +132,10 @@ public final class SourceFeed: SourceSink {
             if state.isClosed { return }
             state.status.framesIn += 1
             state.starved.remove(.video)
-            state.delivered = now
-            if !isLive || programTime.line == nil { state.newest = state.delivered }
             if isLive {
-                state.live.add(frame, limit: liveFrameLimit)
+                state.live.add(frame, limit: liveFrameLimit, at: now, hasBegun: programTime.line != nil)
             } else {
+                state.newest = now
                 state.frames.add(frame, at: frameRate.frame(at: time), until: frameRate.frame(at: end))
             }
             wakeConsumer(&state)
@@ -267,9 +261,7 @@ public final class SourceFeed: SourceSink {
     private func liveFrame(for index: FrameIndex) -> LiveFrames.Choice? {
         guard let line = programTime.line else { return nil }
         return state.withLock { state in
-            state.looked = now
             let choice = state.live.choose(for: index, on: line, at: now)
-            if state.live.isSignOfLife(choice, for: index, on: line) { state.newest = now }
             let isOver = state.isClosed || (state.ended.contains(.video) && !state.live.isWaiting)
             return isOver && choice?.newlyDue == nil ? nil : choice
         }
@@ -299,9 +291,7 @@ public final class SourceFeed: SourceSink {
         }
         guard let line = programTime.line else { return }
         state.withLock { state in
-            state.looked = now
-            let choice = state.live.skip(index, on: line)
-            if state.live.isSignOfLife(choice, for: index, on: line) { state.newest = now }
+            state.live.skip(index, on: line, at: now)
             state.audio.skip(to: end.number)
         }
     }
@@ -320,17 +310,11 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    /// When the source last had video: a paced one that has a frame ready has it now. Nil before its first frame. While
-    /// the program stands still, and sees nothing, a live one has what it delivers.
+    /// When the source last had video: a paced one that has a frame ready has it now. Nil before its first frame.
     package func newestVideo(at now: Timestamp) -> Timestamp? {
         state.withLock { state in
-            if !isLive { return state.frames.count > 0 ? now : state.newest }
-            guard let newest = state.newest, let looked = state.looked, now - looked > Self.standstill else {
-                return state.newest
-            }
-            // Kept, or what is seen later would look like news.
-            state.newest = state.delivered.map { max($0, newest) } ?? newest
-            return state.newest
+            if isLive { return state.live.newestVideo(at: now) }
+            return state.frames.count > 0 ? now : state.newest
         }
     }
 

@@ -27,15 +27,6 @@ extension SerialPeers {
             """
         }
 
-        /// One hash for each coded frame and piece of audio of a received file, with its time.
-        private func packets(_ path: String) async throws -> [String] {
-            let hashes = directory.file("hashes")
-            try await run(
-                "ffmpeg", ["-v", "error", "-y", "-nostdin", "-i", path, "-c", "copy", "-f", "framemd5", hashes])
-            return try String(contentsOfFile: hashes, encoding: .utf8).split(separator: "\n").map(String.init)
-                .filter { !$0.hasPrefix("#") }
-        }
-
         /// What a server receives of 15 s while `changes` happen.
         private func received(
             _ changes: (RelayProcess, _ url: String) async throws -> Void
@@ -47,7 +38,7 @@ extension SerialPeers {
             try await changes(relay, server.url())
             let result = try await relay.finished(within: .seconds(30))
             #expect(result.ending == .exited(0), "\(result.log)")
-            return (try await packets(try await server.recording()), result.log)
+            return (try await codedPackets(of: try await server.recording()), result.log)
         }
 
         @Test(

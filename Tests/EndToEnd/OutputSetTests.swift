@@ -12,19 +12,6 @@ extension SerialPeers {
     /// Outputs that come and go while the program runs, through the interface that a control surface calls.
     @Suite("Outputs at run time")
     struct OutputSetTests {
-        private let directory: TemporaryDirectory
-
-        init() throws { directory = try TemporaryDirectory() }
-
-        /// One hash for each coded frame and piece of audio of a received file, with its time.
-        private func packets(_ path: String) async throws -> [String] {
-            let hashes = directory.file("hashes")
-            try await run(
-                "ffmpeg", ["-v", "error", "-y", "-nostdin", "-i", path, "-c", "copy", "-f", "framemd5", hashes])
-            return try String(contentsOfFile: hashes, encoding: .utf8).split(separator: "\n").map(String.init)
-                .filter { !$0.hasPrefix("#") }
-        }
-
         /// What a server receives of 8 s while `changes` happen to other outputs.
         private func received(
             _ changes: @escaping @Sendable (Channel) async throws -> Void
@@ -37,7 +24,7 @@ extension SerialPeers {
                 try await changes(channel)
             }
             #expect(status == .done)
-            return try await packets(try await server.recording())
+            return try await codedPackets(of: try await server.recording())
         }
 
         @Test("Outputs are added, paused, resumed, tried again and removed without a byte of difference in another")
@@ -75,7 +62,7 @@ extension SerialPeers {
             #expect(run.ending == .exited(0), "\(run.log)")
             let recordings = try await server.finishedRecordings()
             #expect(recordings.count == keys.count)
-            for recording in recordings { #expect(try await packets(recording) == alone, "\(recording)") }
+            for recording in recordings { #expect(try await codedPackets(of: recording) == alone, "\(recording)") }
         }
     }
 }

@@ -13,7 +13,6 @@ internal import Network
 internal import RTMP
 internal import SRT
 internal import Segmenter
-internal import Synchronization
 
 /// Tries what one channel needs. Blocks; all of it is given back.
 struct ChannelCheck: Sendable {
@@ -35,25 +34,16 @@ struct ChannelCheck: Sendable {
 
     /// Everything, one after the other.
     func rows() -> [CheckReport.Row] {
-        let recorded = configuration.recording.map { _ in within("recording") { recording() } }
-        return inputs() + outputs() + [recorded ?? nil, encoder()].compactMap(\.self)
+        let recorded = configuration.recording.map { recording in
+            within("recording") { room(for: recording) }
+        }
+        return inputs() + outputs() + [recorded, encoder()].compactMap(\.self)
     }
 
-    /// What `work` says, unless it takes too long: disks, pipes and libraries may not answer at all. Then a thread is left
-    /// behind.
-    private func within(_ subject: String, _ work: @escaping @Sendable () -> CheckReport.Row?) -> CheckReport.Row? {
-        let answer = Answer()
-        let answered = DispatchSemaphore(value: 0)
-        DispatchQueue(label: "relay.check").async {
-            let row = work()
-            answer.row.withLock { $0 = row }
-            answered.signal()
-        }
-        let wait = DispatchTimeInterval.nanoseconds(Int(Self.longest.inNanoseconds))
-        guard answered.wait(timeout: .now() + wait) == .success else {
-            return row(subject, .failed, "it does not answer within \(Self.longest.components.seconds) s")
-        }
-        return answer.row.withLock { $0 }
+    /// What `work` says of `subject`, unless it takes too long.
+    private func within(_ subject: String, _ work: @escaping @Sendable () -> Row) -> Row {
+        Answer.of("relay.check", within: Self.longest, work)
+            ?? row(subject, .failed, "it does not answer within \(Self.longest.components.seconds) s")
     }
 
     private func row(_ subject: String, _ result: CheckReport.Result, _ text: String) -> Row {
@@ -70,7 +60,7 @@ struct ChannelCheck: Sendable {
     }
 
     private func answered(_ location: InputLocation, _ subject: String) -> Row {
-        within(subject) { input(location, subject) } ?? row(subject, .failed, "it says nothing")
+        within(subject) { input(location, subject) }
     }
 
     private func input(_ location: InputLocation, _ subject: String) -> Row {
@@ -127,7 +117,7 @@ struct ChannelCheck: Sendable {
     private func outputs() -> [Row] {
         zip(configuration.outputs, configuration.outputNames).flatMap { output, name in
             [(output.address, "output \(name)")] + (output.backup.map { [($0, "backup of \(name)")] } ?? [])
-        }.compactMap { address, subject in within(subject) { output(address, subject) } }
+        }.map { address, subject in within(subject) { output(address, subject) } }
     }
 
     private func output(_ address: OutputAddress, _ subject: String) -> Row {
@@ -180,8 +170,7 @@ struct ChannelCheck: Sendable {
         return path
     }
 
-    private func recording() -> Row? {
-        guard let recording = configuration.recording else { return nil }
+    private func room(for recording: ChannelConfiguration.Recording) -> Row {
         let place = directory(recording.directory, "recording")
         guard place.result == .ok else { return place }
         do throws(FileFailure) {
@@ -217,11 +206,6 @@ struct ChannelCheck: Sendable {
             return row("encoder", .failed, "\(error)")
         }
     }
-}
-
-/// What was found.
-private final class Answer: Sendable {
-    let row = Mutex<CheckReport.Row?>(nil)
 }
 
 /// Whom nobody can publish to, and nobody play from: a port is only tried.

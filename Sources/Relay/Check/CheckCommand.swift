@@ -28,13 +28,7 @@ struct CheckCommand: BlockingCommand {
         setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
         // What is tried has its own words, and they are printed once.
         LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
-        let configuration: HostConfiguration
-        do throws(ConfigurationFailure) {
-            configuration = try HostConfiguration(reading: file)
-        } catch {
-            Terminal.put(error.lines.map { "Error: \($0)\n" }.joined(), to: STDERR_FILENO)
-            throw ExitStatus.usage.code
-        }
+        let configuration = try HostConfiguration.forCommand(at: file)
         let resources = HostResources()
         var report = CheckReport()
         for channel in configuration.channels {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Dispatch
 internal import Media
 internal import Network
-internal import Synchronization
 
 /// Whether a server can be reached. Each function blocks, 15 s at most, and throws what is in the way.
 enum EndpointCheck {
@@ -12,15 +10,11 @@ enum EndpointCheck {
 
     /// The addresses of `host`.
     static func resolve(_ host: String, port: UInt16) throws(EndpointFailure) -> [HostAddress] {
-        let answered = DispatchSemaphore(value: 0)
-        let box = AnswerBox()
-        HostResolver.shared.resolve(host, port: port) { answer in
-            box.value.withLock { $0 = answer }
-            answered.signal()
-        }
-        answered.wait()
-        guard let answer = box.value.withLock({ $0 }) else { return [] }
-        return try answer.get()
+        let answer = Answer<HostResolver.Answer>()
+        HostResolver.shared.resolve(host, port: port) { answer.give($0) }
+        // It keeps a deadline of its own, which comes first.
+        guard let addresses = answer.wait(openTimeout * 2) else { return [] }
+        return try addresses.get()
     }
 
     /// Connects to `host`, through `proxy` and with TLS if there are any, and closes the connection.
@@ -37,9 +31,4 @@ enum EndpointCheck {
         guard let tls else { return }
         _ = try TLSTunnel.open(over: socket, host: host, trust: tls, within: openTimeout)
     }
-}
-
-/// What the resolver leaves behind.
-private final class AnswerBox: Sendable {
-    let value = Mutex<HostResolver.Answer?>(nil)
 }

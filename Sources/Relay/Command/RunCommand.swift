@@ -55,13 +55,7 @@ struct RunCommand: BlockingCommand {
         if let flag = Self.flagBesidesFile(in: CommandLine.arguments) {
             throw ValidationError("With --config, what \(flag) says stands in the file. Leave it out.")
         }
-        let file: HostConfiguration
-        do throws(ConfigurationFailure) {
-            file = try HostConfiguration(reading: path)
-        } catch {
-            Terminal.put(error.lines.map { "Error: \($0)\n" }.joined(), to: STDERR_FILENO)
-            throw ExitStatus.usage.code
-        }
+        let file = try HostConfiguration.forCommand(at: path)
         try run(descriptors: file.descriptors, log: file.log) { $0.run(file) }
     }
 

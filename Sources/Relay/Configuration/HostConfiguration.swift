@@ -31,6 +31,16 @@ struct HostConfiguration {
         try self.init(parsing: text, path: path)
     }
 
+    /// Reads the file at `path`, which a command was given: what is wrong with it is printed, and thrown is the exit code.
+    static func forCommand(at path: String) throws -> HostConfiguration {
+        do throws(ConfigurationFailure) {
+            return try HostConfiguration(reading: path)
+        } catch {
+            Terminal.put(error.lines.map { "Error: \($0)\n" }.joined(), to: STDERR_FILENO)
+            throw ExitStatus.usage.code
+        }
+    }
+
     /// Reads `text`, what is in the file at `path`.
     init(parsing text: String, path: String) throws(ConfigurationFailure) {
         let reader = ConfigurationReader(try ConfigurationNode(parsing: text, path: path))

@@ -176,18 +176,18 @@ extension Host {
     }
 
     private func endRequested(by number: CInt) {
-        let channels = channels
+        let isIdle = channels.isEmpty
         let (answer, isFromFile) = state.withLock { state in
             (state.endRequests.received(at: resources.clock.now), state.isFromFile)
         }
         switch answer {
         // Before there is anything to end cleanly, the first ends at once.
-        case _ where channels.isEmpty && !isFromFile: endAtOnce(ExitStatus.nothingDelivered.rawValue)
+        case _ where isIdle && !isFromFile: endAtOnce(ExitStatus.nothingDelivered.rawValue)
         case .end:
             logger.info("ending; once more to end at once")
-            let runs = state.withLock { state in
+            let (channels, runs) = state.withLock { state in
                 state.isEnding = true
-                return state.runs
+                return (state.channels, state.runs)
             }
             for channel in channels { channel.end() }
             for run in runs { run.end() }

@@ -19,7 +19,7 @@ struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {
 struct OutputSpecification {
     /// What the flag said, without the options and with secrets in place: not to be shown.
     let text: String
-    /// The same with the options: what changes if a secret in one of them does. Not to be shown.
+    /// The address and the options' values with secrets in place: what changes if a secret does. Not to be shown.
     let identity: String
     /// Unique among the outputs; `nil` for a name made of the protocol and a number.
     var name: String?
@@ -38,10 +38,13 @@ struct OutputSpecification {
         let (unexpanded, fragment) = Self.split(specification)
         do {
             text = try secrets.expand(unexpanded)
-            let written = fragment.replacing("%2C", with: ",").replacing("%2c", with: ",")
-            identity = try text + "#" + secrets.expand(String(written))
             let kind = OutputAddress.protocolName(of: text)
-            var options = try OptionList(behindMark: fragment, of: kind) { try secrets.expand($0) }
+            var values: [String] = []
+            var options = try OptionList(behindMark: fragment, of: kind) { value in
+                values.append(try secrets.expand(value))
+                return values[values.count - 1]
+            }
+            identity = ([text] + values).joined(separator: "\n")
             name = try options.takeName()
             limits = try Self.limits(taking: &options)
             let backup = try options.take("backup")

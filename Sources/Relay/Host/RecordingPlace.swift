@@ -5,7 +5,6 @@ internal import Catalogue
 internal import Dispatch
 internal import Logging
 internal import Segmenter
-internal import Synchronization
 internal import Upload
 
 /// Where a recording goes: a directory that can be written to, its catalogue, and who takes its finished files. Made
@@ -54,16 +53,10 @@ struct RecordingPlace: Sendable {
         _ recording: ChannelConfiguration.Recording
     ) throws(RelayFailure) -> RecordDirectory {
         let (path, template) = (recording.directory, recording.template)
-        let answered = DispatchSemaphore(value: 0)
-        let box = AnswerBox()
-        DispatchQueue(label: "relay.prepare").async {
-            // Not within the lock: it may take for ever, and whoever waits looks at the box.
-            let result = Result { () throws(FileFailure) in try RecordDirectory.prepare(path, template: template) }
-            box.value.withLock { $0 = result }
-            answered.signal()
+        let answer = Answer.of("relay.prepare", within: .seconds(10)) {
+            Result { () throws(FileFailure) in try RecordDirectory.prepare(path, template: template) }
         }
-        _ = answered.wait(timeout: .now() + .seconds(10))
-        switch box.value.withLock({ $0 }) {
+        switch answer {
         case .success(let directory): return directory
         case .failure(let failure):
             throw RelayFailure(
@@ -123,9 +116,4 @@ struct RecordingPlace: Sendable {
         case .failed(let failure): logger.warning("could not complete \(entry.fileName): \(failure)")
         }
     }
-}
-
-/// What the thread that prepares a directory leaves behind, for a caller that may have stopped waiting.
-private final class AnswerBox: Sendable {
-    let value = Mutex<Result<RecordDirectory, FileFailure>?>(nil)
 }

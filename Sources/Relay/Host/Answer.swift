@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Media
+internal import Synchronization
+
+/// What another thread finds out, for a caller that may stop waiting for it. Given once; for any thread.
+final class Answer<Value: Sendable>: Sendable {
+    private let value = Mutex<Value?>(nil)
+    private let isGiven = DispatchSemaphore(value: 0)
+
+    /// Says what was found.
+    func give(_ value: Value) {
+        self.value.withLock { $0 = value }
+        isGiven.signal()
+    }
+
+    /// Waits for it; nil if it does not come within `limit`.
+    func wait(_ limit: Duration) -> Value? {
+        _ = isGiven.wait(timeout: .now() + .nanoseconds(Int(limit.inNanoseconds)))
+        return value.withLock { $0 }
+    }
+
+    /// What `work` says, on a queue called `name`; nil if it takes longer than `limit`. Disks, pipes and libraries may not
+    /// answer at all: then a thread is left behind.
+    static func of(_ name: String, within limit: Duration, _ work: @escaping @Sendable () -> Value) -> Value? {
+        let answer = Answer()
+        DispatchQueue(label: name).async { answer.give(work()) }
+        return answer.wait(limit)
+    }
+}
