@@ -28,11 +28,13 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
         .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", exact: "1.0.2", traits: []),
     ],
@@ -66,12 +68,12 @@ let package = Package(
         .target(
             name: "Ingest",
             dependencies: [
-                "Media", "LibAV", "Network", "RTMP", "SRT", "CLinux",
+                "Media", "LibAV", "Networking", "RTMP", "SRT", "CLinux",
                 .product(name: "DequeModule", package: "swift-collections"), logging,
             ],
             swiftSettings: settings),
         .target(
-            name: "Network",
+            name: "Networking",
             dependencies: [
                 "Media", "CLinux", .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
@@ -83,16 +85,16 @@ let package = Package(
         .target(
             name: "RTMP",
             dependencies: [
-                "Media", "Network", "LibAV", "CRTMP", .product(name: "DequeModule", package: "swift-collections"),
+                "Media", "Networking", "LibAV", "CRTMP", .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings),
-        .target(name: "SRT", dependencies: ["Media", "Network", "CSRT"], swiftSettings: settings),
-        .target(name: "HLS", dependencies: ["Media", "Network", "LibAV"], swiftSettings: settings),
+        .target(name: "SRT", dependencies: ["Media", "Networking", "CSRT"], swiftSettings: settings),
+        .target(name: "HLS", dependencies: ["Media", "Networking", "LibAV"], swiftSettings: settings),
         .target(
             name: "Publisher",
             dependencies: [
-                "Media", "FanOut", "LibAV", "Network", "RTMP", "SRT", "HLS",
+                "Media", "FanOut", "LibAV", "Networking", "RTMP", "SRT", "HLS",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
@@ -118,10 +120,25 @@ let package = Package(
                 .product(name: "SystemPackage", package: "swift-system"), logging,
             ],
             swiftSettings: settings),
+        .target(name: "CPage", path: "Sources/System/CPage"),
+        .target(
+            name: "Control",
+            dependencies: [
+                "Media", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder", "Segmenter", "Upload",
+                "CPage",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"), logging,
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "Relay",
             dependencies: [
-                "Media", "LibAV", "Ingest", "Program", "Monitor", "Encoder", "FanOut", "Network", "RTMP", "SRT", "HLS",
+                "Control", "Media", "LibAV", "Ingest", "Program", "Monitor", "Encoder", "FanOut", "Networking", "RTMP",
+                "SRT", "HLS",
                 "Publisher", "Archive", "Segmenter", "Catalogue", "Stitcher", "Upload", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Yams", package: "Yams"), logging,
@@ -131,7 +148,7 @@ let package = Package(
         .executableTarget(
             name: "FanOutBench",
             dependencies: [
-                "Media", "LibAV", "FanOut", "Network", "RTMP", "Publisher",
+                "Media", "LibAV", "FanOut", "Networking", "RTMP", "Publisher",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),
@@ -171,9 +188,9 @@ let package = Package(
         // Certificates that several targets' tests show.
         .target(name: "TLSSamples", path: "Tests/TLSSamples", swiftSettings: settings),
         .testTarget(
-            name: "NetworkTests",
+            name: "NetworkingTests",
             dependencies: [
-                "Network", "CLinux", "Media", "TLSSamples", "TestSupport",
+                "Networking", "CLinux", "Media", "TLSSamples", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -182,20 +199,20 @@ let package = Package(
         .testTarget(
             name: "RTMPTests",
             dependencies: [
-                "RTMP", "Network", "CLinux", "LibAV", "Media", "PacketSamples", "TLSSamples", "TestSupport",
+                "RTMP", "Networking", "CLinux", "LibAV", "Media", "PacketSamples", "TLSSamples", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "SRTTests",
-            dependencies: ["SRT", "CSRT", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
+            dependencies: ["SRT", "CSRT", "Networking", "LibAV", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "HLSTests", dependencies: ["HLS", "Network", "LibAV", "Media", "PacketSamples", "TestSupport"],
+            name: "HLSTests", dependencies: ["HLS", "Networking", "LibAV", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "PublisherTests",
             dependencies: [
-                "Publisher", "FanOut", "Network", "RTMP", "SRT", "HLS", "LibAV", "Media", "CSRT", "PacketSamples",
+                "Publisher", "FanOut", "Networking", "RTMP", "SRT", "HLS", "LibAV", "Media", "CSRT", "PacketSamples",
                 "TestSupport",
             ],
             swiftSettings: settings),
@@ -233,8 +250,8 @@ let package = Package(
         .testTarget(
             name: "RelayTests",
             dependencies: [
-                "Relay", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Archive", "Segmenter",
-                "Upload", "TestSupport",
+                "Relay", "Control", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Archive",
+                "Segmenter", "Upload", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: settings),

@@ -30,6 +30,9 @@ struct FailureRecord: Sendable {
 
     init(policy: RetryPolicy) { self.policy = policy }
 
+    /// Failures in a row of any kind.
+    var failuresInRow: Int { total }
+
     /// How long to stay on the backup before the next probe of the primary.
     var primaryInterval: Duration { policy.primaryInterval * (1 << min(earlyLosses, 4)) }
 

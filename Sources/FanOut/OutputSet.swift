@@ -17,17 +17,20 @@ public struct OutputDefinition: Sendable {
     public var limits: QueueLimits
     /// How long it goes on trying.
     public var retry: RetryPolicy
+    /// Who asked for it.
+    public var origin: OutputOrigin
 
     /// An output of these values.
     public init(
         name: String, target: any OutputTarget, backup: (any OutputTarget)? = nil, limits: QueueLimits = .live,
-        retry: RetryPolicy = RetryPolicy()
+        retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags
     ) {
         self.name = name
         self.target = target
         self.backup = backup
         self.limits = limits
         self.retry = retry
+        self.origin = origin
     }
 }
 
@@ -91,23 +94,28 @@ public final class OutputSet: Sendable {
     /// Adds an output. Once the program runs, it begins to connect at once and joins at the next keyframe.
     public func add(_ definition: OutputDefinition) throws(OutputSetError) {
         try change { (state) throws(OutputSetError) in
-            guard !state.isOver else { throw .over }
             guard !state.outputs.contains(where: { $0.name == definition.name }) else {
                 throw .nameTaken(definition.name)
             }
-            let stream = stream
-            for target in [definition.target, definition.backup].compactMap(\.self) {
-                guard let reason = target.refusal(of: stream.description) else { continue }
-                throw .refused(definition.name, reason: reason)
-            }
-            let output = OutputSupervisor(
-                name: definition.name, target: definition.target, backup: definition.backup,
-                description: stream.description,
-                limits: definition.limits, retry: definition.retry, joinsRunningProgram: state.isRunning,
-                keyframes: stream, clock: clock, timers: timers, logger: logger)
-            state.outputs.append(output)
-            if state.isRunning { begin(output) }
+            try append(definition, to: &state)
         }
+    }
+
+    /// Puts an output in the place of the one of the same name, which ends as ``remove(_:)`` says. If the new one cannot
+    /// carry the program, nothing is changed.
+    public func replace(by definition: OutputDefinition) throws(OutputSetError) {
+        let old = try change { (state) throws(OutputSetError) in
+            guard let index = state.outputs.firstIndex(where: { $0.name == definition.name }) else {
+                throw .unknown(definition.name)
+            }
+            try append(definition, to: &state)
+            // In its place, so that an operator finds it where it was.
+            let old = state.outputs[index]
+            state.outputs[index] = state.outputs.removeLast()
+            state.leaving.append(old)
+            return old
+        }
+        leave(old)
     }
 
     /// Removes an output. It sends the rest of what it has, within 2.6 s, and ends by the protocol's rules.
@@ -118,6 +126,26 @@ public final class OutputSet: Sendable {
             state.leaving.append(output)
             return output
         }
+        leave(output)
+    }
+
+    private func append(_ definition: OutputDefinition, to state: inout State) throws(OutputSetError) {
+        guard !state.isOver else { throw .over }
+        let stream = stream
+        for target in [definition.target, definition.backup].compactMap(\.self) {
+            guard let reason = target.refusal(of: stream.description) else { continue }
+            throw .refused(definition.name, reason: reason)
+        }
+        let output = OutputSupervisor(
+            name: definition.name, target: definition.target, backup: definition.backup,
+            description: stream.description, limits: definition.limits, retry: definition.retry,
+            origin: definition.origin, joinsRunningProgram: state.isRunning, keyframes: stream, clock: clock,
+            timers: timers, logger: logger)
+        state.outputs.append(output)
+        if state.isRunning { begin(output) }
+    }
+
+    private func leave(_ output: OutputSupervisor) {
         stream.remove(output)
         output.finish(deadline: clock.now + Self.teardown.inNanoseconds) { [weak self] in
             self?.state.withLock { state in state.leaving.removeAll { $0 === output } }

@@ -32,4 +32,26 @@ public struct OutputStatus: Sendable, Codable {
     public var endpoint: OutputEndpoint
     /// Keyframes that the output asked for: `relay_output_keyframes_requested_total`, by output.
     public var keyframesRequested = 0
+    /// Who asked for the output.
+    public var origin = OutputOrigin.flags
+    /// The number of the attempt under way; nil if none is.
+    public var attempt: Int?
+    /// Attempts in a row that failed.
+    public var failures = 0
+    /// Seconds until the next attempt; nil if none is waited for.
+    public var nextAttemptSeconds: Double?
+    /// What the last failure means; nil while the output is on air, and before there was one.
+    public var cause: OutputFailure.Kind?
+    /// The connection's round trip; nil where the protocol does not tell it.
+    public var roundTripSeconds: Double?
+}
+
+/// Where an output was named.
+public enum OutputOrigin: String, Sendable, Codable {
+    /// The command line.
+    case flags
+    /// The configuration file.
+    case file
+    /// An operator, while the program ran.
+    case api
 }

@@ -24,6 +24,7 @@ public final class OutputSupervisor: PacketConsumer {
     let description: @Sendable () -> StreamDescription
     let leading: TrackKind
     let limits: QueueLimits
+    let origin: OutputOrigin
     let keyframes: any KeyframeRequester
     let clock: any MonotonicClock
     let timers: any OutputTimers
@@ -36,7 +37,8 @@ public final class OutputSupervisor: PacketConsumer {
     public init(
         name: String, target: any OutputTarget, backup: (any OutputTarget)? = nil,
         description: @autoclosure @escaping @Sendable () -> StreamDescription,
-        limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), joinsRunningProgram: Bool = false,
+        limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags,
+        joinsRunningProgram: Bool = false,
         keyframes: any KeyframeRequester, clock: any MonotonicClock = SystemClock(),
         timers: any OutputTimers = SystemTimers(), logger: Logger
     ) {
@@ -46,6 +48,7 @@ public final class OutputSupervisor: PacketConsumer {
         self.description = description
         leading = description().leadingKind
         self.limits = limits
+        self.origin = origin
         self.keyframes = keyframes
         self.clock = clock
         self.timers = timers
@@ -141,12 +144,20 @@ public final class OutputSupervisor: PacketConsumer {
             liveSeconds: 0, bytes: lanes.bytes, frames: lanes.frames, reconnects: max(0, machine.connections - 1),
             attempts: machine.attempts, queue: lanes.queueStatus,
             details: lanes.current?.attempt.progress.details ?? [:], wasLive: machine.connections > 0,
-            endpoint: machine.endpoint, keyframesRequested: lanes.keyframes.requests)
+            endpoint: machine.endpoint, keyframesRequested: lanes.keyframes.requests, origin: origin)
+        status.queue.boundMilliseconds = limits.maximumDuration.inNanoseconds / 1_000_000
+        status.roundTripSeconds = status.details["rtt_ms"].map { $0 / 1000 }
+        (status.cause, status.failures) = (machine.lastFailure?.kind, machine.record.failuresInRow)
         switch machine.state {
-        case .connecting:
+        case .connecting(let attempt):
+            status.attempt = attempt
             status.detail = [lanes.step, machine.lastFailure?.description].compactMap(\.self).first
-        case .live(let since): status.liveSeconds = Double(clock.now - since) / 1e9
-        case .backingOff(_, let cause), .refused(_, let cause), .givenUp(let cause): status.detail = cause.description
+        case .live(let since):
+            (status.liveSeconds, status.cause) = (Double(clock.now - since) / 1e9, nil)
+        case .backingOff(let until, let cause), .refused(let until, let cause):
+            status.detail = cause.description
+            status.nextAttemptSeconds = max(0, Double(until - clock.now) / 1e9)
+        case .givenUp(let cause): status.detail = cause.description
         case .paused: break
         default: status.detail = machine.lastFailure?.description
         }

@@ -12,6 +12,8 @@ public struct QueueStatus: Sendable, Codable, Equatable {
     public var bytes = 0
     /// Media time waiting, in milliseconds.
     public var milliseconds: Int64 = 0
+    /// The media time at which the queue is emptied; 0 where it is not known.
+    public var boundMilliseconds: Int64 = 0
     /// Packets that did not reach the output, by cause.
     public var drops: [DropCause: Int] = [:]
     /// Frames among them.

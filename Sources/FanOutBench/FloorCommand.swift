@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Foundation
 internal import Glibc
 internal import Media
-internal import Network
+internal import Networking
 internal import Publisher
 
 /// The least work that fan-out of single tags can be: each tag is sent at its own time to each of N sockets by one

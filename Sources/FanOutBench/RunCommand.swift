@@ -6,7 +6,7 @@ internal import FanOut
 internal import Foundation
 internal import Logging
 internal import Media
-internal import Network
+internal import Networking
 internal import Publisher
 internal import Synchronization
 

@@ -2,7 +2,7 @@
 
 internal import ArgumentParser
 internal import Glibc
-internal import Network
+internal import Networking
 internal import Publisher
 
 /// Takes in what the other commands send, for as little CPU time as possible, so that the machine has room to measure.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
-internal import Network
+internal import Networking
 
 /// The directory of one HLS output, locked against a second. Closed with the last reference. Every call may block for as
 /// long as the file system does.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
-internal import Network
+internal import Networking
 
 /// A file that is being written under a temporary name. Removed again if it is not published.
 final class HLSFile {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-internal import Network
+internal import Networking
 
 /// Files of earlier runs that no playlist names any more. Players may still hold a playlist that did (RFC 8216, 6.2.2).
 struct HLSLeftovers {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Network
+public import Networking
 
 /// The directory of an HLS output: `hls:/var/www/live`, or relative to the working directory, `hls:live`.
 public struct HLSLocation: Sendable, Equatable, CustomStringConvertible {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Network
+public import Networking
 
 /// How an HLS output is cut and how much of it is kept.
 public struct HLSOptions: Sendable, Equatable {

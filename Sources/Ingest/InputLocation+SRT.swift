@@ -2,7 +2,7 @@
 
 internal import LibAV
 internal import Logging
-internal import Network
+internal import Networking
 internal import SRT
 
 extension InputLocation {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-package import Network
+package import Networking
 internal import SRT
 
 /// Where media comes from, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-package import Network
+package import Networking
 
 /// Which tracks of an input are taken, and how its audio is: `program=`, `video-track=`, `audio-track=`, `channels=` and
 /// `audio-offset=` behind its address.

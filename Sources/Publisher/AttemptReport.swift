@@ -2,7 +2,7 @@
 
 internal import FanOut
 internal import Media
-internal import Network
+internal import Networking
 internal import Synchronization
 
 /// What an attempt tells its supervisor: anything until its end, the end once, and nothing when it was abandoned.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FanOut
-internal import Network
+internal import Networking
 
 extension OutputFailure {
     /// What an endpoint's failure means for the output.

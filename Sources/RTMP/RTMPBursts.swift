@@ -2,7 +2,7 @@
 
 internal import DequeModule
 internal import Media
-internal import Network
+internal import Networking
 
 /// What connections send for a frame and the audio in front of it, headers and bodies in one piece of memory: made
 /// once, for all connections of a writer that are as far as each other.

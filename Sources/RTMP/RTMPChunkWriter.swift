@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Media
-package import Network
+package import Networking
 
 /// Cuts messages into chunks (Adobe RTMP 1.0, 5.3.1) and appends them to a buffer, payloads by reference.
 ///

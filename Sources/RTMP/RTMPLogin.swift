@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LibAV
-package import Network
+package import Networking
 
 /// The login of Adobe's and Limelight's servers: the server closes the connection with a question, and the next
 /// connection brings the answer behind the application's name.

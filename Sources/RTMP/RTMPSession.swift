@@ -2,7 +2,7 @@
 
 internal import CRTMP
 internal import Glibc
-package import Network
+package import Networking
 
 /// librtmp, from the handshake until the server has accepted the stream; then the socket is taken over.
 ///

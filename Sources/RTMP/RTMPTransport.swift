@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Network
+public import Networking
 
 /// How an RTMP output reaches its server, and what that understands.
 public struct RTMPTransport: Sendable, Equatable {

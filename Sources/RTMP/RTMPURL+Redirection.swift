@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Network
+internal import Networking
 
 extension RTMPURL {
     /// The same stream at the server that `reference` names, a `tcUrl` that may be relative to this one's (Enhanced

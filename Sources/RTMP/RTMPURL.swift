@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Network
+public import Networking
 
 /// Where an RTMP output goes: `rtmp://[user:password@]host[:port]/app[/instance…]/key[?query]`, or the same with
 /// `rtmps://`, which is RTMP over TLS. MediaMTX and others name a stream by `rtmp://host/stream` alone: then the stream's

@@ -3,7 +3,7 @@
 internal import CSRT
 internal import Dispatch
 internal import Media
-internal import Network
+internal import Networking
 internal import Synchronization
 
 /// One port that receives streams from those who call, and tells them apart by their stream ids. All calls may come from

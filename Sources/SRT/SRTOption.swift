@@ -2,7 +2,7 @@
 
 internal import CSRT
 internal import Glibc
-internal import Network
+internal import Networking
 
 /// The socket options that an SRT address may carry, by the names that `srt-live-transmit` and FFmpeg use.
 enum SRTOption: String, CaseIterable, Sendable {

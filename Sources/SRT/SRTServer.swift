@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-internal import Network
+internal import Networking
 internal import Synchronization
 
 /// Receives streams from senders that call: one listener for each address and port, shared by all inputs that name it and

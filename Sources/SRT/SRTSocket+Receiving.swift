@@ -2,7 +2,7 @@
 
 internal import CSRT
 internal import Glibc
-internal import Network
+internal import Networking
 
 extension SRTSocket {
     /// The longest message that a sender may make (`SRTO_PAYLOADSIZE`), in bytes.

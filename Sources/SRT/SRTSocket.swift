@@ -4,7 +4,7 @@ internal import CSRT
 internal import Dispatch
 internal import Glibc
 internal import Media
-package import Network
+package import Networking
 internal import Synchronization
 
 /// The owner of one non-blocking SRT socket. `srt_close` may block, so each close has a thread that nobody waits for.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Network
+public import Networking
 
 /// Where an SRT output goes or listens, or an input comes from: `srt://host:port?mode=caller&latency=200&…`.
 ///

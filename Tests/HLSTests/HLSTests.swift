@@ -2,7 +2,7 @@
 
 import Foundation
 import Media
-import Network
+import Networking
 import PacketSamples
 import Testing
 

@@ -2,7 +2,7 @@
 
 import FanOut
 import Media
-import Network
+import Networking
 import Synchronization
 import TestSupport
 import Testing

@@ -7,7 +7,7 @@ import PacketSamples
 import TestSupport
 import Testing
 
-@testable import Network
+@testable import Networking
 @testable import Publisher
 @testable import RTMP
 

@@ -3,7 +3,7 @@
 import Dispatch
 import FanOut
 import Media
-import Network
+import Networking
 import SRT
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@
 
 import CLinux
 import Glibc
-import Network
+import Networking
 
 extension OutboundBuffer {
     /// The bytes that a socket would get.

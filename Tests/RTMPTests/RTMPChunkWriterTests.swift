@@ -3,7 +3,7 @@
 import CLinux
 import Glibc
 import Media
-import Network
+import Networking
 import PacketSamples
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Network
+import Networking
 import Testing
 
 @testable import RTMP

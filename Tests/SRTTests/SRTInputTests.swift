@@ -2,7 +2,7 @@
 
 import CSRT
 import Dispatch
-import Network
+import Networking
 import Synchronization
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Media
-import Network
+import Networking
 import PacketSamples
 import Testing
 

@@ -3,7 +3,7 @@
 internal import Dispatch
 package import Logging
 package import Media
-package import Network
+package import Networking
 package import RTMP
 internal import Synchronization
 

@@ -5,7 +5,7 @@ internal import FanOut
 internal import HLS
 internal import LibAV
 internal import Media
-internal import Network
+internal import Networking
 internal import Synchronization
 
 /// One attempt to write HLS into a directory.

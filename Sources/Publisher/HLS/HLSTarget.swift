@@ -4,7 +4,7 @@ internal import Dispatch
 public import FanOut
 public import HLS
 public import Media
-internal import Network
+internal import Networking
 
 /// A directory that a web server hands out, with HLS segments and a playlist, `index.m3u8`.
 public struct HLSTarget: OutputTarget {

@@ -3,7 +3,7 @@
 internal import Dispatch
 internal import FanOut
 internal import Media
-internal import Network
+internal import Networking
 internal import RTMP
 internal import Synchronization
 

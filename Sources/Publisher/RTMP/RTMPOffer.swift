@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Network
+package import Networking
 package import RTMP
 internal import Synchronization
 

@@ -4,7 +4,7 @@ internal import Dispatch
 internal import FanOut
 internal import LibAV
 internal import Media
-internal import Network
+internal import Networking
 internal import SRT
 internal import Synchronization
 

@@ -2,7 +2,7 @@
 
 public import FanOut
 public import Media
-public import Network
+public import Networking
 
 /// A receiver, or a group of receivers, of an MPEG transport stream by UDP.
 public struct UDPTarget: OutputTarget {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Network
+public import Networking
 
 /// Where an RTMP server receives a stream or offers one: `rtmp-listen://[address][:port]/app[/instance…]/name[?options]`,
 /// or the same with `rtmps-listen://`, which is RTMP over TLS.

@@ -5,7 +5,7 @@ internal import Glibc
 internal import Media
 internal import NIOCore
 internal import NIOPosix
-internal import Network
+internal import Networking
 internal import Synchronization
 
 /// One open port with its connections, all of which live on one event loop.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Network
+package import Networking
 
 /// A player whose stream was accepted, and who waits for `onMetaData`, the configurations and media: an output of its own
 /// from here on. The server has nothing more to do with it.

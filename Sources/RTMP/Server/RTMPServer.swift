@@ -3,7 +3,7 @@
 internal import Media
 internal import NIOCore
 internal import NIOPosix
-package import Network
+package import Networking
 internal import Synchronization
 
 /// Receives and offers streams over RTMP and RTMPS: one listener for each address and port, shared by all inputs and

@@ -2,7 +2,7 @@
 
 internal import Media
 internal import NIOCore
-internal import Network
+internal import Networking
 
 /// One connection of a listener: feeds the session, keeps its deadlines, asks who may do what, and passes on what comes.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Network
+internal import Networking
 
 /// What a client can do beyond RTMP 1.0, as it said in `connect` (Enhanced RTMP v2, "Enhancing NetConnection connect
 /// Command").

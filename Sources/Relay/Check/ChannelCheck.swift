@@ -9,7 +9,7 @@ internal import HLS
 internal import Ingest
 internal import Logging
 internal import Media
-internal import Network
+internal import Networking
 internal import RTMP
 internal import SRT
 internal import Segmenter
@@ -114,7 +114,8 @@ struct ChannelCheck: Sendable {
 
     // MARK: Outputs
 
-    private func outputs() -> [Row] {
+    /// The outputs alone, each with its backup.
+    func outputs() -> [CheckReport.Row] {
         zip(configuration.outputs, configuration.outputNames).flatMap { output, name in
             [(output.address, "output \(name)")] + (output.backup.map { [($0, "backup of \(name)")] } ?? [])
         }.map { address, subject in within(subject) { output(address, subject) } }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-internal import Network
+internal import Networking
 
 /// Whether a server can be reached. Each function blocks, 15 s at most, and throws what is in the way.
 enum EndpointCheck {

@@ -21,6 +21,28 @@ struct OperationOptions: ParsableArguments {
             valueName: "file"))
     var config: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Serve the web page, the HTTP API and metrics here.",
+            discussion:
+                "host:port, such as 127.0.0.1:8080. An address that others can reach needs --http-token. Certificates and "
+                + "more are keys of a configuration file.", valueName: "address"))
+    var http: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Serve the API, without tokens, on this Unix socket.",
+            discussion: "With RUNTIME_DIRECTORY in the environment, as systemd sets it, it is relay.sock there.",
+            valueName: "path"))
+    var httpSocket: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Who shows this token by HTTP may look (view=…) or do everything (operate=…). May be given again and again.",
+            discussion: "12 characters or more; ${NAME} and ${file:/path} keep it out of the command line.",
+            valueName: "role=token"))
+    var httpToken: [String] = []
+
     @Option(help: "How log lines look. (default: text)")
     var logFormat: LogFormat?
 

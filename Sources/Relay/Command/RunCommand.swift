@@ -2,12 +2,13 @@
 
 internal import Archive
 public import ArgumentParser
+internal import Control
 public import Encoder
 internal import Glibc
 internal import Ingest
 internal import Logging
 internal import Media
-internal import Network
+internal import Networking
 internal import Publisher
 internal import Segmenter
 
@@ -35,7 +36,10 @@ struct RunCommand: BlockingCommand {
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
     func validate() throws {
-        if operation.config == nil { _ = try channelConfiguration() }
+        if operation.config == nil {
+            _ = try channelConfiguration()
+            _ = try httpSettings()
+        }
     }
 
     func work() throws {
@@ -43,9 +47,13 @@ struct RunCommand: BlockingCommand {
         if let flag = Self.repeated(in: CommandLine.arguments) {
             throw ValidationError("\(flag) is given twice, and there can be one. Leave one of them out.")
         }
-        ArgumentMask.hideSecrets(followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input"])
+        let http = try httpSettings()
+        ArgumentMask.hideSecrets(
+            followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input", "--http-token"])
         let configuration = try channelConfiguration()
-        try run(descriptors: configuration.descriptors, log: ConfigurationReader.Log()) { $0.run(configuration) }
+        try run(descriptors: configuration.descriptors, log: ConfigurationReader.Log(), http: http) {
+            $0.run(configuration)
+        }
     }
 
     /// Runs what the file asks for.
@@ -56,22 +64,34 @@ struct RunCommand: BlockingCommand {
             throw ValidationError("With --config, what \(flag) says stands in the file. Leave it out.")
         }
         let file = try HostConfiguration.forCommand(at: path)
-        try run(descriptors: file.descriptors, log: file.log) { $0.run(file) }
+        try run(descriptors: file.descriptors, log: file.log, http: file.http) { $0.run(file) }
     }
 
     /// Runs a host to its end, and ends the process with its status. Flags about the log come before what `log` says.
     private func run(
-        descriptors: Int, log: ConfigurationReader.Log, _ work: (Host) -> ExitStatus
+        descriptors: Int, log: ConfigurationReader.Log, http: ControlSettings, _ work: (Host) -> ExitStatus
     ) throws {
         let terminal = Terminal(
             format: operation.logFormat ?? log.format ?? .text, showsStatus: log.showsStatus && !operation.noStatus)
         let level = operation.verbose || log.isVerbose ? Logger.Level.debug : .info
-        LoggingSystem.bootstrap { RelayLogHandler(label: $0, terminal: terminal, logLevel: level) }
+        let events = EventLog()
+        LoggingSystem.bootstrap { RelayLogHandler(label: $0, terminal: terminal, events: events, logLevel: level) }
         let limit = DescriptorLimit.raise()
         if let shortage = DescriptorLimit.shortage(descriptors: descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
-        let status = work(Host(terminal: terminal))
+        let host = Host(terminal: terminal)
+        let server = ControlServer(
+            http, host: host, events: events, version: RelayVersion.text, logger: Logger(label: "relay"))
+        do throws(ControlServer.Failure) {
+            try server.start()
+        } catch {
+            Logger(label: "relay").error("\(error)")
+            terminal.close()
+            throw ExitStatus.nothingDelivered.code
+        }
+        let status = work(host)
+        server.stop()
         terminal.close()
         throw status.code
     }
@@ -89,6 +109,23 @@ struct RunCommand: BlockingCommand {
         var seen: Set<Substring> = []
         let names = arguments.prefix { $0 != "--" }.map { $0.prefix { $0 != "=" } }
         return names.first { single.contains(String($0)) && !seen.insert($0).inserted }.map(String.init)
+    }
+
+    /// What the flags say of the HTTP server, or the sentence that says what is wrong with them.
+    private func httpSettings() throws -> ControlSettings {
+        var keys = ControlKeys()
+        (keys.address, keys.socket) = (operation.http, operation.httpSocket)
+        keys.tokens = try operation.httpToken.map { text in
+            guard let mark = text.firstIndex(of: "=") else {
+                throw ValidationError("--http-token is a role, =, and the token: operate=${file:/etc/relay/token}.")
+            }
+            return ControlKeys.Token(role: String(text[..<mark]), token: String(text[text.index(after: mark)...]))
+        }
+        do throws(ControlKeys.Fault) {
+            return try keys.settings()
+        } catch {
+            throw ValidationError("--\(error.key == "address" ? "http" : error.key): \(error.text)")
+        }
     }
 
     /// The flags as one configuration, or the sentence that says what is wrong with them.

@@ -28,6 +28,9 @@ struct ConfigurationReader {
 
     private(set) var channels: [ChannelFlags] = []
     private(set) var log = Log()
+    /// What is said of the HTTP server, and where.
+    private(set) var http = ControlKeys()
+    private(set) var httpMarks: [String: ConfigurationMark] = [:]
     private(set) var faults: [ConfigurationFailure.Fault] = []
 
     /// Reads the whole file.
@@ -39,7 +42,8 @@ struct ConfigurationReader {
             switch entry.key {
             case "channels": readChannels(entry.node)
             case "log": readLog(entry.node)
-            default: unknown(entry, in: "", known: ["channels", "log"])
+            case "http": readHTTP(entry.node)
+            default: unknown(entry, in: "", known: ["channels", "log", "http"])
             }
         }
         if channels.isEmpty, faults.isEmpty { fault(root.mark, "channels", "There is no channel: name at least one.") }
@@ -64,6 +68,56 @@ struct ConfigurationReader {
             default: unknown(entry, in: "log", known: ["format", "verbose", "status"])
             }
         }
+    }
+}
+
+// MARK: The HTTP server
+
+extension ConfigurationReader {
+    private mutating func readHTTP(_ node: ConfigurationNode) {
+        httpMarks[""] = node.mark
+        for entry in mapping(node, "http", "It is a mapping.") ?? [] {
+            let key = "http.\(entry.key)"
+            httpMarks[entry.key] = entry.node.mark
+            switch entry.key {
+            case "address": http.address = scalar(entry.node, key)
+            case "socket": http.socket = scalar(entry.node, key)
+            case "certificate": http.certificate = scalar(entry.node, key)
+            case "key": http.key = scalar(entry.node, key)
+            case "basePath": http.basePath = scalar(entry.node, key)
+            case "hosts":
+                http.hosts = sequence(entry.node, key).enumerated().compactMap {
+                    scalar($1, "\(key)[\($0)]")
+                }
+            case "tokens": readTokens(entry.node, key)
+            default: unknown(entry, in: "http", known: Self.httpKeys)
+            }
+        }
+    }
+
+    /// The keys of `http`, for which there are no flags but of the first three.
+    static let httpKeys = ["address", "socket", "tokens", "certificate", "key", "hosts", "basePath"]
+
+    private mutating func readTokens(_ node: ConfigurationNode, _ key: String) {
+        for (index, node) in sequence(node, key).enumerated() {
+            let name = "\(key)[\(index)]"
+            var token = ControlKeys.Token(role: "", token: "")
+            for entry in mapping(node, name, "It is a mapping with role: and token:.") ?? [] {
+                httpMarks["tokens[\(index)].\(entry.key)"] = entry.node.mark
+                switch entry.key {
+                case "role": token.role = scalar(entry.node, "\(name).role") ?? ""
+                case "token": token.token = scalar(entry.node, "\(name).token") ?? ""
+                default: unknown(entry, in: name, known: ["role", "token"])
+                }
+            }
+            http.tokens.append(token)
+        }
+    }
+
+    private mutating func sequence(_ node: ConfigurationNode, _ key: String) -> [ConfigurationNode] {
+        if case .sequence(let nodes) = node.content { return nodes }
+        fault(node.mark, key, "It is a list, one behind each hyphen.")
+        return []
     }
 }
 

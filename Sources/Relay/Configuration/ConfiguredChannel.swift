@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import FanOut
 
 /// One channel as a configuration file describes it, with what is needed to tell what another version of the file changes.
 struct ConfiguredChannel {
@@ -32,7 +33,9 @@ struct ConfiguredChannel {
             throw ConfigurationFailure(path: path, faults: [.init(mark: flags.mark, key: flags.key, text: text)])
         }
         do {
-            configuration = try RunCommand.parse(arguments).channelConfiguration()
+            var configuration = try RunCommand.parse(arguments).channelConfiguration()
+            configuration.origin = .file
+            self.configuration = configuration
         } catch {
             let message = ArgumentMask.hidingSecrets(of: arguments, in: RunCommand.message(for: error))
             throw ConfigurationFailure(path: path, faults: [Self.fault(message, flags)])

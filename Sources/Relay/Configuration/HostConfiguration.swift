@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Control
 internal import Foundation
 
 /// What a configuration file asks of the process: read, checked, and free of contradictions.
@@ -8,6 +9,8 @@ struct HostConfiguration {
     let path: String
     /// How the log looks.
     let log: ConfigurationReader.Log
+    /// How the HTTP server listens.
+    let http: ControlSettings
     /// At least one; each has a name of its own.
     let channels: [ConfiguredChannel]
 
@@ -62,11 +65,20 @@ struct HostConfiguration {
                 faults += error.faults
             }
         }
+        var http = ControlSettings()
+        do throws(ControlKeys.Fault) {
+            if !reader.faults.contains(where: { $0.key.hasPrefix("http") }) { http = try reader.http.settings() }
+        } catch {
+            faults.append(
+                .init(
+                    mark: reader.httpMarks[error.key] ?? reader.httpMarks[""], key: "http.\(error.key)",
+                    text: error.text))
+        }
         guard faults.isEmpty else {
             let first = ConfigurationMark(line: 0, column: 0)
             throw ConfigurationFailure(path: path, faults: faults.sorted { ($0.mark ?? first) < ($1.mark ?? first) })
         }
-        (self.path, self.channels, log) = (path, channels, reader.log)
+        (self.path, self.channels, self.http, log) = (path, channels, http, reader.log)
     }
 
     /// Descriptors that all channels' outputs hold at most.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Control
 internal import Dispatch
 internal import FanOut
 internal import Logging
 internal import Media
-internal import Network
+internal import Networking
 internal import Synchronization
 
 /// One path of media: inputs, program, encoder, fan-out and outputs, built from a configuration and run to its end, and
@@ -89,6 +90,9 @@ final class Channel: Sendable {
         }
     }
 
+    /// What goes on air, in packets.
+    var stream: PacketStream { hub }
+
     /// Puts the program on air and returns how it ended, when outputs and recordings have ended, too.
     func run() -> ExitStatus {
         outputs.start()
@@ -148,20 +152,39 @@ final class Channel: Sendable {
 // MARK: Outputs
 
 extension Channel {
+    /// Adds the live output that `address` describes as the flag does, under `name` or one that is free, and returns its
+    /// name. Blocks until a port that it listens at is open. Throws ``OutputSpecificationError`` or ``OutputSetError``.
+    func add(address: String, name: String? = nil) throws -> String {
+        var output = try OutputSpecification(address)
+        output.name = name ?? output.name
+        return try add(output, origin: .api)
+    }
+
+    /// Puts the output that `address` describes in the place of the output `name`, under the same name. Throws as
+    /// ``add(address:name:)`` does, and nothing is changed then.
+    func replace(_ name: String, by address: String) throws {
+        let output = try OutputSpecification(address)
+        try outputs.replace(by: try definition(of: output, name: name, origin: .api))
+    }
+
     /// Adds a live output, and returns its name. Blocks until a port that it listens at is open. Throws ``OutputSetError``
     /// where there is one of this name, or where the port cannot be opened.
     @discardableResult
-    func add(_ output: OutputSpecification) throws(OutputSetError) -> String {
+    func add(_ output: OutputSpecification, origin: OutputOrigin) throws(OutputSetError) -> String {
         let name = output.name ?? output.address.freeName(besides: outputs.statuses.map(\.name))
+        try outputs.add(try definition(of: output, name: name, origin: origin))
+        return name
+    }
+
+    private func definition(
+        of output: OutputSpecification, name: String, origin: OutputOrigin
+    ) throws(OutputSetError) -> OutputDefinition {
         warn(of: output, name: name)
-        let definition: OutputDefinition
         do throws(EndpointFailure) {
-            definition = try output.definition(name: name, in: context)
+            return try output.definition(name: name, in: context, origin: origin)
         } catch {
             throw .refused(name, reason: error.reason)
         }
-        try outputs.add(definition)
-        return name
     }
 
     /// Tries every output at once that has given up or was refused. `cause` is for the log. Returns at once.
@@ -182,7 +205,8 @@ extension Channel {
         var definitions: [OutputDefinition] = []
         for (output, name) in zip(configuration.outputs, configuration.outputNames) {
             do throws(EndpointFailure) {
-                definitions.append(try output.definition(name: name, in: context))
+                definitions.append(
+                    try output.definition(name: name, in: context, origin: configuration.origin))
             } catch {
                 // A port that is taken is free when it is tried again; a service manager does not do that for wrong flags.
                 throw RelayFailure(
@@ -239,8 +263,25 @@ extension Channel {
     /// Returns at once.
     func stopRecording() throws(RecordingSlotError) { try recordings.stop() }
 
-    /// Begins a new file of the recording with the next keyframe. Returns at once.
-    func cutRecording() { recordings.current?.cut() }
+    /// Begins a new file of the recording with the next keyframe. Returns at once, and whether there is a recording.
+    @discardableResult
+    func cutRecording() -> Bool {
+        guard let recording = recordings.current else { return false }
+        recording.cut()
+        return true
+    }
+
+    /// Marks this moment of the program with `text`. Returns at once.
+    func mark(_ text: String) {
+        recordings.current?.noteEvent("marker", text)
+        logger.info("marked: \(text)")
+    }
+
+    /// Notes in the log, and in the catalogue, what an operator did.
+    func note(_ text: String, output: String? = nil) {
+        recordings.current?.noteEvent("operator", text)
+        logger.notice("\(text)", metadata: output.map { ["output": "\($0)"] } ?? [:])
+    }
 
     /// What a recording is told of this channel.
     private var recordedProgram: Recording.Program {

@@ -6,7 +6,7 @@ internal import FanOut
 internal import Ingest
 internal import Media
 internal import Monitor
-internal import Network
+internal import Networking
 internal import Publisher
 internal import Segmenter
 internal import Upload
@@ -38,6 +38,8 @@ struct ChannelConfiguration {
     }
 
     var name = "relay"
+    /// Where the outputs were named.
+    var origin = OutputOrigin.flags
     var input = InputLocation("test:")
     /// What logs and the status call the input; nil for its address.
     var inputName: String?
@@ -115,11 +117,13 @@ extension OutputAddress {
 
 extension OutputSpecification {
     /// The output, under this name. Blocks until a port that it listens at is open; throws if it cannot be.
-    func definition(name: String, in context: OutputContext) throws(EndpointFailure) -> OutputDefinition {
+    func definition(
+        name: String, in context: OutputContext, origin: OutputOrigin
+    ) throws(EndpointFailure) -> OutputDefinition {
         let limits = context.isCopied ? limits.forBursts : limits
         return OutputDefinition(
             name: name, target: try address.target(name: name, in: context),
             backup: try backup.map { (address) throws(EndpointFailure) in try address.target(name: name, in: context) },
-            limits: limits, retry: retry)
+            limits: limits, retry: retry, origin: origin)
     }
 }

@@ -4,7 +4,7 @@ internal import FanOut
 internal import Ingest
 internal import Logging
 internal import Media
-internal import Network
+internal import Networking
 internal import Publisher
 internal import RTMP
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Control
 internal import Media
 
 /// What makes a channel's packets: a program that is encoded here, or an input that is passed through. They go into the

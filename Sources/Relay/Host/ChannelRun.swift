@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Control
 internal import Dispatch
 internal import FanOut
 internal import Foundation
@@ -35,6 +36,8 @@ final class ChannelRun: Sendable {
     private static let portPatience = Duration.seconds(5)
 
     let name: String
+    /// What the API sees of it.
+    let control: ChannelControl
     /// Whether the process has just begun: what is wrong with its channels then is told by its end.
     private let isFirst: Bool
     private let resources: HostResources
@@ -52,6 +55,7 @@ final class ChannelRun: Sendable {
         var logger = logger
         logger[metadataKey: "channel"] = "\(plan.name)"
         self.logger = logger
+        control = ChannelControl(name: plan.name, recording: plan.configuration.recording)
         state = Mutex(State(plan: plan))
     }
 
@@ -61,6 +65,7 @@ final class ChannelRun: Sendable {
         over.enter()
         let thread = Thread { [self] in
             let status = run(report)
+            control.closed(.over)
             state.withLock { $0.status = status }
             over.leave()
             completion()
@@ -105,6 +110,7 @@ final class ChannelRun: Sendable {
                     break
                 }
                 opening.finish()
+                control.opened(channel)
                 status = channel.run()
                 wasOnAir = true
                 report(channel.status)
@@ -117,6 +123,7 @@ final class ChannelRun: Sendable {
                 (state.channel, state.opening) = (nil, nil)
                 return state.isEnding
             }
+            control.closed(.waiting)
             if isEnding || status == .done || (status == .usage && isFirst && failures == 0) { return status }
             if resources.clock.now - began > Self.stableTime.inNanoseconds { failures = 0 }
             failures += 1
@@ -131,6 +138,7 @@ final class ChannelRun: Sendable {
     /// What is to be opened next; nil if nothing is.
     private func begin() -> (ConfiguredChannel, ChannelOpening)? {
         let opening = ChannelOpening()
+        control.closed(.opening)
         return state.withLock { state in
             if state.isEnding { return nil }
             state.opening = opening
@@ -187,6 +195,7 @@ extension ChannelRun {
             return gone.values
         }
         for name in gone {
+            control.forget(output: name)
             // It may have been removed meanwhile.
             try? channel.outputs.remove(name)
             logger.notice("removed by the configuration file", metadata: ["output": "\(name)"])
@@ -201,7 +210,7 @@ extension ChannelRun {
         let deadline = resources.clock.now + Self.portPatience.inNanoseconds
         while true {
             do throws(OutputSetError) {
-                let name = try channel.add(specification)
+                let name = try channel.add(specification, origin: .file)
                 state.withLock { $0.names[output] = name }
                 return logger.notice("added by the configuration file", metadata: ["output": "\(name)"])
             } catch {
@@ -215,6 +224,7 @@ extension ChannelRun {
     }
 
     private func changeRecording(of channel: Channel, to next: ConfiguredChannel) {
+        defer { control.changed(recording: next.configuration.recording) }
         do {
             if let recording = next.configuration.recording {
                 try channel.replaceRecording(recording)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Control
 internal import Dispatch
 internal import Glibc
 internal import Logging
 internal import Media
-internal import Network
+internal import Networking
 internal import Synchronization
 
 /// The process: runs channels, owns what they share, shows their status and answers signals.
@@ -13,6 +14,8 @@ internal import Synchronization
 final class Host: Sendable {
     private struct State {
         var channels: [Channel] = []
+        /// What the API sees of a channel that flags describe.
+        var control: ChannelControl?
         /// The channels of a configuration file.
         var runs: [ChannelRun] = []
         var isFromFile = false
@@ -24,10 +27,15 @@ final class Host: Sendable {
         var ticks = 0
     }
 
+    /// What a configuration file says of the process, for the API; nil without one.
+    private let path = Mutex<String?>(nil)
+    /// Where the file is read again, once at a time.
+    private let reloading = DispatchQueue(label: "relay.reload")
+
     /// How long a channel that is to end is waited for before another takes its place.
     private static let patience = Duration.seconds(15)
 
-    private let resources = HostResources()
+    let resources = HostResources()
     private let terminal: Terminal
     private let logger: Logger
     private let queue = DispatchQueue(label: "relay.host")
@@ -45,10 +53,14 @@ final class Host: Sendable {
     func run(_ configuration: ChannelConfiguration) -> ExitStatus {
         let signals = watchSignals(ending: ProcessSignals.endRequests)
         defer { signals.cancel() }
+        let control = ChannelControl(name: configuration.name, recording: configuration.recording)
+        state.withLock { $0.control = control }
         do throws(RelayFailure) {
             let channel = try Channel(configuration, resources: resources, logger: logger)
             state.withLock { $0.channels.append(channel) }
+            control.opened(channel)
             defer {
+                control.closed(.over)
                 // First, because a signal to a process without channels is taken for one during its start.
                 signals.cancel()
                 queue.sync {}
@@ -65,7 +77,9 @@ final class Host: Sendable {
         }
     }
 
-    private var channels: [Channel] { state.withLock { $0.channels + $0.runs.compactMap(\.channel) } }
+    private var openChannels: [Channel] { state.withLock { $0.channels + $0.runs.compactMap(\.channel) } }
+    /// What the API sees of the channels.
+    var controls: [ChannelControl] { state.withLock { [$0.control].compactMap(\.self) + $0.runs.map(\.control) } }
 }
 
 // MARK: A configuration file
@@ -75,15 +89,14 @@ extension Host {
     /// answered meanwhile.
     func run(_ file: HostConfiguration) -> ExitStatus {
         state.withLock { $0.isFromFile = true }
+        path.withLock { $0 = file.path }
         var signals = watchSignals(ending: [SIGINT, SIGTERM])
         for channel in file.channels { start(channel, isFirst: true) }
-        let reloading = DispatchQueue(label: "relay.reload")
         signals.watch(SIGHUP) {
             self.state.withLock { $0.reloads += 1 }
-            reloading.async {
-                self.reload(file.path)
-                self.state.withLock { $0.reloads -= 1 }
-                self.changed.signal()
+            self.reloading.async {
+                _ = try? self.applyFile(file.path)
+                self.reloaded()
             }
         }
         defer { signals.cancel() }
@@ -116,18 +129,34 @@ extension Host {
         run.start(report: { [self] in report($0, of: run.name) }, completion: { [self] in changed.signal() })
     }
 
-    /// Reads the file again and applies what it changes; a file that is not right changes nothing. On the reload's queue.
-    private func reload(_ path: String) {
+    private func reloaded() {
+        state.withLock { $0.reloads -= 1 }
+        changed.signal()
+    }
+
+    /// Reads the file again for the API, behind whatever reading is under way. Returns how many channels it changed.
+    func reloadFile() throws(ReloadFailure) -> Int {
+        guard let path = path.withLock({ $0 }) else { throw .none }
+        state.withLock { $0.reloads += 1 }
+        defer { reloaded() }
+        let result = reloading.sync { Result { () throws(ReloadFailure) in try applyFile(path) } }
+        return try result.get()
+    }
+
+    /// Reads the file again and applies what it changes; a file that is not right changes nothing. Returns how many
+    /// channels it changed. On the reload's queue.
+    private func applyFile(_ path: String) throws(ReloadFailure) -> Int {
         let file: HostConfiguration
         do throws(ConfigurationFailure) {
             file = try HostConfiguration(reading: path)
         } catch {
             for line in error.lines { logger.error("the configuration file is not applied: \(line)") }
-            return
+            throw .refused(error.lines)
         }
-        if state.withLock({ $0.isEnding }) { return }
+        if state.withLock({ $0.isEnding }) { throw .ending }
         if let shortage = DescriptorLimit.shortage(descriptors: file.descriptors, limit: DescriptorLimit.raise()) {
-            return logger.error("the configuration file is not applied: \(shortage)")
+            logger.error("the configuration file is not applied: \(shortage)")
+            throw .refused([shortage])
         }
         var changes = 0
         for run in state.withLock({ $0.runs }) where !file.channels.contains(where: { $0.name == run.name }) {
@@ -137,6 +166,7 @@ extension Host {
         }
         for channel in file.channels where apply(channel) { changes += 1 }
         logger.notice("the configuration file was read again", metadata: ["changed_channels": "\(changes)"])
+        return changes
     }
 
     /// Whether the channel was changed.
@@ -169,14 +199,14 @@ extension Host {
     /// that ask for the end do so cleanly, or at once: see ``EndRequests``.
     private func watchSignals(ending: [CInt]) -> ProcessSignals {
         var signals = ProcessSignals(queue: queue)
-        signals.watch(SIGUSR1) { for channel in self.channels { channel.cutRecording() } }
-        signals.watch(SIGUSR2) { for channel in self.channels { channel.retryOutputs(because: "SIGUSR2") } }
+        signals.watch(SIGUSR1) { for channel in self.openChannels { channel.cutRecording() } }
+        signals.watch(SIGUSR2) { for channel in self.openChannels { channel.retryOutputs(because: "SIGUSR2") } }
         for number in ending { signals.watch(number) { self.endRequested(by: number) } }
         return signals
     }
 
     private func endRequested(by number: CInt) {
-        let isIdle = channels.isEmpty
+        let isIdle = openChannels.isEmpty
         let (answer, isFromFile) = state.withLock { state in
             (state.endRequests.received(at: resources.clock.now), state.isFromFile)
         }
@@ -216,7 +246,7 @@ extension Host {
     }
 
     private func tick() {
-        let blocks = channels.map { (name: $0.name, block: block($0)) }
+        let blocks = openChannels.map { (name: $0.name, block: block($0)) }
         guard !blocks.isEmpty else { return }
         terminal.show(blocks.flatMap { block in (blocks.count > 1 ? ["\(block.name):"] : []) + block.block.lines })
         let (ticks, isFromFile) = state.withLock { state in

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
-internal import Network
+internal import Networking
 
 /// Options that inputs and outputs have in common.
 extension OptionList {

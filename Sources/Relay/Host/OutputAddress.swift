@@ -2,7 +2,7 @@
 
 internal import FanOut
 internal import HLS
-internal import Network
+internal import Networking
 internal import Publisher
 internal import RTMP
 internal import SRT

@@ -2,7 +2,7 @@
 
 internal import FanOut
 internal import Media
-internal import Network
+internal import Networking
 internal import RTMP
 
 /// Why an output's text cannot be used: one sentence, without what may be secret.

@@ -2,7 +2,7 @@
 
 internal import Logging
 internal import Media
-internal import Network
+internal import Networking
 internal import Synchronization
 
 /// What the process's server says of its clients, which may be hostile: no more than ``NoticeLimit`` admits is logged. Any

@@ -2,7 +2,7 @@
 
 internal import Ingest
 internal import Media
-internal import Network
+internal import Networking
 
 /// Why an input's text cannot be used: one sentence, without what may be secret.
 struct InputSpecificationError: Error, Equatable, CustomStringConvertible {

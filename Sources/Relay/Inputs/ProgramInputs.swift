@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Control
 internal import Ingest
 internal import Media
 internal import Program
@@ -26,20 +27,4 @@ protocol ProgramInputs: Sendable {
     var failure: String? { get }
     /// Why there is no video: the last error of its source, if it had one.
     var lastVideoError: String? { get }
-}
-
-/// Which of a channel's inputs is on air, and how often that changed.
-struct SelectionStatus: Sendable, Codable {
-    /// The name of the input on air, or `slate`; nil before anything is.
-    var onAir: String?
-    /// Its number in the order of preference, 0 for the first; nil for the slate.
-    var number: Int?
-    /// Why it is on air.
-    var reason: String?
-    /// How often the input on air changed.
-    var switches: Int64 = 0
-    /// The names of the inputs, in order of preference.
-    var inputs: [String]
-    /// The inputs that are open.
-    var open: [String] = []
 }

@@ -6,7 +6,7 @@ internal import Catalogue
 internal import Dispatch
 internal import Glibc
 internal import Media
-internal import Network
+internal import Networking
 internal import Publisher
 internal import Stitcher
 internal import Synchronization

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+internal import Control
 internal import FoundationEssentials
 internal import Logging
 
@@ -16,6 +17,8 @@ internal import Logging
 struct RelayLogHandler: LogHandler {
     let label: String
     let terminal: Terminal
+    /// Where what an operator reads later is kept; nil for nowhere.
+    var events: EventLog?
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]
 
@@ -26,6 +29,7 @@ struct RelayLogHandler: LogHandler {
 
     func log(event: LogEvent) {
         let all = metadata.merging(event.metadata ?? [:]) { _, new in new }
+        if let events, let told = ControlEvent(event.level, "\(event.message)", all) { events.append(told) }
         terminal.log(
             terminal.format == .json
                 ? Self.json(event.level, event.message, all) : Self.text(event.level, event.message, all))

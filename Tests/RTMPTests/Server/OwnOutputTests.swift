@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Network
+@testable import Networking
 @testable import RTMP
 
 /// librtmp, as our outputs use it, at our own server.

@@ -7,7 +7,7 @@ import TLSSamples
 import TestSupport
 import Testing
 
-@testable import Network
+@testable import Networking
 @testable import RTMP
 
 @Suite("A server with TLS")

@@ -3,7 +3,7 @@
 import Dispatch
 import Glibc
 import Media
-import Network
+import Networking
 import PacketSamples
 import Synchronization
 import TestSupport

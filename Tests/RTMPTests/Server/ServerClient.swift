@@ -6,7 +6,7 @@ import Media
 import Synchronization
 import TestSupport
 
-@testable import Network
+@testable import Networking
 @testable import RTMP
 
 /// A client on a socket of its own, for the test's thread.

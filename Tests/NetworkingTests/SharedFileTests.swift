@@ -5,7 +5,7 @@ import Glibc
 import Media
 import Testing
 
-@testable import Network
+@testable import Networking
 
 @Suite("Bytes that the kernel holds once")
 struct SharedFileTests {

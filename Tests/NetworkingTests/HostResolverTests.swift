@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Network
+@testable import Networking
 
 @Suite struct HostResolverTests {
     /// A name server that answers when it is told to.

@@ -3,7 +3,7 @@
 import Dispatch
 import Testing
 
-@testable import Network
+@testable import Networking
 
 @Suite struct BlockingWorkTests {
     @Test("Four hundred blocked pieces of work keep nothing else from running")

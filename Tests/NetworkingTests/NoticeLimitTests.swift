@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import Network
+@testable import Networking
 
 @Suite struct NoticeLimitTests {
     @Test("A talkative server has twenty messages a minute, and one line about the rest")

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 /// What was passed through so far.
-struct PassthroughStatus: Sendable, Codable {
+package struct PassthroughStatus: Sendable, Codable {
     /// Packets of all tracks.
-    var packets: Int64 = 0
+    package var packets: Int64 = 0
     /// Frames among them.
-    var frames: Int64 = 0
+    package var frames: Int64 = 0
     /// Their bytes.
-    var bytes: Int64 = 0
+    package var bytes: Int64 = 0
     /// The latest decoding time, in nanoseconds of the program.
-    var programNanoseconds: Int64 = 0
+    package var programNanoseconds: Int64 = 0
     /// Frames left out because the keyframe was missing that they refer to.
-    var undecodableFrames = 0
+    package var undecodableFrames = 0
     /// Packets whose decoding time did not increase, and was made to.
-    var movedPackets = 0
+    package var movedPackets = 0
     /// Packets of the track that is encoded, with `--copy-video` or `--copy-audio`, that could not be decoded.
-    var transcodingErrors = 0
+    package var transcodingErrors = 0
     /// Packets of it that were left out because the encoder could not keep up.
-    var skippedPackets = 0
+    package var skippedPackets = 0
+
+    /// Nothing was passed through yet.
+    package init() {}
 
     /// Counts a packet that goes on air.
-    mutating func count(_ packet: EncodedPacket) {
+    package mutating func count(_ packet: EncodedPacket) {
         packets += 1
         if packet.track == .video { frames += 1 }
         bytes += Int64(packet.payload.count)

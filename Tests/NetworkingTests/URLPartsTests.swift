@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import Network
+@testable import Networking
 
 @Suite struct URLPartsTests {
     @Test(

@@ -5,7 +5,7 @@ import Synchronization
 import TLSSamples
 import Testing
 
-@testable import Network
+@testable import Networking
 
 @Suite("The certificate of a listener")
 struct TLSServerIdentityTests {

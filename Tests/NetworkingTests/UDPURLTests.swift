@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import Network
+@testable import Networking
 
 @Suite struct UDPURLTests {
     @Test("A group's options are read")

@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import Network
+@testable import Networking
 
 @Suite struct ProxyTests {
     private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

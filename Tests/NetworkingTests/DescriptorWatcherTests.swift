@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Network
+@testable import Networking
 
 @Suite("Waiting for descriptors")
 struct DescriptorWatcherTests {

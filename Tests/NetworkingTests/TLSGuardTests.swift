@@ -8,7 +8,7 @@ import NIOTLS
 import Synchronization
 import Testing
 
-@testable import Network
+@testable import Networking
 
 @Suite struct TLSGuardTests {
     /// What was told of the end.

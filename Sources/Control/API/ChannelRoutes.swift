@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import Foundation
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+
+/// Channels, their outputs and what can be asked of them.
+struct ChannelRoutes {
+    private struct List: Encodable {
+        struct Entry: Encodable {
+            let name: String
+            let state: ChannelReport.State
+            let isOnAir: Bool
+            let isRecording: Bool
+            let problems: Int
+        }
+
+        let channels: [Entry]
+    }
+
+    private struct NewOutput: Decodable { let address: String }
+    private struct OutputChange: Decodable {
+        let paused: Bool?
+        let address: String?
+    }
+    private struct NewMarker: Decodable { let text: String }
+
+    private static let path = "/v1/channels/{channel}"
+    private static let output = "/v1/channels/{channel}/outputs/{output}"
+    private static let longestText = 500
+
+    let host: any ControlledHost
+    let reports: ReportCache
+
+    var endpoints: [Endpoint] { looking + outputs + doing }
+
+    private var looking: [Endpoint] {
+        [
+            Endpoint(.get, "/v1/channels", .view) { _ in
+                JSON.response(
+                    List(
+                        channels: reports.all.map {
+                            .init(
+                                name: $0.name, state: $0.state, isOnAir: $0.isOnAir, isRecording: $0.isRecording,
+                                problems: $0.problems)
+                        }))
+            },
+            Endpoint(.get, Self.path, .view) { request in
+                JSON.response(try channel(request).report)
+            },
+            Endpoint(.get, Self.path + "/outputs", .view) { request in
+                JSON.response(["outputs": try channel(request).report.status?.outputs ?? []])
+            },
+            Endpoint(.get, Self.output, .view) { request in
+                JSON.response(try output(try request.parameter("output"), of: try channel(request)))
+            },
+        ]
+    }
+
+    private var outputs: [Endpoint] {
+        [
+            Endpoint(.post, Self.path + "/outputs", .operate) { request in
+                let channel = try channel(request)
+                let asked = try await JSON.body(NewOutput.self, of: request)
+                let name = try await Blocking.run { try channel.addOutput(asked.address) }
+                let place = "\(request.request.uri.path)/\(Self.encoded(name))"
+                return JSON.response(
+                    try output(name, of: channel), status: .created, headers: [.location: place])
+            },
+            Endpoint(.patch, Self.output, .operate) { request in
+                let (channel, name) = (try channel(request), try request.parameter("output"))
+                let change = try await JSON.body(OutputChange.self, of: request)
+                guard change.paused != nil || change.address != nil else {
+                    throw ControlFailure(.unusable, "There is nothing to change: give paused or address.")
+                }
+                _ = try output(name, of: channel)
+                if let address = change.address {
+                    try await Blocking.run { try channel.replaceOutput(name, by: address) }
+                }
+                if let isPaused = change.paused { try channel.setPaused(isPaused, output: name) }
+                return JSON.response(try output(name, of: channel))
+            },
+            Endpoint(.delete, Self.output, .operate) { request in
+                try channel(request).removeOutput(try request.parameter("output"))
+                return JSON.empty()
+            },
+            Endpoint(.post, Self.output + "/retry", .operate) { request in
+                let (channel, name) = (try channel(request), try request.parameter("output"))
+                try channel.retryOutput(name)
+                return JSON.response(try output(name, of: channel), status: .accepted)
+            },
+        ]
+    }
+
+    private var doing: [Endpoint] {
+        [
+            Endpoint(.post, Self.path + "/recording/start", .operate) { request in
+                let channel = try channel(request)
+                try await Blocking.run { try channel.startRecording() }
+                return JSON.response(channel.report, status: .accepted)
+            },
+            Endpoint(.post, Self.path + "/recording/stop", .operate) { request in
+                let channel = try channel(request)
+                try channel.stopRecording()
+                return JSON.response(channel.report, status: .accepted)
+            },
+            Endpoint(.post, Self.path + "/recording/split", .operate) { request in
+                let channel = try channel(request)
+                try channel.splitRecording()
+                return JSON.response(channel.report, status: .accepted)
+            },
+            Endpoint(.post, Self.path + "/keyframe", .operate) { request in
+                try channel(request).requestKeyframe()
+                return JSON.empty(.accepted)
+            },
+            Endpoint(.post, Self.path + "/markers", .operate) { request in
+                let channel = try channel(request)
+                let text = try await JSON.body(NewMarker.self, of: request).text
+                guard !text.isEmpty, text.count <= Self.longestText, !text.contains("\0") else {
+                    throw ControlFailure(.unusable, "text has 1 to \(Self.longestText) characters.")
+                }
+                let marker = try await Blocking.run { try channel.mark(text) }
+                return JSON.response(marker, status: .created)
+            },
+        ]
+    }
+
+    private func channel(_ request: ControlRequest) throws(ControlFailure) -> any ControlledChannel {
+        guard let channel = host.channel(try request.parameter("channel")) else {
+            throw ControlFailure(.notFound, "There is no channel of this name.")
+        }
+        return channel
+    }
+
+    private func output(_ name: String, of channel: any ControlledChannel) throws(ControlFailure) -> OutputStatus {
+        guard let output = channel.report.status?.outputs.first(where: { $0.name == name }) else {
+            throw ControlFailure(.notFound, "There is no output of this name.")
+        }
+        return output
+    }
+
+    private static func encoded(_ name: String) -> String {
+        name.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed)?.replacing("/", with: "%2F") ?? name
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+
+/// Sessions: what a browser shows in place of a token, which it cannot send with a video, a download or an event stream.
+struct SessionRoutes {
+    private struct NewSession: Decodable { let token: String }
+    private struct Session: Encodable {
+        let role: ControlRole
+        let isTokenRequired: Bool
+        var expiresSeconds: Int64?
+    }
+
+    private static let path = "/v1/session"
+
+    let tokens: TokenGuard
+    let settings: ControlSettings
+
+    var endpoints: [Endpoint] {
+        [
+            Endpoint(.get, Self.path, .none) { request in
+                JSON.response(Session(role: request.role, isTokenRequired: tokens.isNeeded))
+            },
+            Endpoint(.post, Self.path, .none) { request in
+                let asked = try await JSON.body(NewSession.self, of: request)
+                let role = try tokens.role(ofToken: asked.token)
+                let seconds = TokenGuard.sessionLength.components.seconds
+                let cookie = cookie(tokens.beginSession(role), seconds: Int(seconds))
+                return JSON.response(
+                    Session(role: role, isTokenRequired: true, expiresSeconds: seconds), headers: [.setCookie: cookie])
+            },
+            Endpoint(.delete, Self.path, .none) { request in
+                if let session = request.request.cookies[RequestGate.cookie] { tokens.endSession(session.value) }
+                return Response(status: .noContent, headers: [.setCookie: cookie("", seconds: 0)])
+            },
+        ]
+    }
+
+    private func cookie(_ value: String, seconds: Int) -> String {
+        let path = settings.basePath.isEmpty ? "/" : settings.basePath
+        let secure = settings.certificate == nil ? "" : "; Secure"
+        return "\(RequestGate.cookie)=\(value); Max-Age=\(seconds); Path=\(path); HttpOnly; SameSite=Strict\(secure)"
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import FanOut
+
+/// What the HTTP server sees of the process: values, and what may be asked of it. All calls may come from any thread.
+package protocol ControlledHost: Sendable {
+    /// The channels' names, in the order of the configuration.
+    var channels: [String] { get }
+    /// The channel of this name; nil if there is none. Returns at once.
+    func channel(_ name: String) -> (any ControlledChannel)?
+    /// Reads the configuration file again, and returns how many channels it changed. Blocks as long as ports and
+    /// directories take.
+    func reload() throws(ControlFailure) -> Int
+    /// Tries an output's address without going live. Blocks, 15 s at most.
+    func check(_ address: String) -> AddressCheck
+}
+
+/// One channel of a ``ControlledHost``. All calls may come from any thread.
+package protocol ControlledChannel: Sendable {
+    /// A snapshot. Returns at once.
+    var report: ChannelReport { get }
+    /// What goes on air, in packets; nil while the channel is not open.
+    var stream: PacketStream? { get }
+
+    /// Adds a live output, written as the flag takes it, and returns its name. Blocks until a port that it listens at is
+    /// open.
+    func addOutput(_ address: String) throws(ControlFailure) -> String
+    /// Puts an output of another address or other options in the place of one, under its name. Blocks as
+    /// ``addOutput(_:)`` does.
+    func replaceOutput(_ name: String, by address: String) throws(ControlFailure)
+    /// Removes an output. Returns at once.
+    func removeOutput(_ name: String) throws(ControlFailure)
+    /// Takes an output off air, or puts it on air again. Returns at once.
+    func setPaused(_ isPaused: Bool, output name: String) throws(ControlFailure)
+    /// Tries an output at once. Returns at once.
+    func retryOutput(_ name: String) throws(ControlFailure)
+
+    /// Starts the recording. Blocks until the directory has answered, 22 s at most.
+    func startRecording() throws(ControlFailure)
+    /// Stops the recording; it stays so until ``startRecording()``. Returns at once.
+    func stopRecording() throws(ControlFailure)
+    /// Begins a new file with the next keyframe. Returns at once.
+    func splitRecording() throws(ControlFailure)
+    /// Asks for a keyframe. Returns at once.
+    func requestKeyframe() throws(ControlFailure)
+    /// Marks this moment of the program with `text`, in all that can carry it. Returns at once.
+    func mark(_ text: String) throws(ControlFailure) -> Marker
+}
+
+/// A moment of the program that somebody marked.
+package struct Marker: Sendable, Codable, Equatable {
+    /// When, in ISO 8601.
+    package var time: String
+    /// The same in seconds of the program.
+    package var programSeconds: Double
+    /// What was said of it.
+    package var text: String
+
+    /// A marker.
+    package init(time: String, programSeconds: Double, text: String) {
+        (self.time, self.programSeconds, self.text) = (time, programSeconds, text)
+    }
+}
+
+/// What a trial of an output's address found.
+package struct AddressCheck: Sendable, Codable, Equatable {
+    /// One step of it.
+    package struct Step: Sendable, Codable, Equatable {
+        /// How a step ended.
+        package enum State: String, Sendable, Codable {
+            /// It is well.
+            case ok
+            /// It is not.
+            case failed
+        }
+
+        /// `address`, `reach` or `port`.
+        package var name: String
+        /// How it ended.
+        package var state: State
+        /// A sentence, without secrets.
+        package var detail: String
+
+        /// A step.
+        package init(_ name: String, _ state: State, _ detail: String) {
+            (self.name, self.state, self.detail) = (name, state, detail)
+        }
+    }
+
+    /// Whether an output of this address would probably come on air.
+    package var isUsable: Bool
+    /// The steps, in their order; those behind one that failed are not made.
+    package var steps: [Step]
+
+    /// A check of these steps.
+    package init(_ steps: [Step]) {
+        self.steps = steps
+        isUsable = steps.allSatisfy { $0.state == .ok }
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import Monitor
+internal import NIOCore
+
+/// Server-sent events (HTML, 9.2): what happened, and once a second what is.
+struct EventStream: Sendable {
+    private struct Hello: Encodable {
+        let version: String
+        let time: String
+        let channels: [String]
+        let lastEvent: UInt64
+    }
+
+    private struct Meters: Encodable {
+        let channel: String
+        let momentary: Double
+        let shortTerm: Double
+        let integrated: Double
+        let truePeak: Double
+    }
+
+    private static let step = Duration.milliseconds(100)
+    /// Steps between two looks at the channels' status.
+    private static let stepsToStatus = 10
+    /// Steps between two comments, for who asks whether anybody is there.
+    private static let stepsToPing = 100
+
+    let reports: ReportCache
+    let log: EventLog
+
+    /// The answer to `request`.
+    func response(to request: ControlRequest) throws(ControlFailure) -> Response {
+        var headers = HTTPFields()
+        headers[.contentType] = "text/event-stream"
+        headers[.cacheControl] = "no-cache, no-store"
+        let asked = request.request.headers[.lastEventID] ?? request.query("lastEventId")
+        let hasMeters = request.query("meters") == "1"
+        let from: UInt64?
+        if let asked {
+            guard let number = UInt64(asked) else {
+                throw ControlFailure(.malformed, "Last-Event-ID is the number of an event.")
+            }
+            from = number
+        } else {
+            from = nil
+        }
+        return Response(
+            status: .ok, headers: headers,
+            body: StreamedBody.body(of: request) { write in try await run(after: from, hasMeters: hasMeters, write) })
+    }
+
+    private func run(
+        after asked: UInt64?, hasMeters: Bool, _ write: (ByteBuffer) async throws -> Void
+    ) async throws {
+        var last = asked ?? log.last
+        let hello = Hello(
+            version: reports.version, time: reports.now.extended, channels: reports.names, lastEvent: log.last)
+        try await write(Self.message("hello", JSON.encode(hello)))
+        var next = ContinuousClock.now
+        for step in 0... {
+            var piece = ByteBuffer()
+            for event in log.events(after: last) {
+                piece.writeImmutableBuffer(Self.message("event", JSON.encode(event), id: event.id))
+                last = event.id
+            }
+            if step % Self.stepsToStatus == 0 {
+                for status in reports.encoded { piece.writeImmutableBuffer(Self.message("status", status)) }
+            }
+            if hasMeters { for meters in Self.meters(reports.all) { piece.writeImmutableBuffer(meters) } }
+            if step % Self.stepsToPing == Self.stepsToPing - 1 { piece.writeString(": ping\n\n") }
+            if piece.readableBytes > 0 { try await write(piece) }
+            next = max(next + Self.step, .now)
+            try await Task.sleep(until: next, clock: .continuous)
+        }
+    }
+
+    private static func meters(_ reports: [ChannelReport]) -> [ByteBuffer] {
+        reports.compactMap { report in
+            guard let loudness = report.status?.monitor?.loudness else { return nil }
+            return message(
+                "meters",
+                JSON.encode(
+                    Meters(
+                        channel: report.name, momentary: loudness.momentary, shortTerm: loudness.shortTerm,
+                        integrated: loudness.integrated, truePeak: loudness.truePeak)))
+        }
+    }
+
+    /// One message; JSON has no line breaks that would divide it.
+    private static func message(_ event: String, _ data: [UInt8], id: UInt64? = nil) -> ByteBuffer {
+        var buffer = ByteBuffer()
+        if let id { buffer.writeString("id: \(id)\n") }
+        buffer.writeString("event: \(event)\ndata: ")
+        buffer.writeBytes(data)
+        buffer.writeString("\n\n")
+        return buffer
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static var lastEventID: Self { HTTPField.Name("Last-Event-ID") ?? .eTag }
+}

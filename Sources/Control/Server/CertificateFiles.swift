@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+internal import NIOSSL
+internal import Synchronization
+
+/// A certificate and its key in files, which are read again when they change. Any thread.
+final class CertificateFiles: Sendable {
+    private struct State {
+        var context: NIOSSLContext
+        var stamp: [String]
+        var looked = ContinuousClock.now
+    }
+
+    private static let interval = Duration.seconds(5)
+
+    private let certificate: String
+    private let key: String
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// Reads both files. Throws what is wrong with them.
+    init(_ pair: (certificate: String, key: String), logger: Logger) throws {
+        (certificate, key) = pair
+        self.logger = logger
+        let stamp = Self.stamp([certificate, key])
+        state = Mutex(State(context: try Self.load(certificate, key), stamp: stamp))
+    }
+
+    /// What connections that begin now show. Files that cannot be read leave what was.
+    var context: NIOSSLContext {
+        state.withLock { state in
+            guard ContinuousClock.now - state.looked > Self.interval else { return state.context }
+            state.looked = .now
+            let stamp = Self.stamp([certificate, key])
+            guard stamp != state.stamp else { return state.context }
+            state.stamp = stamp
+            do {
+                state.context = try Self.load(certificate, key)
+                logger.notice("the HTTP server's certificate was read again")
+            } catch {
+                logger.error("the HTTP server's certificate changed and cannot be read, the one before stays: \(error)")
+            }
+            return state.context
+        }
+    }
+
+    private static func load(_ certificate: String, _ key: String) throws -> NIOSSLContext {
+        let chain = try NIOSSLCertificate.fromPEMFile(certificate).map { NIOSSLCertificateSource.certificate($0) }
+        let key = try NIOSSLPrivateKey(file: key, format: .pem)
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain, privateKey: .privateKey(key))
+        configuration.minimumTLSVersion = .tlsv12
+        return try NIOSSLContext(configuration: configuration)
+    }
+
+    /// What changes when a file is written or another put in its place.
+    private static func stamp(_ paths: [String]) -> [String] {
+        paths.map { path in
+            let attributes = (try? FileManager.default.attributesOfItem(atPath: path)) ?? [:]
+            let (file, date) = (attributes[.systemFileNumber], attributes[.modificationDate] as? Date)
+            return "\(file ?? 0) \(date?.timeIntervalSince1970 ?? 0)"
+        }
+    }
+}
+
+/// A connection with TLS, which shows what the files say when it begins.
+struct SecureChannel: ServerChildChannel {
+    typealias Value = HTTP1Channel.Value
+
+    let base: HTTP1Channel
+    let files: CertificateFiles
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        let context = files.context
+        return channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+        }.flatMap { base.setup(channel: channel, logger: logger) }
+    }
+
+    func handle(value: Value, logger: Logger) async { await base.handle(value: value, logger: logger) }
+}
+
+extension ControlServer {
+    /// Connections with TLS. Throws where the files cannot be used.
+    static func secure(
+        _ pair: (certificate: String, key: String), _ configuration: HTTP1Channel.Configuration, _ logger: Logger
+    ) throws(Failure) -> HTTPServerBuilder {
+        do {
+            let files = try CertificateFiles(pair, logger: logger)
+            return HTTPServerBuilder { responder in
+                SecureChannel(base: HTTP1Channel(responder: responder, configuration: configuration), files: files)
+            }
+        } catch {
+            throw Failure(description: "The HTTP server's certificate cannot be used: \(error).")
+        }
+    }
+}

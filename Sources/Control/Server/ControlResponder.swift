@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+
+/// Answers requests: finds the endpoint, asks the gate, and turns failures into problem details (RFC 9457).
+struct ControlResponder: HTTPResponder {
+    typealias Context = ControlContext
+
+    private static let methods: [HTTPRequest.Method] = [
+        .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect,
+    ]
+
+    private let routes: RouterResponder<ControlContext>
+
+    init(_ endpoints: [Endpoint], gate: RequestGate, logger: Logger) {
+        let router = Router(context: ControlContext.self)
+        let paths = Dictionary(grouping: endpoints, by: \.path)
+        for (path, endpoints) in paths {
+            let allowed = endpoints.map(\.method.rawValue).sorted().joined(separator: ", ")
+            for method in Self.methods {
+                let endpoint = endpoints.first { $0.method == method }
+                router.on(RouterPath(gate.settings.basePath + path), method: method) { request, context in
+                    guard let endpoint else {
+                        return Problem.response(
+                            status: .methodNotAllowed, detail: "This can be asked with \(allowed) only.",
+                            headers: [.allow: allowed])
+                    }
+                    return await Self.answer(request, context, endpoint, gate, logger)
+                }
+            }
+        }
+        routes = router.buildResponder()
+    }
+
+    func respond(to request: Request, context: ControlContext) async throws -> Response {
+        var response = try await routes.respond(to: request, context: context)
+        // The router's own answer to a path that is none has no body.
+        if response.status == .notFound, response.headers[.contentType] == nil {
+            response = Problem.response(ControlFailure(.notFound, "There is nothing at this path."))
+        }
+        for field in Self.safety where response.headers[field.name] == nil { response.headers.append(field) }
+        return response
+    }
+
+    private static func answer(
+        _ request: Request, _ context: ControlContext, _ endpoint: Endpoint, _ gate: RequestGate, _ logger: Logger
+    ) async -> Response {
+        do {
+            let role = try gate.admit(request, to: endpoint)
+            return try await endpoint.action(ControlRequest(request: request, context: context, role: role))
+        } catch let failure as ControlFailure {
+            return Problem.response(failure)
+        } catch is NIOTooManyBytesError {
+            return Problem.response(ControlFailure(.tooLarge, "The body is too large."))
+        } catch {
+            logger.error("a request was not answered: \(error)", metadata: ["path": "\(endpoint.path)"])
+            return Problem.response(status: .internalServerError, detail: "Something went wrong; the log says what.")
+        }
+    }
+
+    /// Headers of every answer: nothing is guessed, framed, or kept by a cache unless it says so.
+    private static let safety: HTTPFields = {
+        var fields = HTTPFields()
+        fields[.xContentTypeOptions] = "nosniff"
+        fields[.cacheControl] = "no-store"
+        fields[.contentSecurityPolicy] = "default-src 'none'; frame-ancestors 'none'"
+        if let referrer = HTTPField.Name("Referrer-Policy") { fields[referrer] = "no-referrer" }
+        return fields
+    }()
+}

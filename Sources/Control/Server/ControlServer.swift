@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Foundation
+internal import Glibc
+internal import Hummingbird
+internal import HummingbirdCore
+package import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// The HTTP server: API, events, metrics and page, at an address for the network, at a Unix socket for commands, or at both.
+///
+/// All calls may come from any thread. It has one thread for its connections, and what it asks of the host blocks others.
+package final class ControlServer: Sendable {
+    /// Why the server does not listen: a sentence.
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    private struct State {
+        var tasks: [Task<Void, Never>] = []
+        var port: Int?
+    }
+
+    /// How long a connection may do nothing, or take to send a request's head.
+    private static let idleTimeout = TimeAmount.seconds(30)
+    /// How long it may take until the address is open.
+    private static let startTimeout = DispatchTimeInterval.seconds(5)
+    private static let mostHeaderBytes = 16 << 10
+    private static let mostHeaders = 100
+
+    private let settings: ControlSettings
+    private let endpoints: [Endpoint]
+    private let tokens: TokenGuard
+    private let logger: Logger
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let state = Mutex(State())
+
+    /// A server that is not started. `version` is relay's; `events` is what happened so far and will.
+    package init(
+        _ settings: ControlSettings, host: any ControlledHost, events: EventLog, version: String, logger: Logger
+    ) {
+        self.settings = settings
+        self.logger = logger
+        tokens = TokenGuard(settings.tokens)
+        let tokens = tokens
+        let reports = ReportCache(host, version: version) { [tokens] reports in
+            MetricsText.render(reports, version: version, failedLogins: tokens.failures)
+        }
+        endpoints =
+            ChannelRoutes(host: host, reports: reports).endpoints
+            + HostRoutes(host: host, reports: reports, events: EventStream(reports: reports, log: events)).endpoints
+            + SessionRoutes(tokens: tokens, settings: settings).endpoints + PageRoutes().endpoints
+    }
+
+    /// What can be asked, as `GET /v1`, for a test that holds the description against it.
+    package var operations: [String] { endpoints.map { "\($0.method.rawValue) \($0.path)" } }
+
+    /// The port that the server listens at; nil before it does, and without an address.
+    package var port: Int? { state.withLock { $0.port } }
+
+    /// Begins to listen. Blocks until it does, 5 s at most.
+    package func start() throws(Failure) {
+        if let address = settings.address {
+            let place: BindAddress =
+                switch address {
+                case .host(let host, let port): .hostname(host, port: port)
+                case .socket(let path): .unixDomainSocket(path: path)
+                }
+            let server: HTTPServerBuilder
+            if let pair = settings.certificate {
+                server = try Self.secure(pair, Self.http, logger)
+            } else {
+                server = .http1(configuration: Self.http)
+            }
+            try listen(at: place, server: server, isLocal: false, name: "\(address.text)")
+        }
+        if let path = settings.socket { try listen(atSocket: path) }
+    }
+
+    /// Ends all connections and gives the addresses up. Returns at once.
+    package func stop() {
+        let tasks = state.withLock { state in
+            defer { state.tasks = [] }
+            return state.tasks
+        }
+        for task in tasks { task.cancel() }
+        if let path = settings.socket { unlink(path) }
+    }
+
+    private static var http: HTTP1Channel.Configuration {
+        HTTP1Channel.Configuration(
+            idleTimeout: idleTimeout,
+            httpDecoderConfiguration: .init(
+                maxHeaderFieldSize: mostHeaderBytes, maxHeaderListSize: mostHeaderBytes,
+                maxHeaderFieldCount: mostHeaders))
+    }
+
+    private func listen(atSocket path: String) throws(Failure) {
+        // What a process left behind that was killed.
+        let type = (try? FileManager.default.attributesOfItem(atPath: path))?[.type] as? FileAttributeType
+        if type == .typeSocket { unlink(path) }
+        try listen(
+            at: .unixDomainSocket(path: path), server: .http1(configuration: Self.http), isLocal: true, name: path)
+        chmod(path, 0o660)
+    }
+
+    private func listen(
+        at address: BindAddress, server: HTTPServerBuilder, isLocal: Bool, name: String
+    ) throws(Failure) {
+        let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
+        var quiet = Logger(label: "relay.http")
+        // What clients do wrong is not the operator's business.
+        quiet.logLevel = .critical
+        let began = DispatchSemaphore(value: 0)
+        let outcome = Mutex<(isOpen: Bool, error: String)>((false, "it took too long"))
+        let application = Application(
+            responder: ControlResponder(endpoints, gate: gate, logger: logger), server: server,
+            configuration: ApplicationConfiguration(
+                address: address, serverName: "relay",
+                availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
+            onServerRunning: { [self] channel in
+                if !isLocal { state.withLock { $0.port = channel.localAddress?.port } }
+                outcome.withLock { $0.isOpen = true }
+                began.signal()
+            },
+            eventLoopGroupProvider: .shared(group), logger: quiet)
+        let task = Task { [logger] in
+            do {
+                try await application.run()
+            } catch {
+                outcome.withLock { $0.error = "\(error)" }
+                if outcome.withLock({ $0.isOpen }) { logger.error("the HTTP server at \(name) ended: \(error)") }
+                began.signal()
+            }
+        }
+        state.withLock { $0.tasks.append(task) }
+        _ = began.wait(timeout: .now() + Self.startTimeout)
+        let (isOpen, error) = outcome.withLock { $0 }
+        guard isOpen else {
+            task.cancel()
+            throw Failure(description: "The HTTP server cannot listen at \(name): \(error).")
+        }
+        logger.info("HTTP at \(name)\(settings.certificate != nil && !isLocal ? ", with TLS" : "")")
+    }
+}
+
+extension ControlSettings.Address {
+    /// As it is written.
+    package var text: String {
+        switch self {
+        case .host(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .socket(let path): path
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What may be done with a token.
+package enum ControlRole: String, Sendable, Codable, CaseIterable, Comparable {
+    /// Nothing is known of who asks.
+    case none
+    /// Everything may be seen.
+    case view
+    /// Everything may be done.
+    case operate
+
+    package static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
+
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+/// How the HTTP server listens, and whom it answers.
+package struct ControlSettings: Sendable, Equatable {
+    /// A place to listen at.
+    package enum Address: Sendable, Equatable {
+        /// An IP address or host name, and a port; 0 for any that is free.
+        case host(String, port: Int)
+        /// A Unix socket.
+        case socket(String)
+    }
+
+    /// A word that who asks must know.
+    package struct Token: Sendable, Equatable {
+        package var role: ControlRole
+        /// Not to be shown.
+        package var secret: String
+
+        /// A token of `role`.
+        package init(role: ControlRole, secret: String) { (self.role, self.secret) = (role, secret) }
+    }
+
+    /// Where it listens for everybody whom the network lets through; nil for nowhere.
+    package var address: Address?
+    /// The Unix socket for commands on the host; nil for none. Who may open it may operate.
+    package var socket: String?
+    /// The tokens; none needed if there are none, which is for loopback only.
+    package var tokens: [Token] = []
+    /// What a listener with TLS shows: files in PEM, read again when they change.
+    package var certificate: (certificate: String, key: String)? {
+        get { certificatePath.flatMap { path in keyPath.map { (path, $0) } } }
+        set { (certificatePath, keyPath) = (newValue?.certificate, newValue?.key) }
+    }
+    /// The names under which a reverse proxy passes requests on, without ports.
+    package var hosts: Set<String> = []
+    /// What stands in front of each path, as `/relay`; empty for nothing.
+    package var basePath = ""
+    /// Where no answer is cached and no record kept: connections at a time.
+    package var maximumConnections = 256
+
+    private var certificatePath: String?
+    private var keyPath: String?
+
+    /// Nothing is listened at.
+    package init() {}
+
+    /// Whether nobody but the host itself can reach the address.
+    package var isLoopback: Bool {
+        guard case .host(let host, _) = address else { return true }
+        return Self.isLoopback(host)
+    }
+
+    /// Whether `host`, a name or an address without brackets, is the host itself.
+    static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || host == "::1" || host.hasPrefix("127.") && host.split(separator: ".").count == 4
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import NIOCore
+
+/// One thing that can be asked for by HTTP.
+struct Endpoint: Sendable {
+    /// What a request is answered with.
+    typealias Action = @Sendable (ControlRequest) async throws -> Response
+
+    let method: HTTPRequest.Method
+    /// The path with its parameters in braces, without the base path.
+    let path: String
+    /// What who asks must be allowed; `none` for everybody.
+    let role: ControlRole
+    let action: Action
+
+    init(
+        _ method: HTTPRequest.Method, _ path: String, _ role: ControlRole, _ action: @escaping Action
+    ) {
+        (self.method, self.path, self.role, self.action) = (method, path, role, action)
+    }
+
+    /// Whether a request may change something.
+    var changesSomething: Bool { method != .get && method != .head }
+}
+
+/// A request that was let in.
+struct ControlRequest: Sendable {
+    let request: Request
+    let context: ControlContext
+    let role: ControlRole
+
+    /// The decoded part of the path that stands for `name`.
+    func parameter(_ name: String) throws(ControlFailure) -> String {
+        guard let raw = context.parameters.get(name), let text = raw.removingPercentEncoding, !text.contains("\0")
+        else { throw ControlFailure(.notFound, "There is nothing at this path.") }
+        return text
+    }
+
+    /// The last value of a query's `name`; nil if there is none.
+    func query(_ name: String) -> String? { request.uri.queryParameters.get(name) }
+
+    /// A number in the query, in `range`.
+    func number(_ name: String, in range: ClosedRange<Double>) throws(ControlFailure) -> Double? {
+        guard let text = query(name) else { return nil }
+        guard let number = Double(text), range.contains(number) else {
+            throw ControlFailure(.malformed, "\(name) is a number from \(range.lowerBound) to \(range.upperBound).")
+        }
+        return number
+    }
+}
+
+/// What Hummingbird keeps of a request, and its connection.
+struct ControlContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    /// The connection, to be closed where who asked does not read.
+    let channel: any Channel
+
+    init(source: ApplicationRequestContextSource) {
+        coreContext = .init(source: source)
+        channel = source.channel
+    }
+}

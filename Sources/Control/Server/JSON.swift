@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FoundationEssentials
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import NIOCore
+
+/// JSON in and out: camelCase keys, no nulls, keys in order.
+enum JSON {
+    /// The largest body that is read.
+    static let mostBytes = 64 << 10
+
+    /// `value` as text. A number that JSON has no word for, such as an infinite one, is a text.
+    static func encode(_ value: some Encodable) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "infinity", negativeInfinity: "-infinity", nan: "nan")
+        // Only a type that refuses to be written could throw, and none here does.
+        return (try? encoder.encode(value)).map(Array.init) ?? Array("{}".utf8)
+    }
+
+    /// An answer that is `value`.
+    static func response(
+        _ value: some Encodable, status: HTTPResponse.Status = .ok, type: String = "application/json",
+        headers: HTTPFields = [:]
+    ) -> Response {
+        var headers = headers
+        headers[.contentType] = type
+        return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: encode(value))))
+    }
+
+    /// An answer without a body.
+    static func empty(_ status: HTTPResponse.Status = .noContent) -> Response { Response(status: status) }
+
+    /// The body of `request` as a `Value`. Throws where it is none, or too large.
+    static func body<Value: Decodable>(_ type: Value.Type, of request: ControlRequest) async throws -> Value {
+        let kind = request.request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
+        guard kind?.trimmingSuffix(" ") == "application/json" else {
+            throw ControlFailure(.malformed, "The body must be JSON, and Content-Type must say so: application/json.")
+        }
+        let buffer: ByteBuffer
+        do {
+            buffer = try await request.request.body.collect(upTo: mostBytes)
+        } catch is NIOTooManyBytesError {
+            throw ControlFailure(.tooLarge, "The body is larger than 64 KiB.")
+        }
+        do {
+            return try JSONDecoder().decode(type, from: Data(buffer.readableBytesView))
+        } catch let error as DecodingError {
+            throw ControlFailure(.malformed, sentence(error))
+        }
+    }
+
+    /// What is wrong with a body, without its values.
+    private static func sentence(_ error: DecodingError) -> String {
+        let path = { (path: [any CodingKey]) in path.map(\.stringValue).joined(separator: ".") }
+        switch error {
+        case .keyNotFound(let key, let context): return "The body lacks \(path(context.codingPath + [key]))."
+        case .typeMismatch(_, let context), .valueNotFound(_, let context):
+            return context.codingPath.isEmpty
+                ? "The body is not an object with the keys that belong here."
+                : "In the body, \(path(context.codingPath)) is of the wrong type."
+        case .dataCorrupted(let context):
+            return context.codingPath.isEmpty
+                ? "The body is no JSON." : "In the body, \(path(context.codingPath)) is wrong."
+        @unknown default: return "The body cannot be read."
+        }
+    }
+}
+
+extension StringProtocol {
+    fileprivate func trimmingSuffix(_ character: Character) -> String {
+        var text = String(self)
+        while text.last == character { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+
+/// Problem details (RFC 9457): what went wrong, for programs and people.
+struct Problem: Encodable {
+    /// No kind of problem has a page of its own: the status says it.
+    let type = "about:blank"
+    let title: String
+    let status: Int
+    let detail: String
+    /// What is wrong, a line each; absent where the detail says it all.
+    let errors: [String]?
+
+    /// The answer that tells of `failure`.
+    static func response(_ failure: ControlFailure) -> Response {
+        var headers = HTTPFields()
+        if failure.kind == .unauthenticated { headers[.wwwAuthenticate] = "Bearer realm=\"relay\"" }
+        if failure.kind == .tooMany { headers[.retryAfter] = "10" }
+        if failure.kind == .unavailable { headers[.retryAfter] = "1" }
+        return response(
+            status: failure.kind.status, detail: failure.detail, errors: failure.errors,
+            headers: headers)
+    }
+
+    /// An answer of `status` with a sentence.
+    static func response(
+        status: HTTPResponse.Status, detail: String, errors: [String] = [], headers: HTTPFields = [:]
+    ) -> Response {
+        let problem = Problem(
+            title: status.reasonPhrase, status: status.code, detail: detail, errors: errors.isEmpty ? nil : errors)
+        return JSON.response(problem, status: status, type: "application/problem+json", headers: headers)
+    }
+}
+
+extension ControlFailure.Kind {
+    fileprivate var status: HTTPResponse.Status {
+        switch self {
+        case .malformed: .badRequest
+        case .unauthenticated: .unauthorized
+        case .forbidden: .forbidden
+        case .notFound: .notFound
+        case .conflict: .conflict
+        case .tooLarge: .contentTooLarge
+        case .unusable: .unprocessableContent
+        case .tooMany: .tooManyRequests
+        case .unavailable: .serviceUnavailable
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+
+/// Decides who may ask for what: the name under which the server was called, where a page's request comes from, and the
+/// token or session shown.
+struct RequestGate: Sendable {
+    static let cookie = "relay_session"
+
+    let settings: ControlSettings
+    let tokens: TokenGuard
+    /// Requests come by the Unix socket, which only the host's own users can open.
+    let isLocal: Bool
+
+    /// What who sends `request` may do. Throws what the request is turned away with.
+    func admit(_ request: Request, to endpoint: Endpoint) throws(ControlFailure) -> ControlRole {
+        if isLocal { return .operate }
+        try checkHost(request)
+        if endpoint.changesSomething { try checkOrigin(request) }
+        guard tokens.isNeeded else { return .operate }
+        let role = try role(of: request)
+        guard endpoint.role != .none else { return role }
+        if role == .none {
+            throw ControlFailure(.unauthenticated, "Show a token: Authorization: Bearer …, or begin a session.")
+        }
+        if role < endpoint.role { throw ControlFailure(.forbidden, "This token is for looking only.") }
+        return role
+    }
+
+    private func role(of request: Request) throws(ControlFailure) -> ControlRole {
+        if let header = request.headers[.authorization] {
+            let parts = header.split(separator: " ", maxSplits: 1)
+            guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+                throw ControlFailure(.unauthenticated, "The only scheme of authorization is Bearer.")
+            }
+            return try tokens.role(ofToken: String(parts[1]))
+        }
+        if let session = request.cookies[Self.cookie] { return tokens.role(ofSession: session.value) }
+        return .none
+    }
+
+    /// A name that leads elsewhere must not lead here: a page of that name could read all answers (DNS rebinding).
+    private func checkHost(_ request: Request) throws(ControlFailure) {
+        guard let authority = request.head.authority, let host = Self.host(of: authority) else {
+            throw ControlFailure(.malformed, "The request does not say by which name it was sent.")
+        }
+        if isKnown(host) { return }
+        throw ControlFailure(.forbidden, "The server does not answer under this name. List it in http.hosts.")
+    }
+
+    private func isKnown(_ host: String) -> Bool {
+        if ControlSettings.isLoopback(host) || settings.hosts.contains(host) { return true }
+        if case .host(let own, _) = settings.address, own == host { return true }
+        // An address is not a name that somebody could let lead here.
+        return !settings.isLoopback && Self.isAddress(host)
+    }
+
+    /// Another site's page must not change anything with the reader's cookie.
+    private func checkOrigin(_ request: Request) throws(ControlFailure) {
+        if let site = request.headers[.init("Sec-Fetch-Site") ?? .origin], site == "cross-site" || site == "same-site" {
+            throw ControlFailure(.forbidden, "Pages of other sites may change nothing here.")
+        }
+        guard let origin = request.headers[.origin] else { return }
+        let name = origin.firstRange(of: "://").map { String(origin[$0.upperBound...]) } ?? origin
+        guard let authority = request.head.authority,
+            name == authority || Self.host(of: name).map(settings.hosts.contains) ?? false
+        else { throw ControlFailure(.forbidden, "Pages of other sites may change nothing here.") }
+    }
+
+    /// The host of `host:port` or `[address]:port`, in lower case.
+    static func host(of authority: String) -> String? {
+        if authority.hasPrefix("[") {
+            guard let end = authority.firstIndex(of: "]") else { return nil }
+            return String(authority[authority.index(after: authority.startIndex)..<end]).lowercased()
+        }
+        let host = authority.prefix { $0 != ":" }
+        return host.isEmpty ? nil : host.lowercased()
+    }
+
+    private static func isAddress(_ host: String) -> Bool {
+        host.contains(":") || host.split(separator: ".").count == 4 && host.allSatisfy { $0.isNumber || $0 == "." }
+    }
+}

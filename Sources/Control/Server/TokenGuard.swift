@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// Knows who asks: tokens, the sessions that they were changed for, and how often somebody guessed.
+///
+/// All calls may come from any thread and return at once.
+final class TokenGuard: Sendable {
+    private struct Session {
+        var role: ControlRole
+        var expires: ContinuousClock.Instant
+    }
+
+    private struct State {
+        var sessions: [String: Session] = [:]
+        var failures = 0
+        /// Since when guesses are counted.
+        var since = ContinuousClock.now
+        var recent = 0
+    }
+
+    static let sessionLength = Duration.seconds(12 * 3600)
+    private static let mostSessions = 1000
+    /// Wrong tokens that are answered in ``window``; those behind are turned away unread.
+    private static let mostGuesses = 10
+    private static let window = Duration.seconds(10)
+
+    private let tokens: [ControlSettings.Token]
+    private let state = Mutex(State())
+
+    init(_ tokens: [ControlSettings.Token]) { self.tokens = tokens }
+
+    /// Whether anybody must show a token.
+    var isNeeded: Bool { !tokens.isEmpty }
+
+    /// How often a wrong token was shown.
+    var failures: Int { state.withLock { $0.failures } }
+
+    /// What who shows `token` may do. Throws if it is none, or if so many wrong ones came that nobody is believed for a
+    /// moment. Each of the tokens is compared whole, so that the time it takes tells nothing.
+    func role(ofToken token: String) throws(ControlFailure) -> ControlRole {
+        let now = ContinuousClock.now
+        let isCrowded = state.withLock { state in
+            if now - state.since > Self.window { (state.since, state.recent) = (now, 0) }
+            return state.recent >= Self.mostGuesses
+        }
+        if isCrowded { throw ControlFailure(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.") }
+        var role = ControlRole.none
+        for known in tokens where Self.isEqual(known.secret, token) { role = max(role, known.role) }
+        if role == .none {
+            state.withLock { state in
+                state.failures += 1
+                state.recent += 1
+            }
+            throw ControlFailure(.unauthenticated, "The token is not known.")
+        }
+        return role
+    }
+
+    /// Begins a session of `role`, and returns its secret name.
+    func beginSession(_ role: ControlRole) -> String {
+        var generator = SystemRandomNumberGenerator()
+        let name = (0..<4).map { _ in
+            let digits = String(generator.next() as UInt64, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+        let now = ContinuousClock.now
+        state.withLock { state in
+            if state.sessions.count >= Self.mostSessions {
+                state.sessions = state.sessions.filter { $0.value.expires > now }
+            }
+            if state.sessions.count >= Self.mostSessions,
+                let oldest = state.sessions.min(by: { $0.value.expires < $1.value.expires })
+            {
+                state.sessions[oldest.key] = nil
+            }
+            state.sessions[name] = Session(role: role, expires: now + Self.sessionLength)
+        }
+        return name
+    }
+
+    /// Ends a session; one that is none is nothing.
+    func endSession(_ name: String) { state.withLock { $0.sessions[name] = nil } }
+
+    /// What who shows the session's name may do; `none` if it is over.
+    func role(ofSession name: String) -> ControlRole {
+        let now = ContinuousClock.now
+        return state.withLock { state in
+            guard let session = state.sessions[name], session.expires > now else { return .none }
+            return session.role
+        }
+    }
+
+    /// Compares all bytes, whatever the first that differs.
+    static func isEqual(_ known: String, _ given: String) -> Bool {
+        let (known, given) = (Array(known.utf8), Array(given.utf8))
+        var difference = known.count ^ given.count
+        for index in known.indices {
+            difference |= Int(known[index] ^ (index < given.count ? given[index] : ~known[index]))
+        }
+        return difference == 0 && !known.isEmpty
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Archive
+internal import FanOut
+internal import Ingest
+package import Media
+internal import Monitor
+internal import Segmenter
+
+/// A channel as the API shows it: its status, what became of it, and what goes on air.
+package struct ChannelReport: Sendable, Encodable {
+    /// The stages of a channel's life.
+    package enum State: String, Sendable, Codable {
+        /// Inputs and encoder are being opened, or are waited for.
+        case opening
+        /// The program runs.
+        case onAir = "on_air"
+        /// It failed, and is opened again after a while.
+        case waiting
+        /// It is over.
+        case over
+    }
+
+    /// The channel's name.
+    package var name: String
+    /// What it does.
+    package var state: State
+    /// When the snapshot was taken.
+    package var time: UTCTime
+    /// When the program began; nil while there is none.
+    package var startedAt: UTCTime?
+    /// Program time of the newest frame, in seconds.
+    package var programSeconds: Double?
+    /// The tracks on air; nil while there is no program.
+    package var tracks: StreamDescription?
+    /// Whether a recording is wanted: false after the operator's stop.
+    package var isRecordingWanted = false
+    /// Whether there is a directory to record to.
+    package var canRecord = false
+    /// What an operator can know of the program; nil while there is none.
+    package var status: ChannelStatus?
+
+    /// A channel of which no more is known.
+    package init(name: String, state: State, time: UTCTime = .now) {
+        (self.name, self.state, self.time) = (name, state, time)
+    }
+
+    /// Whether anybody can see the program now.
+    package var isOnAir: Bool { status?.outputs.contains { $0.state == "live" } ?? false }
+    /// Whether it is being written.
+    package var isRecording: Bool { status?.recorder?.state == .recording }
+
+    /// How much is wrong: outputs that are off air though they should not be, a recording that is wanted and not made,
+    /// sources that are away, alarms, and a disk that is getting full.
+    package var problems: Int {
+        guard let status else { return state == .over ? 0 : 1 }
+        let outputs = status.outputs.count { ["backing_off", "refused", "given_up"].contains($0.state) }
+        let sources = status.sources.count { [.waiting, .failed].contains($0.state) }
+        let alarms = [status.monitor?.silence, status.monitor?.black, status.monitor?.frozen].count {
+            $0?.isActive ?? false
+        }
+        let recorder = isRecordingWanted && [.suspended, .failed].contains(status.recorder?.state) ? 1 : 0
+        let storage = status.storage.map { $0.state == .ok ? 0 : 1 } ?? 0
+        return outputs + sources + alarms + recorder + storage
+    }
+
+    private enum Key: String, CodingKey {
+        case name, state, time, startedAt, programSeconds, isOnAir, isRecording, problems, video, audio
+        case isRecordingWanted, canRecord
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        try status?.encode(to: encoder)
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(name, forKey: .name)
+        try container.encode(state, forKey: .state)
+        try container.encode(time.extended, forKey: .time)
+        try container.encodeIfPresent(startedAt?.extended, forKey: .startedAt)
+        try container.encodeIfPresent(programSeconds, forKey: .programSeconds)
+        try container.encode(isOnAir, forKey: .isOnAir)
+        try container.encode(isRecording, forKey: .isRecording)
+        try container.encode(problems, forKey: .problems)
+        try container.encode(isRecordingWanted, forKey: .isRecordingWanted)
+        try container.encode(canRecord, forKey: .canRecord)
+        try container.encodeIfPresent(tracks?.video.map(VideoReport.init), forKey: .video)
+        try container.encodeIfPresent(tracks?.audio.map(AudioReport.init), forKey: .audio)
+    }
+}

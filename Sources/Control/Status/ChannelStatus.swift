@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Encoder
+package import FanOut
+package import Ingest
+package import Media
+package import Monitor
+package import Program
+package import Segmenter
+package import Upload
+
+/// Everything that an operator can know of a channel at one moment.
+package struct ChannelStatus: Sendable, Codable {
+    package var sources: [SourceStatus]
+    /// Which input is on air; nil where there is no choice.
+    package var selection: SelectionStatus?
+    package var feed: FeedStatus
+    /// The same of the audio, from the same feed or another; nil for a program without audio.
+    package var audioFeed: FeedStatus?
+    package var program: ProgramStatus
+    package var encoder: EncoderStatus
+    package var frameRate: FrameRate
+    package var outputs: [OutputStatus]
+    package var recorder: RecorderStatus?
+    package var storage: StorageStatus?
+    package var retention: RetentionStatus?
+    package var upload: UploadStatus?
+    /// Of a program that is passed through: then nothing is known of an encoder.
+    package var passthrough: PassthroughStatus?
+    /// What is watched of the program; of one that is passed through only its audio, if that was asked for.
+    package var monitor: MonitorStatus?
+
+    /// What is known of a program; the outputs and the recording are filled in by whoever has them.
+    package init(
+        sources: [SourceStatus], selection: SelectionStatus? = nil, feed: FeedStatus, audioFeed: FeedStatus? = nil,
+        program: ProgramStatus, encoder: EncoderStatus, frameRate: FrameRate, outputs: [OutputStatus] = [],
+        passthrough: PassthroughStatus? = nil
+    ) {
+        (self.sources, self.selection, self.feed, self.audioFeed) = (sources, selection, feed, audioFeed)
+        (self.program, self.encoder, self.frameRate, self.outputs) = (program, encoder, frameRate, outputs)
+        self.passthrough = passthrough
+    }
+}

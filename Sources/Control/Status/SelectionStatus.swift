@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which of a channel's inputs is on air, and how often that changed.
+package struct SelectionStatus: Sendable, Codable {
+    /// The name of the input on air, or `slate`; nil before anything is.
+    package var onAir: String?
+    /// Its number in the order of preference, 0 for the first; nil for the slate.
+    package var number: Int?
+    /// Why it is on air.
+    package var reason: String?
+    /// How often the input on air changed.
+    package var switches: Int64 = 0
+    /// The names of the inputs, in order of preference.
+    package var inputs: [String]
+    /// The inputs that are open.
+    package var open: [String] = []
+
+    /// Nothing is on air yet of these inputs.
+    package init(
+        onAir: String? = nil, number: Int? = nil, reason: String? = nil, switches: Int64 = 0, inputs: [String],
+        open: [String] = []
+    ) {
+        (self.onAir, self.number, self.reason, self.switches) = (onAir, number, reason, switches)
+        (self.inputs, self.open) = (inputs, open)
+    }
+}

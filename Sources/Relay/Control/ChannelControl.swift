@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Control
+internal import FanOut
+internal import Media
+internal import Program
+internal import Synchronization
+
+/// What the API sees of one channel, and what it may ask of it. It outlives the channel's own attempts to be on air: what
+/// an operator changed holds for the next one, too, until the process ends or the configuration file changes it.
+///
+/// All calls may come from any thread.
+final class ChannelControl: ControlledChannel {
+    /// What an operator changed.
+    private struct Changes {
+        var added: [(name: String, address: String)] = []
+        var replaced: [String: String] = [:]
+        var removed: Set<String> = []
+        var paused: Set<String> = []
+        /// Whether a recording is wanted; nil as long as nobody said.
+        var isRecording: Bool?
+    }
+
+    private struct State {
+        var channel: Channel?
+        var stage = ChannelReport.State.opening
+        var startedAt: UTCTime?
+        var changes = Changes()
+        /// What the configuration says of the recording.
+        var recording: ChannelConfiguration.Recording?
+    }
+
+    let name: String
+    private let state: Mutex<State>
+
+    /// The control of a channel that is not open yet, and records as `recording` says.
+    init(name: String, recording: ChannelConfiguration.Recording?) {
+        self.name = name
+        state = Mutex(State(recording: recording))
+    }
+
+    // MARK: The channel's life
+
+    /// The channel is open, and not on air yet: what an operator changed before is done again.
+    func opened(_ channel: Channel) {
+        let changes = state.withLock { state in
+            (state.channel, state.stage, state.startedAt) = (channel, .onAir, .now)
+            return state.changes
+        }
+        // What does not fit any more is left as the configuration has it.
+        for name in changes.removed { try? channel.outputs.remove(name) }
+        for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
+        for output in changes.added { _ = try? channel.add(address: output.address, name: output.name) }
+        for name in changes.paused { try? channel.outputs.pause(name) }
+        if changes.isRecording == false { try? channel.stopRecording() }
+    }
+
+    /// The channel is off air, and what comes is `stage`.
+    func closed(_ stage: ChannelReport.State) {
+        state.withLock { ($0.channel, $0.stage, $0.startedAt) = (nil, stage, nil) }
+    }
+
+    /// The configuration says something else of the recording, which an operator's word before does not outlive.
+    func changed(recording: ChannelConfiguration.Recording?) {
+        state.withLock { ($0.recording, $0.changes.isRecording) = (recording, nil) }
+    }
+
+    /// The configuration says something else of the output `name`.
+    func forget(output name: String) {
+        state.withLock { state in
+            state.changes.replaced[name] = nil
+            state.changes.removed.remove(name)
+            state.changes.paused.remove(name)
+        }
+    }
+
+    // MARK: Looking
+
+    var report: ChannelReport {
+        let (channel, stage, startedAt, wish, recording) = state.withLock {
+            ($0.channel, $0.stage, $0.startedAt, $0.changes.isRecording, $0.recording)
+        }
+        var report = ChannelReport(name: name, state: stage)
+        report.canRecord = recording != nil
+        report.isRecordingWanted = wish ?? (recording != nil)
+        guard let channel else { return report }
+        let status = channel.status
+        report.startedAt = startedAt
+        report.tracks = channel.stream.description
+        report.programSeconds =
+            status.passthrough.map { Double($0.programNanoseconds) / 1e9 }
+            ?? Double(status.program.frames) / max(0.001, status.frameRate.value)
+        report.status = status
+        return report
+    }
+
+    var stream: PacketStream? { state.withLock { $0.channel }?.stream }
+
+    private func open() throws(ControlFailure) -> Channel {
+        guard let channel = state.withLock({ $0.channel }) else {
+            throw ControlFailure(.unavailable, "The channel is not on air.")
+        }
+        return channel
+    }
+}
+
+// MARK: Outputs
+
+extension ChannelControl {
+    func addOutput(_ address: String) throws(ControlFailure) -> String {
+        let channel = try open()
+        let name = try Self.translating { () throws in try channel.add(address: address) }
+        state.withLock { $0.changes.added.append((name, address)) }
+        return name
+    }
+
+    func replaceOutput(_ name: String, by address: String) throws(ControlFailure) {
+        let channel = try open()
+        try Self.translating { () throws in try channel.replace(name, by: address) }
+        state.withLock { state in
+            if let index = state.changes.added.firstIndex(where: { $0.name == name }) {
+                state.changes.added[index].address = address
+            } else {
+                state.changes.replaced[name] = address
+            }
+            state.changes.paused.remove(name)
+        }
+    }
+
+    func removeOutput(_ name: String) throws(ControlFailure) {
+        let channel = try open()
+        try Self.translating { () throws in try channel.outputs.remove(name) }
+        state.withLock { state in
+            if state.changes.added.contains(where: { $0.name == name }) {
+                state.changes.added.removeAll { $0.name == name }
+            } else {
+                state.changes.removed.insert(name)
+            }
+            state.changes.replaced[name] = nil
+            state.changes.paused.remove(name)
+        }
+        channel.note("the operator removed the output \(name)", output: name)
+    }
+
+    func setPaused(_ isPaused: Bool, output name: String) throws(ControlFailure) {
+        let channel = try open()
+        try Self.translating { () throws in
+            if isPaused { try channel.outputs.pause(name) } else { try channel.outputs.resume(name) }
+        }
+        state.withLock { state in
+            if isPaused { state.changes.paused.insert(name) } else { state.changes.paused.remove(name) }
+        }
+    }
+
+    func retryOutput(_ name: String) throws(ControlFailure) {
+        let channel = try open()
+        try Self.translating { () throws in try channel.outputs.retryNow(name) }
+    }
+
+    /// What `work` returns; its error as the API tells it.
+    private static func translating<Value>(_ work: () throws -> Value) throws(ControlFailure) -> Value {
+        do {
+            return try work()
+        } catch let error as OutputSetError {
+            switch error {
+            case .nameTaken: throw ControlFailure(.conflict, "\(error)")
+            case .unknown: throw ControlFailure(.notFound, "\(error)")
+            case .over: throw ControlFailure(.unavailable, "\(error)")
+            case .refused: throw ControlFailure(.unusable, "\(error)")
+            }
+        } catch let error as RecordingSlotError {
+            throw ControlFailure(error == .over ? .unavailable : .conflict, "\(error)")
+        } catch let error as ControlFailure {
+            throw error
+        } catch {
+            throw ControlFailure(.unusable, "\(error)")
+        }
+    }
+}
+
+// MARK: The recording, and the program
+
+extension ChannelControl {
+    func startRecording() throws(ControlFailure) {
+        let channel = try open()
+        guard let recording = state.withLock({ $0.recording }) else {
+            throw ControlFailure(
+                .conflict, "There is no directory to record to. Name one: --record, or recording: in the file.")
+        }
+        try Self.translating { () throws in try channel.startRecording(recording) }
+        state.withLock { $0.changes.isRecording = true }
+        channel.note("the operator started the recording")
+    }
+
+    func stopRecording() throws(ControlFailure) {
+        let channel = try open()
+        try Self.translating { () throws in try channel.stopRecording() }
+        state.withLock { $0.changes.isRecording = false }
+        channel.note("the operator stopped the recording")
+    }
+
+    func splitRecording() throws(ControlFailure) {
+        guard try open().cutRecording() else { throw ControlFailure(.conflict, "\(RecordingSlotError.notRecording)") }
+    }
+
+    func requestKeyframe() throws(ControlFailure) { try open().stream.requestKeyframe(at: nil) }
+
+    func mark(_ text: String) throws(ControlFailure) -> Marker {
+        let channel = try open()
+        channel.mark(text)
+        let report = report
+        return Marker(time: report.time.extended, programSeconds: report.programSeconds ?? 0, text: text)
+    }
+}

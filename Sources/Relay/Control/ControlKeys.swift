@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Glibc
+
+/// What flags or a file say of the HTTP server, as it was written.
+struct ControlKeys: Equatable {
+    /// A token, and what it is for.
+    struct Token: Equatable {
+        var role: String
+        /// May refer to a secret; not to be shown.
+        var token: String
+    }
+
+    /// What is wrong: the key, and a sentence without secrets.
+    struct Fault: Error, Equatable {
+        let key: String
+        let text: String
+    }
+
+    /// What a guess would take too long to find.
+    private static let shortestToken = 12
+
+    var address: String?
+    var socket: String?
+    var tokens: [Token] = []
+    var certificate: String?
+    var key: String?
+    var hosts: [String] = []
+    var basePath: String?
+
+    /// The same, read and checked. Reads the files of secrets.
+    func settings(secrets: SecretReferences = .process) throws(Fault) -> ControlSettings {
+        var settings = ControlSettings()
+        settings.address = try address.map { (text) throws(Fault) in try Self.place(text) }
+        settings.socket = socket ?? Self.standardSocket
+        for (index, token) in tokens.enumerated() {
+            settings.tokens.append(try Self.read(token, "tokens[\(index)]", secrets))
+        }
+        switch (certificate, key) {
+        case (let certificate?, let key?): settings.certificate = (certificate, key)
+        case (nil, nil): break
+        case (_?, nil): throw Fault(key: "key", text: "A certificate needs its key.")
+        case (nil, _?): throw Fault(key: "certificate", text: "A key needs its certificate.")
+        }
+        settings.hosts = Set(hosts.map { $0.lowercased() })
+        if let basePath { settings.basePath = try Self.path(basePath) }
+        if settings.tokens.isEmpty, !settings.isLoopback {
+            throw Fault(
+                key: "address", text: "Others can reach this address: name tokens, or one on the loopback interface.")
+        }
+        return settings
+    }
+
+    private static func place(_ text: String) throws(Fault) -> ControlSettings.Address {
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (0...65535).contains(port)
+        else { throw Fault(key: "address", text: "It is host:port, such as 127.0.0.1:8080 or [::1]:8080.") }
+        var host = String(text[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        guard !host.isEmpty, host.allSatisfy({ $0.isASCII && !$0.isWhitespace && $0 != "/" }) else {
+            throw Fault(key: "address", text: "It names no host: 127.0.0.1:8080 is for this machine alone.")
+        }
+        return .host(host.lowercased(), port: port)
+    }
+
+    private static func read(
+        _ token: Token, _ name: String, _ secrets: SecretReferences
+    ) throws(Fault) -> ControlSettings.Token {
+        guard let role = ControlRole(rawValue: token.role), role != .none else {
+            throw Fault(key: "\(name).role", text: "It is view or operate.")
+        }
+        let secret: String
+        do throws(SecretReferenceError) {
+            secret = try secrets.expand(token.token)
+        } catch {
+            throw Fault(key: "\(name).token", text: "\(error)")
+        }
+        guard secret.utf8.count >= shortestToken, secret.allSatisfy({ $0.isASCII && !$0.isWhitespace }) else {
+            throw Fault(
+                key: "\(name).token", text: "It has \(shortestToken) characters or more, of ASCII and without spaces.")
+        }
+        return ControlSettings.Token(role: role, secret: secret)
+    }
+
+    private static func path(_ text: String) throws(Fault) -> String {
+        let trimmed = text.hasSuffix("/") ? String(text.dropLast()) : text
+        guard trimmed.isEmpty || trimmed.hasPrefix("/"),
+            trimmed.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "/-_.".contains($0)) })
+        else { throw Fault(key: "basePath", text: "It begins with /, and has letters, digits, -, _ and . only.") }
+        return trimmed
+    }
+
+    /// Where systemd keeps what a service has at run time.
+    private static var standardSocket: String? {
+        getenv("RUNTIME_DIRECTORY").map { String(cString: $0) }.flatMap { directories in
+            directories.split(separator: ":").first.map { "\($0)/relay.sock" }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+
+/// Tries an output that somebody is about to add: is it written well, and does anybody answer. Blocks.
+struct OutputCheck {
+    private let resources: HostResources
+
+    init(_ resources: HostResources) { self.resources = resources }
+
+    /// What was found, without secrets.
+    func check(_ address: String) -> AddressCheck {
+        let output: OutputSpecification
+        do throws(OutputSpecificationError) {
+            output = try OutputSpecification(address)
+        } catch {
+            return AddressCheck([.init("address", .failed, "\(error)")])
+        }
+        let written = AddressCheck.Step("address", .ok, "The address is well formed.")
+        var configuration = ChannelConfiguration()
+        configuration.outputs = [output]
+        let rows = ChannelCheck(configuration, resources: resources).outputs()
+        let found = rows.map { row in
+            AddressCheck.Step(
+                row.subject.hasPrefix("backup") ? "backup" : "reach", row.result == .failed ? .failed : .ok, row.text)
+        }
+        return AddressCheck([written] + found)
+    }
+}

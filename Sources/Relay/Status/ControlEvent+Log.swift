@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Logging
+
+extension ControlEvent {
+    /// The log line as an event; nil for what nobody reads later. Log lines hold no secrets, and tell each change once.
+    init?(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
+        guard level >= .info, !message.hasPrefix("status: ") else { return nil }
+        let output = metadata["output"].map { "\($0)" }
+        let known: [(String, String)] = [
+            ("output", "output"), ("input", "input"), ("segment", "recorder"), ("since_s", "alarm"),
+            ("lasted_s", "alarm"), ("channel", "channel"),
+        ]
+        let details = ["reason", "cause", "delay_s", "segment"].compactMap { key in
+            metadata[key].map { "\(key): \($0)" }
+        }
+        self.init(
+            channel: metadata["channel"].map { "\($0)" }, level: Level(level),
+            kind: known.first { metadata[$0.0] != nil }?.1 ?? "relay", output: output,
+            text: details.isEmpty ? message : "\(message) (\(details.joined(separator: ", ")))")
+    }
+}
+
+extension ControlEvent.Level {
+    fileprivate init(_ level: Logger.Level) {
+        switch level {
+        case .critical, .error: self = .error
+        case .warning: self = .warning
+        case .notice: self = .notice
+        default: self = .info
+        }
+    }
+}
