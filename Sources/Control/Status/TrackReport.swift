@@ -13,7 +13,7 @@ struct VideoReport: Encodable {
     let bitrate: Int?
 
     init(_ track: TrackDescription) {
-        codec = "\(track.codec)"
+        codec = track.codec.rawValue
         (width, height) = (track.frameFormat?.width ?? 0, track.frameFormat?.height ?? 0)
         bitrate = track.bitrate > 0 ? track.bitrate : nil
         codecString = Self.name(track)
@@ -44,7 +44,7 @@ struct AudioReport: Encodable {
     let codecString: String?
 
     init(_ track: TrackDescription) {
-        codec = "\(track.codec)"
+        codec = track.codec.rawValue
         (sampleRate, channels) = (Int(track.audioFormat?.sampleRate ?? 0), track.audioFormat?.channels ?? 0)
         switch track.codec {
         case .aac:
