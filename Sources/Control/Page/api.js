@@ -20,8 +20,8 @@ let onUnauthorized = () => {};
 /** Calls `work` when relay answers that nobody is signed in. */
 export function whenUnauthorized(work) { onUnauthorized = work; }
 
-/** Sends a request and returns what came, decoded; throws a `Failure`. */
-export async function request(method, path, body) {
+/** Sends a request and returns what came, decoded; throws a `Failure`. An early request may come before a sign-in. */
+export async function request(method, path, body, { isEarly = false } = {}) {
     let answer;
     try {
         answer = await fetch(urlOf(path), {
@@ -32,14 +32,14 @@ export async function request(method, path, body) {
     } catch {
         throw new Failure("relay does not answer. Nothing was changed, as far as this page knows.");
     }
-    if (!answer.ok) throw await failureOf(answer);
+    if (!answer.ok) throw await failureOf(answer, isEarly);
     if (answer.status === 204 || !answer.headers.get("Content-Type")?.includes("json")) return {};
     return answer.json().catch(() => { throw new Failure("relay's answer broke off."); });
 }
 
-async function failureOf(answer) {
+async function failureOf(answer, isEarly = false) {
     const problem = await answer.json().catch(() => ({}));
-    if (answer.status === 401) onUnauthorized();
+    if (answer.status === 401 && !isEarly) onUnauthorized();
     const usual = {
         401: "Sign in first.", 403: "You may look, but not operate.", 404: "That does not exist any more.",
         429: "Too many attempts. Wait a little.",
@@ -47,7 +47,7 @@ async function failureOf(answer) {
     return new Failure(problem.detail ?? usual[answer.status] ?? problem.title ?? `relay answered ${answer.status}.`, answer.status);
 }
 
-export const get = (path) => request("GET", path);
+export const get = (path, options) => request("GET", path, undefined, options);
 export const post = (path, body) => request("POST", path, body);
 export const put = (path) => request("PUT", path);
 export const patch = (path, body) => request("PATCH", path, body);

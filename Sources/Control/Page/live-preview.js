@@ -38,6 +38,27 @@ export class LivePreview {
         setInterval(() => this.#hold(), 100);
     }
 
+    /** Asks for the video of `channel` before it is known what it is: a cold start has no time for one answer after the other. */
+    expect(channel) {
+        const abort = new AbortController();
+        const answering = this.#fetch(channel, abort);
+        answering.catch(() => {});
+        this.early = { channel, abort, answering };
+    }
+
+    #fetch(channel, abort) {
+        return fetch(urlOf(channelPath(channel, "/preview.mp4")), { signal: abort.signal, cache: "no-store" });
+    }
+
+    /** What was asked for early, if it is for the channel shown and will be used now. */
+    #takeEarly(isUseful) {
+        const early = this.early;
+        this.early = undefined;
+        if (early && isUseful && early.channel === this.channel) return early;
+        early?.abort.abort();
+        return null;
+    }
+
     /** Shows `channel`, of which `report` tells what is on air. */
     show(channel, report) {
         const mime = mimeOf(report);
@@ -90,9 +111,10 @@ export class LivePreview {
         const run = this.run;
         const canPlay = Source && Source.isTypeSupported(this.mime);
         for (let failures = 0; run === this.run; failures += 1) {
-            this.abort = new AbortController();
+            const early = this.#takeEarly(canPlay);
+            this.abort = early?.abort ?? new AbortController();
             try {
-                if (canPlay) await this.#play(run, () => { failures = 0; });
+                if (canPlay) await this.#play(run, early?.answering ?? this.#fetch(this.channel, this.abort), () => { failures = 0; });
                 else await this.#snapshots(run);
             } catch (problem) {
                 if (run !== this.run) return;
@@ -107,9 +129,8 @@ export class LivePreview {
 
     // ---- Media Source Extensions ----
 
-    async #play(run, progressed) {
+    async #play(run, answering, progressed) {
         const abort = this.abort;
-        const answering = fetch(urlOf(channelPath(this.channel, "/preview.mp4")), { signal: abort.signal, cache: "no-store" });
         this.#keepLastFrame();
         const source = new Source();
         const address = URL.createObjectURL(source);

@@ -20,20 +20,20 @@ const queueTicks = [700, 900];
 class History {
     constructor() { this.outputs = new Map(); }
 
-    /** Takes in a report; `isFirst` if nothing is known of the time before. */
-    note(outputs, isFirst) {
+    /** Takes in a report of `time`, in milliseconds of relay's clock; `isFirst` if nothing is known of the time before. */
+    note(outputs, time, isFirst) {
         const now = performance.now();
         for (const name of this.outputs.keys()) if (!outputs.some((output) => output.name === name)) this.outputs.delete(name);
         for (const output of outputs) {
             const memory = this.outputs.get(output.name) ?? { rates: [], offSince: null };
             this.outputs.set(output.name, memory);
-            const seconds = (now - memory.at) / 1000;
+            const seconds = (time - memory.at) / 1000;
             if (memory.bytes !== undefined && seconds > 0.3) {
                 const rate = output.bytes >= memory.bytes ? ((output.bytes - memory.bytes) * 8) / seconds : 0;
                 memory.rates.push(output.state === "live" || output.state === "draining" ? rate : 0);
                 if (memory.rates.length > samples) memory.rates.shift();
             }
-            if (memory.bytes === undefined || seconds > 0.3) Object.assign(memory, { bytes: output.bytes, at: now });
+            if (memory.bytes === undefined || seconds > 0.3) Object.assign(memory, { bytes: output.bytes, at: time });
             if (!isOffAir(output)) memory.offSince = null;
             else memory.offSince ??= { at: now, isKnown: !isFirst };
         }
@@ -232,7 +232,7 @@ export class Outputs {
     /** Takes a fresh report in. */
     note(report, channel) {
         this.channel = channel;
-        this.history.note(report.outputs ?? [], this.outputs === undefined);
+        this.history.note(report.outputs ?? [], Date.parse(report.time), this.outputs === undefined);
         this.outputs = report.outputs ?? [];
     }
 

@@ -24,7 +24,7 @@ class Page {
         this.storage = new Storage({ held: () => this.recordings.held, refresh: () => this.recordings.refresh() });
         this.glance = new Glance((action, subject) => this.act(action, subject));
         this.panels = [this.deck, this.outputs, this.recorder, this.recordings];
-        this.session = { role: "none", isTokenRequired: false };
+        this.session = { role: "none" };
         this.channels = [];
         this.reports = new Map();
         this.channel = null;
@@ -54,10 +54,12 @@ class Page {
 
     // ---- Beginning ----
 
-    /** Asks who is signed in; then listens, or asks for a token. */
+    /** Asks who is signed in; then listens, or asks for a token. What is needed next is asked for along with it. */
     async begin() {
+        const asking = get("v1/session");
+        if (this.session.isTokenRequired === undefined) this.#askEarly();
         try {
-            this.session = await get("v1/session");
+            this.session = await asking;
         } catch (problem) {
             if (!(problem instanceof Failure)) throw problem;
             byID("now-unknown-text").textContent = "relay does not answer. Trying again.";
@@ -71,6 +73,26 @@ class Page {
         this.stream.start();
     }
 
+    #askEarly() {
+        this.early = ["v1", "v1/channels"].map((path) => get(path, { isEarly: true }));
+        for (const answer of this.early) answer.catch(() => {});
+        const channel = this.#wanted;
+        if (!channel || document.hidden) return;
+        this.deck.preview.expect(channel);
+        this.early.push(get(channelPath(channel), { isEarly: true }));
+        this.early[2].catch(() => {});
+    }
+
+    /** The channel that the address names, or the one shown last. */
+    get #wanted() { return this.channel ?? (decodeURIComponent(location.hash.slice(1)) || stored("channel")); }
+
+    /** An early answer, or a fresh one. */
+    #answer(index, path) {
+        const early = this.early?.[index];
+        if (this.early) delete this.early[index];
+        return early ? early.catch(() => get(path)) : get(path);
+    }
+
     signIn() {
         this.stream.stop();
         this.login.open();
@@ -80,8 +102,8 @@ class Page {
 
     /** A fresh snapshot, before events: of the process, its channels, and the one shown. */
     async snapshot() {
-        const wanted = this.channel ?? decodeURIComponent(location.hash.slice(1));
-        const [process, { channels }] = await Promise.all([get("v1"), get("v1/channels")]);
+        const wanted = this.#wanted;
+        const [process, { channels }] = await Promise.all([this.#answer(0, "v1"), this.#answer(1, "v1/channels")]);
         const isOther = this.startedAt !== undefined && this.startedAt !== process.startedAt;
         if (this.startedAt !== process.startedAt) this.stream.forget();
         this.startedAt = process.startedAt;
@@ -89,8 +111,8 @@ class Page {
         const channel = this.channels.find(({ name }) => name === wanted)?.name ?? this.channels[0]?.name;
         if (channel === undefined) return;
         this.choose(channel, isOther);
-        this.take(await get(channelPath(channel)));
-        if (isOther) this.recordings.jobs.refresh();
+        this.take(await (channel === wanted ? this.#answer(2, channelPath(channel)) : get(channelPath(channel))));
+        this.early = undefined;
     }
 
     receive(name, data) {
@@ -102,14 +124,18 @@ class Page {
             if (data.channel === this.channel) this.deck.meter(data);
         } else if (name === "event") {
             this.log.add(data, this.startedAt);
-            if (["recorder", "storage", "export"].includes(data.kind)) this.recordings.readAt = -Infinity;
+            const isNew = Date.now() - Date.parse(data.time) < 10000;
+            if (isNew && ["recorder", "storage", "export"].includes(data.kind)) this.recordings.readAt = -Infinity;
         }
     }
 
     /** Shows a channel; `isAnew` forgets what was remembered of it. */
     choose(channel, isAnew = false) {
         if (channel === this.channel && !isAnew) return;
-        if (channel !== this.channel) history.replaceState(null, "", `#${encodeURIComponent(channel)}`);
+        if (channel !== this.channel) {
+            history.replaceState(null, "", `#${encodeURIComponent(channel)}`);
+            store("channel", channel);
+        }
         this.channel = channel;
         this.reportsSeen = 0;
         for (const panel of this.panels) panel.reset();

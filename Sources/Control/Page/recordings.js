@@ -48,7 +48,8 @@ export class Recordings {
     get held() { return this.list.filter((file) => file.isHeld && file.state !== "deleted"); }
 
     reset() {
-        Object.assign(this, { list: [], gaps: [], isLong: false, readAt: -Infinity, wasRead: false });
+        // The video goes first.
+        Object.assign(this, { list: [], gaps: [], isLong: false, readAt: performance.now() - readEach + 500, wasRead: false, finished: undefined });
         this.timeline.reset();
     }
 
@@ -56,7 +57,7 @@ export class Recordings {
     update({ report, channel, isStale }) {
         Object.assign(this, { report, channel });
         const finished = `${report.recorder?.segmentsFinished}/${report.recorder?.fileName}/${report.recorder?.gapCount}`;
-        const isDue = performance.now() - this.readAt > readEach || finished !== this.finished;
+        const isDue = performance.now() - this.readAt > readEach || (this.finished !== undefined && finished !== this.finished);
         this.finished = finished;
         if (isDue && !isStale && !document.hidden) this.refresh();
         this.render();
@@ -74,6 +75,7 @@ export class Recordings {
             this.list = (answer.recordings ?? []).filter((file) => file.state !== "deleted").sort((a, b) => Date.parse(b.start) - Date.parse(a.start));
             this.gaps = answer.gaps ?? [];
             this.events = answer.events ?? [];
+            if (!this.wasRead) this.jobs.read();
             this.wasRead = true;
             this.render();
         } catch (problem) {
@@ -448,10 +450,11 @@ class Jobs {
         this.panel = panel;
         this.all = new Map();
         this.list = new KeyedList(panel.parts.jobs, () => new JobRow(this));
-        this.#readAll();
     }
 
-    async #readAll() {
+    /** Reads the list: at first, and after a restart. */
+    async read() {
+        this.all.clear();
         try {
             for (const job of (await get("v1/exports")).exports ?? []) this.take(job);
         } catch (problem) {
@@ -459,16 +462,10 @@ class Jobs {
         }
     }
 
-    /** Reads the list again, after a restart or a sign-in. */
-    refresh() {
-        this.all.clear();
-        return this.#readAll();
-    }
-
     take(job) {
         if (!job?.id) return;
         this.all.set(job.id, job);
-        if (this.panel.jobs) this.render();
+        this.render();
         if (["queued", "running"].includes(job.state)) this.#watch(job.id);
     }
 
