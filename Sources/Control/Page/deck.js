@@ -159,10 +159,20 @@ export class Deck {
         setText(byID("clock-frames"), `:${String(Math.floor((time % 1) * rate)).padStart(2, "0")}`);
     }
 
-    /** Echo and ambient light: 16×9 pixels of the program, once a second. */
+    /** Echo and ambient light: a few pixels of the program, once a second. The canvases are stretched over what they lie
+     * behind, which blurs them further. */
     #light() {
         if (document.hidden || this.state?.isStale) return;
-        for (const id of ["echo", "ambient"]) byID(id).getContext("2d").drawImage(this.preview.surface, 0, 0, 16, 9);
+        const brightness = getComputedStyle(document.documentElement).getPropertyValue("--echo") || 1;
+        const echo = tint(byID("echo"), this.preview.surface, `blur(1.5px) saturate(1.6) brightness(${brightness})`, 1);
+        const { width, height } = echo.canvas;
+        const ambient = tint(byID("ambient"), this.preview.surface, "blur(1.5px) saturate(2)", 0.17);
+        const fade = ambient.createLinearGradient(0, height * 0.2, 0, height);
+        fade.addColorStop(0, "#000");
+        fade.addColorStop(1, "transparent");
+        ambient.globalCompositeOperation = "destination-in";
+        ambient.fillStyle = fade;
+        ambient.fillRect(0, 0, width, height);
     }
 
     // ---- Buttons ----
@@ -180,6 +190,17 @@ export class Deck {
         if (document.fullscreenElement) document.exitFullscreen();
         else byID("stage").requestFullscreen?.().catch(() => announce("This browser does not allow full screen here."));
     }
+}
+
+/** Draws `surface` over the whole of a small canvas. */
+function tint(canvas, surface, filter, alpha) {
+    const context = canvas.getContext("2d");
+    context.reset();
+    Object.assign(context, { filter, globalAlpha: alpha });
+    // Beyond the edges, so that the blur takes nothing from outside.
+    context.drawImage(surface, -2, -2, canvas.width + 4, canvas.height + 4);
+    Object.assign(context, { filter: "none", globalAlpha: 1 });
+    return context;
 }
 
 /** The source on air, by the selection or the only one. */

@@ -10,8 +10,10 @@ export const clock = (seconds) => `${two(seconds / 3600)}:${two((seconds / 60) %
 export const shortClock = (seconds) =>
     seconds >= 3600 ? clock(seconds) : `${two(seconds / 60)}:${two(seconds % 60)}`;
 
-/** A length in two units: `7 h 40 min`. */
-export function duration(seconds) {
+/** A length in two units: `7 h 40 min`. A number and its unit stay in one line. */
+export const duration = (seconds) => inTwoUnits(seconds).replace(/(\d) /g, "$1\u00a0");
+
+function inTwoUnits(seconds) {
     const whole = Math.max(0, Math.floor(seconds));
     if (whole >= 172800) return `${Math.floor(whole / 86400)} days`;
     if (whole >= 3600) return `${Math.floor(whole / 3600)} h ${Math.floor((whole / 60) % 60)} min`;
@@ -20,7 +22,9 @@ export function duration(seconds) {
 }
 
 /** A size in SI units: `1.37 GB`. */
-export function size(bytes) {
+export const size = (bytes) => inUnits(bytes).replace(" ", "\u00a0");
+
+function inUnits(bytes) {
     if (bytes >= 1e12) return `${(bytes / 1e12).toFixed(2)} TB`;
     if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(bytes < 1e10 ? 2 : 1)} GB`;
     if (bytes >= 1e6) return `${Math.round(bytes / 1e6)} MB`;
