@@ -133,7 +133,8 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"), logging,
             ],
-            swiftSettings: settings),
+            // Compiled in by CPage.
+            exclude: ["Page"], swiftSettings: settings),
         .executableTarget(
             name: "Relay",
             dependencies: [

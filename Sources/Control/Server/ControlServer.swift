@@ -52,6 +52,7 @@ package final class ControlServer: Sendable {
         endpoints =
             ChannelRoutes(host: host, reports: reports).endpoints
             + HostRoutes(host: host, reports: reports, events: EventStream(reports: reports, log: events)).endpoints
+            + PreviewRoutes(host: host).endpoints
             + SessionRoutes(tokens: tokens, settings: settings).endpoints + PageRoutes().endpoints
     }
 
