@@ -124,7 +124,8 @@ let package = Package(
         .target(
             name: "Control",
             dependencies: [
-                "Media", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder", "Segmenter", "Upload",
+                "Media", "LibAV", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder", "Segmenter",
+                "Upload",
                 "CPage",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -239,6 +240,10 @@ let package = Package(
         .testTarget(
             name: "StitcherTests",
             dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ControlTests",
+            dependencies: ["Control", "CPage", "FanOut", "Media", "PacketSamples", "TestSupport", logging],
             swiftSettings: settings),
         .testTarget(
             name: "UploadTests",

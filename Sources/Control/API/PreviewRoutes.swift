@@ -4,6 +4,8 @@ internal import FanOut
 internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
+internal import LibAV
+internal import Media
 internal import NIOCore
 internal import Synchronization
 
@@ -16,12 +18,16 @@ final class PreviewRoutes: Sendable {
 
     private let host: any ControlledHost
     private let feeds = Mutex<[String: PreviewFeed]>([:])
+    private let snapshots = SnapshotCache()
 
     init(host: any ControlledHost) { self.host = host }
 
     var endpoints: [Endpoint] {
         [
-            Endpoint(.get, "/v1/channels/{channel}/preview.mp4", .view) { [self] request in try preview(request) }
+            Endpoint(.get, "/v1/channels/{channel}/preview.mp4", .view) { [self] request in try preview(request) },
+            Endpoint(.get, "/v1/channels/{channel}/snapshot.jpg", .view) { [self] request in
+                try await snapshot(request)
+            },
         ]
     }
 
@@ -52,6 +58,35 @@ final class PreviewRoutes: Sendable {
                 try await write(piece.bytes)
                 last = piece.number
             }
+        }
+    }
+
+    /// The newest keyframe, decoded once for all who ask in a second: one at a time, so that nobody can keep the
+    /// processor busy by asking.
+    private func snapshot(_ request: ControlRequest) async throws -> Response {
+        let name = try request.parameter("channel")
+        let widths = Snapshot.widths
+        let width = try request.number("width", in: Double(widths.lowerBound)...Double(widths.upperBound)).map {
+            Int($0)
+        }
+        let feed = try feed(name)
+        let bytes = try await Blocking.run { [snapshots] in
+            try snapshots.bytes(of: "\(name) \(width ?? 0)") { () throws(ControlFailure) in
+                try Self.jpeg(of: feed.stream, width: width)
+            }
+        }
+        return Response(
+            status: .ok, headers: [.contentType: "image/jpeg"], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+
+    private static func jpeg(of stream: PacketStream, width: Int?) throws(ControlFailure) -> [UInt8] {
+        guard let keyframe = stream.currentGOP.packets.first(where: { $0.track == .video }) else {
+            throw ControlFailure(.conflict, "There is no video on air.")
+        }
+        do throws(AVFailure) {
+            return try Snapshot.jpeg(of: keyframe, width: width)
+        } catch {
+            throw ControlFailure(.conflict, "The video on air cannot be shown as an image: \(error)")
         }
     }
 
