@@ -131,6 +131,8 @@ export class LivePreview {
 
     async #play(run, answering, progressed) {
         const abort = this.abort;
+        // It may fail before it is waited for.
+        answering.catch(() => {});
         this.#keepLastFrame();
         const source = new Source();
         const address = URL.createObjectURL(source);
@@ -155,7 +157,6 @@ export class LivePreview {
         } finally {
             clearInterval(watch);
             abort.abort();
-            answering.catch(() => {});
             URL.revokeObjectURL(address);
         }
     }
