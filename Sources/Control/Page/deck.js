@@ -91,7 +91,8 @@ export class Deck {
         }
         if (trouble) {
             const { since, isKnown } = this.troubles.get(trouble.name);
-            setText(byID("alarm-title"), trouble.title + (isKnown ? ` for ${duration((Date.now() - since) / 1000)}` : ""));
+            const seconds = (Date.now() - since) / 1000;
+            setText(byID("alarm-title"), trouble.title + (isKnown && seconds >= 1 ? ` for ${duration(seconds)}` : ""));
             setText(byID("alarm-text"), trouble.text);
         }
         setShown(byID("alarm"), trouble !== null);

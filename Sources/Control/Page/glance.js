@@ -77,7 +77,7 @@ function outputProblems(report, since) {
         let aside = needsOperator(output) ? "needs you" : "tries again by itself";
         if (output.state === "connecting") aside = `connecting, attempt ${output.attempt ?? 1}`;
         else if (next !== undefined) aside = `tries again in ${duration(Math.max(1, Math.ceil(next)))}`;
-        return { key: `output:${output.name}`, strong: output.name, after: ` is off air${seconds === null ? "" : ` for ${duration(seconds)}`}`, aside, button: { action: "retry", subject: output.name, label: "Retry now", isOff: output.state === "connecting" } };
+        return { key: `output:${output.name}`, strong: output.name, after: ` is off air${seconds === null || seconds < 1 ? "" : ` for ${duration(seconds)}`}`, aside, button: { action: "retry", subject: output.name, label: "Retry now", isOff: output.state === "connecting" } };
     });
 }
 

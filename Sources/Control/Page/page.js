@@ -57,7 +57,7 @@ class Page {
     /** Asks who is signed in; then listens, or asks for a token. What is needed next is asked for along with it. */
     async begin() {
         const asking = get("v1/session");
-        if (this.session.isTokenRequired === undefined) this.#askEarly();
+        if (this.session.isTokenRequired === undefined && stored("signedOut") !== "yes") this.#askEarly();
         try {
             this.session = await asking;
         } catch (problem) {
@@ -68,6 +68,7 @@ class Page {
         }
         if (this.session.isTokenRequired && this.session.role === "none") return this.signIn();
         this.login.close();
+        store("signedOut", "");
         setShown(byID("role"), this.session.role === "view");
         setShown(byID("sign-out"), this.session.isTokenRequired);
         this.stream.start();
@@ -95,6 +96,7 @@ class Page {
 
     signIn() {
         this.stream.stop();
+        store("signedOut", "yes");
         this.login.open();
     }
 
@@ -290,7 +292,9 @@ class ChannelRow {
 class Login {
     constructor(signedIn) {
         this.root = byID("login");
+        // A browser lets Escape close any dialog at the second try.
         this.root.addEventListener("cancel", (event) => event.preventDefault());
+        this.root.addEventListener("close", () => this.isNeeded && this.open());
         byID("login-form").addEventListener("submit", (event) => {
             event.preventDefault();
             press(byID("login-go"), async () => {
@@ -303,10 +307,14 @@ class Login {
 
     open() {
         document.body.classList.remove("loading");
+        this.isNeeded = true;
         if (!this.root.open) this.root.showModal();
     }
 
-    close() { if (this.root.open) this.root.close(); }
+    close() {
+        this.isNeeded = false;
+        if (this.root.open) this.root.close();
+    }
 }
 
 /** As the system, or the other one, or back. */

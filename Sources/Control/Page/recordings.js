@@ -293,10 +293,9 @@ class Timeline {
 
     /** Milliseconds since 1970 of what is shown. */
     #bounds() {
-        const { list, now } = this.panel;
-        const files = list.map((file) => this.panel.live(file));
+        const files = this.panel.list.map((file) => this.panel.live(file));
         const begin = Math.min(...files.map((file) => Date.parse(file.start)));
-        const end = Math.max(...files.map((file) => (file.state === "recording" ? now : Date.parse(file.end))), begin + 1000);
+        const end = Math.max(...files.map((file) => Date.parse(file.end ?? file.start)), begin + 1000);
         const room = (end - begin) * 0.02 + 500;
         Object.assign(this, { first: begin, last: end, begin: begin - room, end: end + room });
     }

@@ -58,11 +58,11 @@ export const hourAndMinute = (date) => timeOfDay(date).slice(0, 5);
 /** `23 Nov`. */
 export const day = (date) => new Date(date).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
 
-/** The first letter large, and a full stop at the end. */
+/** The first letter large, unless it begins an address or a host's name, and a full stop at the end. */
 export function sentence(words) {
     const text = String(words ?? "").trim();
     if (!text) return "";
-    const begun = text[0].toUpperCase() + text.slice(1);
+    const begun = /^\S*[.:/@]\S/.test(text) ? text : text[0].toUpperCase() + text.slice(1);
     return /[.?…]$/.test(begun) ? begun : `${begun}.`;
 }
 
