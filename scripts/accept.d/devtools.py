@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A headless Chromium, driven by the DevTools protocol over two pipes: no port, and nothing beyond the standard library."""
+
 import base64
 import json
 import os
@@ -12,8 +13,15 @@ import threading
 import time
 
 FLAGS = [
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
-    "--autoplay-policy=no-user-gesture-required", "--mute-audio", "--no-first-run", "--disable-background-networking",
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--remote-debugging-pipe",
+    "--autoplay-policy=no-user-gesture-required",
+    "--mute-audio",
+    "--no-first-run",
+    "--disable-background-networking",
 ]
 
 
@@ -46,8 +54,14 @@ class Browser:
             os.dup2(ends[1], 4)
 
         self.process = subprocess.Popen(
-            [executable, *FLAGS, f"--user-data-dir={self.profile}", "about:blank"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=hand_over, close_fds=False, start_new_session=True)
+            [executable, *FLAGS, f"--user-data-dir={self.profile}", "about:blank"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=hand_over,
+            close_fds=False,
+            start_new_session=True,
+        )
         for end in ends:
             os.close(end)
 
@@ -86,7 +100,9 @@ class Browser:
             details = parameters["exceptionDetails"]
             self.log.append(("exception", details.get("exception", {}).get("description", details.get("text", ""))))
         elif method == "Runtime.consoleAPICalled" and parameters["type"] == "error":
-            self.log.append(("console", " ".join(str(item.get("value", item.get("description"))) for item in parameters["args"])))
+            self.log.append(
+                ("console", " ".join(str(item.get("value", item.get("description"))) for item in parameters["args"]))
+            )
         elif method == "Log.entryAdded" and parameters["entry"]["level"] == "error":
             self.log.append((parameters["entry"]["source"], parameters["entry"]["text"]))
 
@@ -109,7 +125,9 @@ class Browser:
 
     def evaluate(self, expression):
         """The value of a JavaScript expression, promises awaited."""
-        result = self.command("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True)
+        result = self.command(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True
+        )
         if "exceptionDetails" in result:
             details = result["exceptionDetails"]
             raise Failed(details.get("exception", {}).get("description", details["text"]))
@@ -132,7 +150,8 @@ class Browser:
     def shape(self, width, height, scale=1, mobile=False, dark=False):
         """The window's size, and which theme the system asks for."""
         self.command(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile
+        )
         self.command("Emulation.setTouchEmulationEnabled", enabled=mobile)
         theme = "dark" if dark else "light"
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
@@ -161,7 +180,9 @@ class Browser:
 
     def fill(self, selector, text):
         """Types into a field, in place of what was there."""
-        self.evaluate(f"(() => {{ const f = document.querySelector({json.dumps(selector)}); f.focus(); f.select(); }})()")
+        self.evaluate(
+            f"(() => {{ const f = document.querySelector({json.dumps(selector)}); f.focus(); f.select(); }})()"
+        )
         self.command("Input.insertText", text=text)
 
     def key(self, key, code=None, number=0, modifiers=0):
@@ -169,8 +190,14 @@ class Browser:
         text = {"text": key} if len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
             self.command(
-                "Input.dispatchKeyEvent", type=kind, key=key, code=code or key, windowsVirtualKeyCode=number, modifiers=modifiers,
-                **(text if kind == "keyDown" else {}))
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=code or key,
+                windowsVirtualKeyCode=number,
+                modifiers=modifiers,
+                **(text if kind == "keyDown" else {}),
+            )
 
     def close(self):
         """Ends the browser and all it started, and removes its profile."""

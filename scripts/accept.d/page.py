@@ -5,6 +5,7 @@
 It presses buttons on the real process: it adds and removes outputs, stops and starts the recording, makes a clip, and deletes
 the oldest recording if there are others. Give it a relay of its own.
 """
+
 import argparse
 import json
 import os
@@ -26,8 +27,24 @@ KEY = "accept-secret-7261"
 ALIVE = "accept-alive"
 DEAD = "accept-dead"
 NAMED_ROLES = {
-    "button", "link", "textbox", "searchbox", "combobox", "checkbox", "slider", "meter", "progressbar", "region", "form", "dialog",
-    "image", "img", "group", "timer", "Video", "list",
+    "button",
+    "link",
+    "textbox",
+    "searchbox",
+    "combobox",
+    "checkbox",
+    "slider",
+    "meter",
+    "progressbar",
+    "region",
+    "form",
+    "dialog",
+    "image",
+    "img",
+    "group",
+    "timer",
+    "Video",
+    "list",
 }
 
 
@@ -172,7 +189,8 @@ class Trial:
 
     def shown(self, selector):
         return self.browser.evaluate(
-            f"(() => {{ const n = document.querySelector({json.dumps(selector)}); return n !== null && n.checkVisibility(); }})()")
+            f"(() => {{ const n = document.querySelector({json.dumps(selector)}); return n !== null && n.checkVisibility(); }})()"
+        )
 
     def text(self, selector):
         return self.browser.evaluate(f"document.querySelector({json.dumps(selector)})?.textContent ?? ''")
@@ -250,8 +268,11 @@ class Trial:
         self.judge("it shows something", colors > 1, f"{colors} colors")
         known = [lag for lag in lags if lag is not None]
         median = statistics.median(known) if known else 99
-        self.judge("it stays 0.8 s behind what arrived at most", median <= 0.8,
-                   f"median {median:.2f} s, worst {max(known, default=99):.2f} s, {len(lags) - len(known)} of {len(lags)} samples without video")
+        self.judge(
+            "it stays 0.8 s behind what arrived at most",
+            median <= 0.8,
+            f"median {median:.2f} s, worst {max(known, default=99):.2f} s, {len(lags) - len(known)} of {len(lags)} samples without video",
+        )
         browser.press("#listen")
         self.judge("audio on demand", browser.evaluate("document.querySelector('#preview').muted") is False)
         browser.press("#listen")
@@ -274,7 +295,9 @@ class Trial:
         title = browser.evaluate("document.title")
         self.judge("the title tells the state and the channel", self.channel in title and "air" in title, title)
         loudness = browser.wait("document.querySelector('#loudness').textContent !== '–'", 5)
-        self.judge("loudness is shown", loudness is not None, f"{self.text('#loudness')} LUFS, {self.text('#loudness-word')}")
+        self.judge(
+            "loudness is shown", loudness is not None, f"{self.text('#loudness')} LUFS, {self.text('#loudness-word')}"
+        )
 
     # ---- Outputs ----
 
@@ -284,7 +307,10 @@ class Trial:
         sink.bind(("127.0.0.1", 0))
         address = self.options.output or f"udp://127.0.0.1:{sink.getsockname()[1]}"
         self.add(ALIVE, address, key="", works=True)
-        self.judge("the added output goes on air", self.until(lambda: (self.output(ALIVE) or {}).get("state") == "live", 15) is not None)
+        self.judge(
+            "the added output goes on air",
+            self.until(lambda: (self.output(ALIVE) or {}).get("state") == "live", 15) is not None,
+        )
         live = self.browser.wait(f"document.querySelector('[data-output][aria-label^=\"{ALIVE}, Live\"]') !== null", 3)
         self.judge("and its card says so", live is not None)
         self.add(DEAD, "rtmp://127.0.0.1:1/live", key=KEY, works=False)
@@ -300,9 +326,13 @@ class Trial:
         browser.fill('#add-form [data-part="key"]', key)
         browser.press('#add-form [data-part="check"]')
         browser.wait("document.querySelectorAll('#add-form .ok, #add-form .failed-step').length > 0", 15)
-        words = " | ".join(browser.evaluate("[...document.querySelectorAll('#add-form .checks li')].map(n => n.textContent)"))
+        words = " | ".join(
+            browser.evaluate("[...document.querySelectorAll('#add-form .checks li')].map(n => n.textContent)")
+        )
         is_wrong = browser.evaluate("document.querySelectorAll('#add-form .failed-step').length > 0")
-        self.judge(f"the check of {address} tells {'that it is well' if works else 'what is wrong'}", is_wrong != works, words)
+        self.judge(
+            f"the check of {address} tells {'that it is well' if works else 'what is wrong'}", is_wrong != works, words
+        )
         browser.press('#add-form [data-part="add-now"]')
         added = self.until(lambda: self.output(name) is not None)
         self.judge(f"{name} is added", added is not None, (self.output(name) or {}).get("origin", "no such output"))
@@ -316,7 +346,11 @@ class Trial:
         browser.fill('#add-form [data-part="name"]', ALIVE)
         browser.press('#add-form [data-part="add-now"]')
         browser.wait("document.querySelector('#add-form [data-part=name]').getAttribute('aria-invalid') === 'true'", 15)
-        self.judge("a name that is taken is told in the form", self.shown("#add-form .failed-step"), self.text("#add-form .failed-step"))
+        self.judge(
+            "a name that is taken is told in the form",
+            self.shown("#add-form .failed-step"),
+            self.text("#add-form .failed-step"),
+        )
         browser.press('#add-form [data-part="cancel"]')
 
     def pause_and_resume(self):
@@ -331,7 +365,10 @@ class Trial:
     def retry(self):
         def waits_long():
             output = self.output(DEAD) or {}
-            return output.get("state") in ("backing_off", "refused", "given_up") and output.get("nextAttemptSeconds", 99) > 2
+            return (
+                output.get("state") in ("backing_off", "refused", "given_up")
+                and output.get("nextAttemptSeconds", 99) > 2
+            )
 
         if not self.judge("an output without an answer waits", self.until(waits_long, 40) is not None):
             return
@@ -401,7 +438,10 @@ class Trial:
 
     def told(self, words):
         """Whether an event with these words came to the page."""
-        return self.browser.wait(f"document.querySelector('#events ol').textContent.includes({json.dumps(words)})", 5) is not None
+        return (
+            self.browser.wait(f"document.querySelector('#events ol').textContent.includes({json.dumps(words)})", 5)
+            is not None
+        )
 
     def files(self):
         listing = self.api.get(self.path("/recordings")) or {}
@@ -410,21 +450,28 @@ class Trial:
     def file(self, part, index=0):
         """The selector of a part of a finished file's row, the newest first."""
         rows = self.browser.evaluate(
-            "[...document.querySelectorAll('#recordings .fl')].map((n, i) => n.querySelector('[data-part=writing]').hidden ? i : -1).filter(i => i >= 0)")
+            "[...document.querySelectorAll('#recordings .fl')].map((n, i) => n.querySelector('[data-part=writing]').hidden ? i : -1).filter(i => i >= 0)"
+        )
         if len(rows) <= index:
             raise Failed("no finished recording is shown")
         return f"#recordings .fl:nth-child({rows[index] + 1}) [data-part={part}]"
 
     def recordings(self):
         browser = self.browser
-        rows = browser.wait("[...document.querySelectorAll('#recordings .fl [data-part=writing]')].some(n => n.hidden)", 10)
+        rows = browser.wait(
+            "[...document.querySelectorAll('#recordings .fl [data-part=writing]')].some(n => n.hidden)", 10
+        )
         self.judge("finished recordings are listed", rows is not None)
         held = len([file for file in self.files() if file["isHeld"]])
         browser.press(self.file("hold"))
-        self.judge("Hold holds", self.until(lambda: len([f for f in self.files() if f["isHeld"]]) == held + 1) is not None)
+        self.judge(
+            "Hold holds", self.until(lambda: len([f for f in self.files() if f["isHeld"]]) == held + 1) is not None
+        )
         browser.wait(f"document.querySelector('{self.file('hold')}').getAttribute('aria-busy') === null", 3)
         browser.press(self.file("hold"))
-        self.judge("and releases", self.until(lambda: len([f for f in self.files() if f["isHeld"]]) == held) is not None)
+        self.judge(
+            "and releases", self.until(lambda: len([f for f in self.files() if f["isHeld"]]) == held) is not None
+        )
         thumbnail = browser.wait(f"document.querySelector('{self.file('thumbnail')}').naturalWidth > 0", 8)
         self.judge("a thumbnail is shown", thumbnail is not None)
         browser.press(self.file("play"))
@@ -449,38 +496,58 @@ class Trial:
         self.judge("Delete asks, with focus on Keep", self.focused() == "keep")
         self.judge("and has not deleted yet", any(file["id"] == last["id"] for file in self.files()))
         browser.press(f"{row} [data-part=sure]")
-        self.judge("then it deletes", self.until(lambda: all(file["id"] != last["id"] for file in self.files())) is not None)
+        self.judge(
+            "then it deletes", self.until(lambda: all(file["id"] != last["id"] for file in self.files())) is not None
+        )
 
     def clip(self):
         """A clip of the last seconds, out of the file that is being written, and its download."""
         browser = self.browser
         browser.press('#recordings [data-part="make"]')
-        if browser.wait("document.querySelector('#recordings .job [data-part=download]')?.hidden === false", 60) is None:
-            self.judge("Make clip makes one", False, self.text("#recordings .jobs") + self.text('#recordings [data-part="failed"]'))
+        if (
+            browser.wait("document.querySelector('#recordings .job [data-part=download]')?.hidden === false", 60)
+            is None
+        ):
+            self.judge(
+                "Make clip makes one",
+                False,
+                self.text("#recordings .jobs") + self.text('#recordings [data-part="failed"]'),
+            )
             return
         self.judge("Make clip makes one", True, self.text("#recordings .job .note"))
         address = browser.evaluate("document.querySelector('#recordings .job [data-part=download]').href")
         status, body = self.api.request(address.removeprefix(self.page))
         self.judge("its download is a movie", status == 200 and body[4:8] == b"ftyp", f"{status}, {len(body)} bytes")
         browser.press('#recordings .job [data-part="cancel"]')
-        self.judge("Remove removes it", browser.wait("document.querySelector('#recordings .job') === null", 5) is not None)
+        self.judge(
+            "Remove removes it", browser.wait("document.querySelector('#recordings .job') === null", 5) is not None
+        )
 
     # ---- Looks, keyboard, names ----
 
     def screenshots(self):
         browser, out = self.browser, self.options.out
         for name, shape in (
-                ("desktop-light", (1440, 900)), ("desktop-dark", (1440, 900, 1, False, True)), ("phone", (390, 844, 2, True))):
+            ("desktop-light", (1440, 900)),
+            ("desktop-dark", (1440, 900, 1, False, True)),
+            ("phone", (390, 844, 2, True)),
+        ):
             browser.shape(*shape)
             browser.evaluate("scrollTo(0, 0)")
             time.sleep(1.2)
             browser.screenshot(os.path.join(out, f"{name}.png"))
         width = browser.evaluate("document.documentElement.scrollWidth")
         self.judge("no page scrolls sideways at 390 pixels", width <= 390, f"{width} pixels")
-        small = browser.evaluate("""[...document.querySelectorAll('button, a.btn, input, select')].filter(n => n.checkVisibility())
+        small = browser.evaluate(
+            """[...document.querySelectorAll('button, a.btn, input, select')].filter(n => n.checkVisibility())
             .map(n => [n.getBoundingClientRect(), n.getAttribute('aria-label') ?? n.textContent])
-            .filter(([r]) => r.height > 0 && r.height < 40 && r.width > 20).map(([r, name]) => name.trim())""")
-        self.judge("what can be touched is 40 pixels high at least", [name for name in small if "Segment" not in name] == [], small)
+            .filter(([r]) => r.height > 0 && r.height < 40 && r.width > 20).map(([r, name]) => name.trim())"""
+        )
+        self.judge(
+            "what can be touched is 40 pixels high at least",
+            [name for name in small if "Segment" not in name] == [],
+            small,
+        )
         browser.shape(1440, 900)
 
     def names(self):
@@ -491,13 +558,19 @@ class Trial:
             role = node.get("role", {}).get("value")
             if node.get("ignored") or role not in NAMED_ROLES:
                 continue
-            if not node.get("name", {}).get("value", "").strip() and not (role in ("list", "image") and not node.get("childIds")):
+            if not node.get("name", {}).get("value", "").strip() and not (
+                role in ("list", "image") and not node.get("childIds")
+            ):
                 nameless.append(f"{role} {node.get('backendDOMNodeId')}")
-        self.judge("every control, field and region has a name", not nameless, ", ".join(nameless) or f"{len(nodes)} nodes")
+        self.judge(
+            "every control, field and region has a name", not nameless, ", ".join(nameless) or f"{len(nodes)} nodes"
+        )
         twice = self.browser.evaluate("""[...document.querySelectorAll('[id]')].map(n => n.id)
             .filter((id, index, all) => all.indexOf(id) !== index)""")
         self.judge("each id is there once", not twice, twice or "")
-        titles = self.browser.evaluate("[...document.querySelectorAll('section.panel')].map(n => n.querySelectorAll('h2').length)")
+        titles = self.browser.evaluate(
+            "[...document.querySelectorAll('section.panel')].map(n => n.querySelectorAll('h2').length)"
+        )
         self.judge("each panel has one heading", set(titles) == {1}, titles)
 
     def keyboard(self):
@@ -507,20 +580,34 @@ class Trial:
         seen = []
         for _ in range(60):
             browser.key("Tab", number=9)
-            seen.append(browser.evaluate("""(() => { const n = document.activeElement; const o = getComputedStyle(n);
-                return [n.tagName, n.id || n.dataset.part || n.getAttribute('aria-label') || '', o.outlineStyle !== 'none']; })()"""))
-        self.judge("Tab goes from control to control", len({tuple(item) for item in seen}) > 15, f"{len({tuple(item) for item in seen})} of 60")
+            seen.append(
+                browser.evaluate(
+                    """(() => { const n = document.activeElement; const o = getComputedStyle(n);
+                return [n.tagName, n.id || n.dataset.part || n.getAttribute('aria-label') || '', o.outlineStyle !== 'none']; })()"""
+                )
+            )
+        self.judge(
+            "Tab goes from control to control",
+            len({tuple(item) for item in seen}) > 15,
+            f"{len({tuple(item) for item in seen})} of 60",
+        )
         unseen = [f"{tag} {name}" for tag, name, is_seen in seen if not is_seen and tag not in ("BODY", "VIDEO")]
         self.judge("focus is always seen", not unseen, ", ".join(unseen))
-        browser.evaluate("(() => { window.held = document.querySelector('[data-output] [data-part=pause]') ?? document.querySelector('#theme'); held.focus(); })()")
+        browser.evaluate(
+            "(() => { window.held = document.querySelector('[data-output] [data-part=pause]') ?? document.querySelector('#theme'); held.focus(); })()"
+        )
         time.sleep(4)
-        self.judge("updates leave focus where it is", browser.evaluate("document.activeElement === window.held") is True)
+        self.judge(
+            "updates leave focus where it is", browser.evaluate("document.activeElement === window.held") is True
+        )
 
     # ---- Breaks ----
 
     def is_stale(self):
-        return ("document.body.classList.contains('stale') && !document.querySelector('#stale').hidden && "
-                "document.querySelector('#recorder [data-part=split]').ariaDisabled === 'true' && document.title.startsWith('?')")
+        return (
+            "document.body.classList.contains('stale') && !document.querySelector('#stale').hidden && "
+            "document.querySelector('#recorder [data-part=split]').ariaDisabled === 'true' && document.title.startsWith('?')"
+        )
 
     def recovered(self, name, begin):
         """The page shows fresh data again and plays, without having been loaded anew."""
@@ -528,7 +615,9 @@ class Trial:
         fresh = browser.wait("!document.body.classList.contains('stale')", 60)
         self.judge(f"{name}: fresh data again", fresh is not None, f"{time.monotonic() - begin:.1f} s")
         frames = browser.evaluate(self.FRAMES)
-        plays = browser.wait(f"document.querySelector('#stage').classList.contains('moving') && {self.FRAMES} !== {frames}", 30)
+        plays = browser.wait(
+            f"document.querySelector('#stage').classList.contains('moving') && {self.FRAMES} !== {frames}", 30
+        )
         self.judge(f"{name}: the preview plays again", plays is not None)
         close = self.until(lambda: (browser.evaluate(self.LAG) or 99) <= 0.8, 5)
         self.judge(f"{name}: back within 0.8 s in 5 s", close is not None, "" if close is None else f"{close:.1f} s")
@@ -539,10 +628,22 @@ class Trial:
         if self.wire is None:
             return
         self.wire.stall(2.5)
-        close = self.until(lambda: (self.browser.evaluate(self.LAG) or 99) <= 0.8 and not self.browser.evaluate("document.querySelector('#preview').seeking"), 5)
-        self.judge("after a stall of 2.5 s: back within 0.8 s in 5 s", close is not None, "" if close is None else f"{close:.1f} s")
+        close = self.until(
+            lambda: (self.browser.evaluate(self.LAG) or 99) <= 0.8
+            and not self.browser.evaluate("document.querySelector('#preview').seeking"),
+            5,
+        )
+        self.judge(
+            "after a stall of 2.5 s: back within 0.8 s in 5 s",
+            close is not None,
+            "" if close is None else f"{close:.1f} s",
+        )
         lags = [lag for lag in self.lags(3) if lag is not None]
-        self.judge("and it stays there", bool(lags) and statistics.median(lags) <= 0.8, f"median {statistics.median(lags or [99]):.2f} s")
+        self.judge(
+            "and it stays there",
+            bool(lags) and statistics.median(lags) <= 0.8,
+            f"median {statistics.median(lags or [99]):.2f} s",
+        )
 
     def network_break(self):
         if self.wire is None:
@@ -551,7 +652,11 @@ class Trial:
         browser.evaluate("window.notReloaded = true")
         self.wire.cut(True)
         stale = browser.wait(self.is_stale(), 10)
-        self.judge("without a network what is shown looks old, and buttons are off", stale is not None, self.text("#stale-text"))
+        self.judge(
+            "without a network what is shown looks old, and buttons are off",
+            stale is not None,
+            self.text("#stale-text"),
+        )
         lamp = browser.evaluate("getComputedStyle(document.querySelector('#air-lamp')).backgroundColor")
         self.judge("and the lamps are hollow", lamp == "rgba(0, 0, 0, 0)", self.text("#air-lamp"))
         time.sleep(3)
@@ -594,7 +699,10 @@ class Trial:
         browser.open(self.page)
         browser.wait("document.querySelector('#login')?.open === true")
         self.sign_in(self.options.view_token)
-        browser.wait("!document.querySelector('#role').hidden && document.querySelector('#recorder [data-part=split]').ariaDisabled", 8)
+        browser.wait(
+            "!document.querySelector('#role').hidden && document.querySelector('#recorder [data-part=split]').ariaDisabled",
+            8,
+        )
         acting = """[...document.querySelectorAll('#recorder .btn, [data-output] .btn, #outputs [data-part=add], #recordings [data-part=make]')]
             .filter(n => n.checkVisibility())"""
         free = browser.evaluate(f"{acting}.filter(n => n.ariaDisabled !== 'true').map(n => n.textContent)")
@@ -612,9 +720,29 @@ class Trial:
         self.part("beginning", self.begin)
         if self.channel:
             for name in (
-                    "cold_start", "preview", "clocks", "screenshots", "names", "keyboard", "add_outputs", "name_taken",
-                    "pause_and_resume", "retry", "remove_outputs", "recorder", "markers", "recordings", "clip", "delete",
-                    "stall", "network_break", "killed_target", "restart", "viewer", "console"):
+                "cold_start",
+                "preview",
+                "clocks",
+                "screenshots",
+                "names",
+                "keyboard",
+                "add_outputs",
+                "name_taken",
+                "pause_and_resume",
+                "retry",
+                "remove_outputs",
+                "recorder",
+                "markers",
+                "recordings",
+                "clip",
+                "delete",
+                "stall",
+                "network_break",
+                "killed_target",
+                "restart",
+                "viewer",
+                "console",
+            ):
                 self.part(name.replace("_", " "), getattr(self, name))
         print(f"{self.failures} of the judgements failed" if self.failures else "all holds")
         return self.failures == 0
@@ -626,13 +754,23 @@ def main():
     parser.add_argument("--token", help="an operator's token, if one is required")
     parser.add_argument("--view-token", help="a viewer's token, to judge what a viewer may press")
     parser.add_argument("--channel", help="the channel to look at (default: the first)")
-    parser.add_argument("--output", help="an address that works, for the output that is added (default: UDP to this script)")
+    parser.add_argument(
+        "--output", help="an address that works, for the output that is added (default: UDP to this script)"
+    )
     parser.add_argument("--out", required=True, help="a directory for screenshots")
     parser.add_argument("--target-pid", type=int, help="the process of an output's target, to be killed")
     parser.add_argument("--restart-command", help="a command that restarts relay, and returns")
-    parser.add_argument("--first-frame", type=float, help="seconds from a cold start to the first frame that are allowed (default: only printed)")
-    parser.add_argument("--pause", type=float, default=1.5, help="seconds between a wrong token and the right one (default: 1.5)")
-    parser.add_argument("--no-wire", action="store_true", help="go to relay directly, not through a connection that can be broken")
+    parser.add_argument(
+        "--first-frame",
+        type=float,
+        help="seconds from a cold start to the first frame that are allowed (default: only printed)",
+    )
+    parser.add_argument(
+        "--pause", type=float, default=1.5, help="seconds between a wrong token and the right one (default: 1.5)"
+    )
+    parser.add_argument(
+        "--no-wire", action="store_true", help="go to relay directly, not through a connection that can be broken"
+    )
     parser.add_argument("--chromium", default="chromium", help="the browser (default: chromium)")
     options = parser.parse_args()
     options.url = options.url if options.url.endswith("/") else options.url + "/"

@@ -109,7 +109,8 @@ export class LivePreview {
         this.#end();
         if (document.hidden && this.video.muted) return;
         const run = this.run;
-        const canPlay = Source && Source.isTypeSupported(this.mime);
+        let canPlay = Boolean(Source?.isTypeSupported(this.mime));
+        let refusals = 0;
         for (let failures = 0; run === this.run; failures += 1) {
             const early = this.#takeEarly(canPlay);
             this.abort = early?.abort ?? new AbortController();
@@ -118,7 +119,12 @@ export class LivePreview {
                 else await this.#snapshots(run);
             } catch (problem) {
                 if (run !== this.run) return;
-                if (!["AbortError", "TypeError"].includes(problem?.name) && !problem?.status) console.warn("preview:", problem?.message);
+                if (!["AbortError", "TypeError", "EncodingError"].includes(problem?.name) && !problem?.status) {
+                    console.warn("preview:", problem?.message);
+                    // What the browser says it can play, and then cannot.
+                    refusals += 1;
+                    if (refusals > 2) canPlay = false;
+                }
             }
             if (run !== this.run) return;
             this.#keepLastFrame();
@@ -207,9 +213,9 @@ export class LivePreview {
         const shown = () => {
             if (!this.stage.classList.contains("moving")) performance.mark("first-frame");
             this.stage.classList.add("moving");
-            this.#say("");
+            this.#say(this.report?.video ? "" : "Audio only");
         };
-        if (this.video.requestVideoFrameCallback) this.video.requestVideoFrameCallback(shown);
+        if (this.video.requestVideoFrameCallback && this.report?.video) this.video.requestVideoFrameCallback(shown);
         else shown();
     }
 

@@ -111,21 +111,40 @@ class Page {
         this.startedAt = process.startedAt;
         this.channels = channels ?? [];
         const channel = this.channels.find(({ name }) => name === wanted)?.name ?? this.channels[0]?.name;
-        if (channel === undefined) return;
+        if (channel === undefined) return this.#empty();
         this.choose(channel, isOther);
         this.take(await (channel === wanted ? this.#answer(2, channelPath(channel)) : get(channelPath(channel))));
         this.early = undefined;
+    }
+
+    /** relay runs, and no channel does. */
+    #empty() {
+        this.channel = null;
+        document.body.classList.remove("loading");
+        setText(byID("now-unknown-text"), "relay runs, but no channel does yet.");
+        setText(byID("channel-name"), "No channel");
+    }
+
+    /** Reads the list of channels again: a reload can add and remove them. */
+    async refreshChannels() {
+        const { channels } = await get("v1/channels").catch(() => ({}));
+        if (!channels) return;
+        this.channels = channels;
+        if (!channels.length) this.#empty();
+        else if (!channels.some(({ name }) => name === this.channel)) this.switcher.choose(channels[0].name);
     }
 
     receive(name, data) {
         if (name === "status") {
             const report = { ...data, name: data.name ?? data.channel };
             this.reports.set(report.name, report);
+            if (!this.channels.some((channel) => channel.name === report.name)) this.refreshChannels();
             if (report.name === this.channel) this.take(report);
         } else if (name === "meters") {
             if (data.channel === this.channel) this.deck.meter(data);
         } else if (name === "event") {
             this.log.add(data, this.startedAt);
+            if (data.kind === "channel") this.refreshChannels();
             const isNew = Date.now() - Date.parse(data.time) < 10000;
             if (isNew && ["recorder", "storage", "export"].includes(data.kind)) this.recordings.readAt = -Infinity;
         }
@@ -252,7 +271,7 @@ class Switcher {
     }
 
     choose(name) {
-        this.popover.close(true);
+        if (!this.popover.root.hidden) this.popover.close(true);
         this.page.choose(name);
         if (!this.page.reports.has(name)) get(channelPath(name)).then((report) => this.page.channel === name && this.page.take(report)).catch(() => {});
     }
