@@ -23,7 +23,8 @@ export function mimeOf(report) {
 
 /** The name that people know a codec by. */
 function codecName(report) {
-    return { hevc: "HEVC", h264: "H.264", av1: "AV1", aac: "AAC", opus: "Opus" }[report?.video?.codec] ?? report?.video?.codec ?? "this codec";
+    return { hevc: "HEVC", h264: "H.264", av1: "AV1", aac: "AAC", opus: "Opus" }[report?.video?.codec]
+        ?? report?.video?.codec ?? "this codec";
 }
 
 export class LivePreview {
@@ -38,7 +39,7 @@ export class LivePreview {
         setInterval(() => this.#hold(), 100);
     }
 
-    /** Asks for the video of `channel` before it is known what it is: a cold start has no time for one answer after the other. */
+    /** Asks for the video of `channel` before it is known what it is: in a cold start none waits for another. */
     expect(channel) {
         const abort = new AbortController();
         const answering = this.#fetch(channel, abort);
@@ -80,7 +81,8 @@ export class LivePreview {
     /** Seconds from the frame shown to the newest that arrived; null if nothing plays. */
     get lag() {
         const { buffered, currentTime } = this.video;
-        return buffered.length && this.stage.classList.contains("moving") ? buffered.end(buffered.length - 1) - currentTime : null;
+        return buffered.length && this.stage.classList.contains("moving")
+            ? buffered.end(buffered.length - 1) - currentTime : null;
     }
 
     /** Whether `still` or the video has something to show, and which; for echo and ambient light. */
@@ -115,7 +117,8 @@ export class LivePreview {
             const early = this.#takeEarly(canPlay);
             this.abort = early?.abort ?? new AbortController();
             try {
-                if (canPlay) await this.#play(run, early?.answering ?? this.#fetch(this.channel, this.abort), () => { failures = 0; });
+                if (canPlay) await this.#play(run, early?.answering ?? this.#fetch(this.channel, this.abort),
+                    () => { failures = 0; });
                 else await this.#snapshots(run);
             } catch (problem) {
                 if (run !== this.run) return;
@@ -238,7 +241,8 @@ export class LivePreview {
 
     async #snapshots(run) {
         this.video.removeAttribute("src");
-        const why = Source ? `This browser cannot play ${codecName(this.report)}: one frame a second` : "This browser cannot play live video: one frame a second";
+        const why = Source ? `This browser cannot play ${codecName(this.report)}: one frame a second`
+            : "This browser cannot play live video: one frame a second";
         for (;;) {
             const image = new Image();
             image.src = urlOf(channelPath(this.channel, `/snapshot.jpg?width=960&t=${Date.now()}`));

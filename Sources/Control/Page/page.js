@@ -3,7 +3,8 @@
 
 import { channelPath, EventStream, Failure, get, post, remove, whenUnauthorized } from "./api.js";
 import { Deck } from "./deck.js";
-import { announce, block, byID, copy, KeyedList, onPress, partsOf, Popover, press, setAttribute, setIcon, setShown, setText } from "./dom.js";
+import { announce, block, byID, copy, KeyedList, onPress, partsOf, Popover, press, setAttribute, setIcon, setShown,
+    setText } from "./dom.js";
 import { EventLog } from "./events.js";
 import { Glance, isOnAir, isRecording, outlook } from "./glance.js";
 import { Outputs } from "./outputs.js";
@@ -194,7 +195,8 @@ class Page {
 
     #title({ report, channel, isStale }, problems) {
         const name = this.channels.length ? ` · ${channel}` : "";
-        const words = isStale ? "? No contact" : `${problems ? `▲ ${problems} · ` : ""}${isOnAir(report) ? "● On air" : "○ Off air"}`;
+        const words = isStale ? "? No contact"
+            : `${problems ? `▲ ${problems} · ` : ""}${isOnAir(report) ? "● On air" : "○ Off air"}`;
         if (document.title !== `${words}${name} · relay`) document.title = `${words}${name} · relay`;
     }
 
@@ -210,7 +212,8 @@ class Page {
         byID("fresh").className = isStale ? "fresh old" : "fresh well";
         if (isStale) this.#staleWords(seconds);
         if (isStale !== state.isStale || isStale !== document.body.classList.contains("stale")) this.#turn(isStale);
-        block(isStale ? "No contact with relay" : this.session.role === "view" ? "You may look, but not operate: sign in with an operator's token" : "");
+        block(isStale ? "No contact with relay" : this.session.role === "view"
+            ? "You may look, but not operate: sign in with an operator's token" : "");
     }
 
     #turn(isStale) {
@@ -230,7 +233,8 @@ class Page {
         const at = timeOfDay(Date.now() - seconds * 1000);
         const wait = Math.ceil((this.stream.nextAttempt - performance.now()) / 1000);
         const next = this.stream.nextAttempt && wait > 0 ? `Trying again in ${wait} s.` : "Trying now.";
-        setText(byID("stale-text"), `No contact with relay for ${duration(seconds)}. Everything below is from ${at} and may have changed. ${next}`);
+        const what = `No contact with relay for ${duration(seconds)}.`;
+        setText(byID("stale-text"), `${what} Everything below is from ${at} and may have changed. ${next}`);
     }
 
     /** What a button of the glance bar does. */
@@ -242,7 +246,8 @@ class Page {
             byID("outputs").scrollIntoView();
             return byID("outputs-title").focus({ preventScroll: true });
         }
-        return post(channelPath(this.channel, `/outputs/${encodeURIComponent(subject)}/retry`)).then(() => `${subject} is being retried.`);
+        return post(channelPath(this.channel,
+            `/outputs/${encodeURIComponent(subject)}/retry`)).then(() => `${subject} is being retried.`);
     }
 }
 
@@ -259,7 +264,8 @@ class Switcher {
         return this.page.channels.map((channel) => {
             const report = this.page.reports.get(channel.name);
             if (!report) return channel;
-            return { ...channel, state: report.state, isOnAir: isOnAir(report), isRecording: isRecording(report), problems: outlook(report).now.length };
+            return { ...channel, state: report.state, isOnAir: isOnAir(report), isRecording: isRecording(report),
+                problems: outlook(report).now.length };
         });
     }
 
@@ -273,7 +279,8 @@ class Switcher {
     choose(name) {
         if (!this.popover.root.hidden) this.popover.close(true);
         this.page.choose(name);
-        if (!this.page.reports.has(name)) get(channelPath(name)).then((report) => this.page.channel === name && this.page.take(report)).catch(() => {});
+        if (!this.page.reports.has(name)) get(channelPath(name)).then((report) => this.page.channel === name
+            && this.page.take(report)).catch(() => {});
     }
 
     /** The channel `by` places further. */
@@ -297,7 +304,8 @@ class ChannelRow {
     update(channel) {
         const { parts } = this;
         this.name = channel.name;
-        setAttribute(this.root.firstElementChild, "aria-current", channel.name === this.switcher.page.channel ? "true" : null);
+        setAttribute(this.root.firstElementChild, "aria-current",
+            channel.name === this.switcher.page.channel ? "true" : null);
         parts.lamp.classList.toggle("off", !channel.isOnAir);
         setText(parts.name, channel.name);
         setText(parts.about, channelWords(channel));
@@ -345,7 +353,8 @@ class Theme {
     }
 
     #next() {
-        const [system, other] = matchMedia("(prefers-color-scheme: dark)").matches ? ["dark", "light"] : ["light", "dark"];
+        const [system, other] = matchMedia("(prefers-color-scheme: dark)").matches ? ["dark", "light"]
+            : ["light", "dark"];
         this.choice = { "": other, [other]: system, [system]: "" }[this.choice];
         store("theme", this.choice);
         this.#show();
