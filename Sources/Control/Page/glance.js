@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The glance bar: are we on air, is it recorded, what is wrong, what goes wrong next, what can be pressed.
 
-import { announce, byID, copy, KeyedList, onPress, enable, partsOf, setIcon, setShown, setText } from "./dom.js";
+import {
+    announce, byID, copy, enable, KeyedList, onPress, partsOf, setAttribute, setIcon, setShown, setText,
+} from "./dom.js";
 import { sourceTrouble, standbyTrouble } from "./deck.js";
 import { clock, count, duration, hourAndMinute, isOffAir, needsOperator } from "./words.js";
 
@@ -218,6 +220,7 @@ export class Glance {
         lamp("rec", isOn, name(isStale ? old : words), isStopped && !isStale);
         setText(byID("rec-time"), isOn ? clock(recordedSeconds(report)) : "--:--:--");
         setText(byID("rec-sub"), this.#recordingWords(report, isOn));
+        for (const id of ["air-sub", "rec-sub"]) setAttribute(byID(id), "title", byID(id).textContent);
     }
 
     #recordingWords(report, isOn) {

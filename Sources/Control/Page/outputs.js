@@ -30,12 +30,12 @@ class History {
             const memory = this.outputs.get(output.name) ?? { rates: [], offSince: null };
             this.outputs.set(output.name, memory);
             const seconds = (time - memory.at) / 1000;
-            if (memory.bytes !== undefined && seconds > 0.3) {
+            if (memory.bytes !== undefined && seconds > 0.8) {
                 const rate = output.bytes >= memory.bytes ? ((output.bytes - memory.bytes) * 8) / seconds : 0;
                 memory.rates.push(output.state === "live" || output.state === "draining" ? rate : 0);
                 if (memory.rates.length > samples) memory.rates.shift();
             }
-            if (memory.bytes === undefined || seconds > 0.3) Object.assign(memory, { bytes: output.bytes, at: time });
+            if (memory.bytes === undefined || seconds > 0.8) Object.assign(memory, { bytes: output.bytes, at: time });
             if (!isOffAir(output)) memory.offSince = null;
             else memory.offSince ??= { at: now, isKnown: !isFirst };
         }

@@ -145,8 +145,8 @@ class Page {
             if (data.channel === this.channel) this.deck.meter(data);
         } else if (name === "event") {
             this.log.add(data, this.startedAt);
-            if (data.kind === "channel") this.refreshChannels();
             const isNew = Date.now() - Date.parse(data.time) < 10000;
+            if (isNew && data.kind === "channel") this.refreshChannels();
             if (isNew && ["recorder", "storage", "export"].includes(data.kind)) this.recordings.readAt = -Infinity;
         }
     }
