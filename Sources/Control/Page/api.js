@@ -44,7 +44,8 @@ async function failureOf(answer, isEarly = false) {
         401: "Sign in first.", 403: "You may look, but not operate.", 404: "That does not exist any more.",
         429: "Too many attempts. Wait a little.",
     };
-    return new Failure(problem.detail ?? usual[answer.status] ?? problem.title ?? `relay answered ${answer.status}.`, answer.status);
+    return new Failure(problem.detail ?? usual[answer.status] ?? problem.title ?? `relay answered ${answer.status}.`,
+        answer.status);
 }
 
 export const get = (path, options) => request("GET", path, undefined, options);
@@ -94,7 +95,8 @@ export class EventStream {
                 await this.#listen();
             } catch (problem) {
                 if (problem?.status === 401) this.isStopped = true;
-                else if (!(problem instanceof Failure) && problem?.name !== "AbortError" && !(problem instanceof TypeError)) {
+                else if (!(problem instanceof Failure) && problem?.name !== "AbortError"
+                    && !(problem instanceof TypeError)) {
                     console.error(problem);
                 }
             }

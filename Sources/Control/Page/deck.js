@@ -19,7 +19,8 @@ const readingLasts = 600;
 export class Deck {
     constructor() {
         this.preview = new LivePreview({
-            stage: byID("stage"), video: byID("preview"), still: byID("still"), cover: byID("cover"), coverText: byID("cover-text"),
+            stage: byID("stage"), video: byID("preview"), still: byID("still"), cover: byID("cover"),
+                coverText: byID("cover-text"),
         });
         this.levels = {};
         this.hold = { level: bottom, since: 0 };
@@ -54,7 +55,8 @@ export class Deck {
     }
 
     #info(report) {
-        if (report.state !== "on_air") return { opening: "opening", waiting: "waiting for its source", over: "the program is over" }[report.state] ?? "waiting for the first frame";
+        if (report.state !== "on_air") return { opening: "opening", waiting: "waiting for its source",
+            over: "the program is over" }[report.state] ?? "waiting for the first frame";
         const parts = [];
         const rate = report.frameRate ? report.frameRate.numerator / report.frameRate.denominator : 0;
         if (report.video) parts.push(`${report.video.height}p${rate ? Number(rate.toFixed(2)) : ""}`);
@@ -75,7 +77,8 @@ export class Deck {
         if (now.busy === undefined) return null;
         if (!before || now.program - before.program >= 0.5 || now.program < before.program) {
             this.encoder = now;
-            if (before && now.program > before.program) this.load = (now.busy - before.busy) / (now.program - before.program);
+            const seconds = before ? now.program - before.program : 0;
+            if (seconds > 0) this.load = (now.busy - before.busy) / seconds;
         }
         return before && this.load >= 0 ? this.load : null;
     }
@@ -91,7 +94,8 @@ export class Deck {
         }
         if (trouble) {
             const { since, isKnown } = this.troubles.get(trouble.name);
-            setText(byID("alarm-title"), trouble.title + (isKnown ? ` for ${duration((Date.now() - since) / 1000)}` : ""));
+            const seconds = (Date.now() - since) / 1000;
+            setText(byID("alarm-title"), trouble.title + (isKnown && seconds >= 1 ? ` for ${duration(seconds)}` : ""));
             setText(byID("alarm-text"), trouble.text);
         }
         setShown(byID("alarm"), trouble !== null);
@@ -111,7 +115,14 @@ export class Deck {
         setAttribute(byID("meter-number"), "title", isKnown ? `Integrated; true peak ${signed(truePeak)} dBTP` : null);
         const meter = byID("meter");
         setAttribute(meter, "aria-valuenow", isKnown ? Math.round(Math.max(bottom, momentary)) : bottom);
-        setAttribute(meter, "aria-valuetext", !isKnown ? "not known" : `${isSilent ? "silent" : `momentary ${signed(momentary)}, short-term ${signed(shortTerm)}, integrated ${signed(integrated)} LUFS, ${word}`}, true peak ${signed(truePeak)} dBTP`.replaceAll("−", "minus "));
+        const said = (level) => signed(level).replace("−", "minus ");
+        let words = "not known";
+        if (isKnown) {
+            words = isSilent ? "silent"
+                : `momentary ${said(momentary)}, short-term ${said(shortTerm)}, integrated ${said(integrated)} LUFS, ${word}`;
+            words += `, true peak ${said(truePeak)} dBTP`;
+        }
+        setAttribute(meter, "aria-valuetext", words);
     }
 
     // ---- Ten times a second ----
@@ -138,7 +149,8 @@ export class Deck {
         const now = performance.now();
         const level = this.levels.momentary ?? bottom;
         if (level >= this.hold.level || now - this.hold.since > 1500) {
-            this.hold = { level: Math.max(level, this.hold.level - 1), since: level >= this.hold.level ? now : this.hold.since };
+            this.hold = { level: Math.max(level, this.hold.level - 1),
+                since: level >= this.hold.level ? now : this.hold.since };
         }
         const peak = byID("meter").querySelector("b");
         setProperty(peak, "--p", share(this.hold.level).toFixed(3));
@@ -206,7 +218,8 @@ function tint(canvas, surface, filter, alpha) {
 /** The source on air, by the selection or the only one. */
 export function sourceOnAir(report) {
     const sources = report.sources ?? [];
-    return sources.find((source) => source.name === report.selection?.onAir) ?? (sources.length === 1 ? sources[0] : undefined);
+    return sources.find((source) => source.name === report.selection?.onAir)
+        ?? (sources.length === 1 ? sources[0] : undefined);
 }
 
 function onAirName(report) {
@@ -218,20 +231,24 @@ function onAirName(report) {
 export function sourceTrouble(report) {
     const onAir = sourceOnAir(report);
     if (report.selection?.onAir === "slate") {
-        return { name: "slate", title: "No source delivers", glance: "No source delivers", aside: "the slate is shown", text: "Viewers see the slate. Each source is opened again by itself." };
+        return { name: "slate", title: "No source delivers", glance: "No source delivers", aside: "the slate is shown",
+            text: "Viewers see the slate. Each source is opened again by itself." };
     }
     if (onAir && ["waiting", "failed", "opening"].includes(onAir.state) && onAir.framesDecoded > 0) {
         const next = onAir.state === "failed" ? "It is not opened again." : "It is opened again by itself.";
-        return { name: onAir.name, title: `No video from ${onAir.name}`, glance: `${onAir.name}: no video`, aside: "last frame shown", text: `Viewers see its last frame, without audio. ${next}` };
+        return { name: onAir.name, title: `No video from ${onAir.name}`, glance: `${onAir.name}: no video`,
+            aside: "last frame shown", text: `Viewers see its last frame, without audio. ${next}` };
     }
     if (onAir?.silentTracks?.includes("video")) {
-        return { name: onAir.name, title: `No video from ${onAir.name}`, glance: `${onAir.name}: no video`, aside: "last frame shown", text: "Viewers see its last frame. The connection is open, nothing comes." };
+        return { name: onAir.name, title: `No video from ${onAir.name}`, glance: `${onAir.name}: no video`,
+            aside: "last frame shown", text: "Viewers see its last frame. The connection is open, nothing comes." };
     }
     return null;
 }
 
 /** A source that is not on air and not well, in words; null if it is well. */
 export function standbyTrouble(source) {
-    if (source.state === "running" || source.state === "ended" || (source.state === "opening" && !source.lastError)) return null;
+    if (source.state === "running" || source.state === "ended"
+        || (source.state === "opening" && !source.lastError)) return null;
     return `${source.name} ${sourceWords[source.state] ?? source.state}`;
 }

@@ -191,7 +191,8 @@ export class Popover {
     constructor(button, root, beforeOpening = () => {}) {
         Object.assign(this, { button, root, beforeOpening });
         button.addEventListener("click", () => (root.hidden ? this.open() : this.close()));
-        root.addEventListener("keydown", (event) => { if (event.key === "Escape") this.close(true); });
+        document.addEventListener("keydown",
+            (event) => { if (event.key === "Escape" && !root.hidden) this.close(true); });
         document.addEventListener("pointerdown", (event) => {
             if (!root.hidden && !root.contains(event.target) && !button.contains(event.target)) this.close();
         });

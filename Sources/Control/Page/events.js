@@ -6,7 +6,8 @@ import { timeOfDay } from "./words.js";
 
 const kept = 500;
 const icons = {
-    output: "ring", recorder: "film", storage: "disk", input: "ring", alarm: "triangle", operator: "check", channel: "ring", export: "cut",
+    output: "ring", recorder: "film", storage: "disk", input: "ring", alarm: "triangle", operator: "check",
+        channel: "ring", export: "cut",
 };
 export const isProblem = (event) => event.level === "warning" || event.level === "error";
 
@@ -38,7 +39,8 @@ export class EventLog {
             .filter((event) => !this.showsProblems || isProblem(event));
         this.list.show(events, (event) => event.key);
         setShown(this.parts.none, !events.length);
-        setText(this.parts.none, this.showsProblems && this.events.length ? "No problems." : "Nothing has happened yet.");
+        setText(this.parts.none, this.showsProblems && this.events.length ? "No problems."
+            : "Nothing has happened yet.");
         setShown(this.parts.list, events.length > 0);
     }
 
@@ -49,7 +51,8 @@ export class EventLog {
 
     /** Markers set, for the timeline. */
     markersOf(channel) {
-        return this.events.filter((event) => event.channel === channel && event.kind === "operator" && /^marker/i.test(event.text));
+        return this.events.filter((event) => event.channel === channel && event.kind === "operator"
+            && /^marker/i.test(event.text));
     }
 
     #choose(showsProblems) {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The glance bar: are we on air, is it recorded, what is wrong, what goes wrong next, what can be pressed.
 
-import { announce, byID, copy, KeyedList, onPress, enable, partsOf, setIcon, setShown, setText } from "./dom.js";
+import {
+    announce, byID, copy, enable, KeyedList, onPress, partsOf, setAttribute, setIcon, setShown, setText,
+} from "./dom.js";
 import { sourceTrouble, standbyTrouble } from "./deck.js";
 import { clock, count, duration, hourAndMinute, isOffAir, needsOperator } from "./words.js";
 
 export const fps = (report) => (report.frameRate ? report.frameRate.numerator / report.frameRate.denominator : 0);
 
 /** Whether somebody receives the program. */
-export const isOnAir = (report) => report?.state === "on_air" && (report.outputs ?? []).some((output) => output.state === "live");
+export const isOnAir = (report) => report?.state === "on_air"
+    && (report.outputs ?? []).some((output) => output.state === "live");
 /** Whether frames reach a file. */
 export const isRecording = (report) => report?.state === "on_air" && report.recorder?.state === "recording";
 /** Seconds recorded since the start, over all files. */
@@ -31,22 +34,26 @@ const diskIs = (report, ...states) => states.includes(report.storage?.state);
  *
  * `since(name)` tells the seconds an output is off air, if that is known. */
 export function outlook(report, since = () => null, encoderLoad = 0) {
-    return report.state === undefined ? { now: [], next: [] } : { now: problemsOf(report, since), next: forecastOf(report, encoderLoad) };
+    return report.state === undefined ? { now: [], next: [] }
+        : { now: problemsOf(report, since), next: forecastOf(report, encoderLoad) };
 }
 
 function problemsOf(report, since) {
-    return [...channelProblems(report), ...recordingProblems(report), ...outputProblems(report, since), ...monitorProblems(report)]
+    return [...channelProblems(report), ...recordingProblems(report), ...outputProblems(report, since),
+        ...monitorProblems(report)]
         .sort((a, b) => Number(b.isCritical ?? false) - Number(a.isCritical ?? false));
 }
 
 function channelProblems(report) {
-    if (report.state === "waiting") return [{ key: "source", isCritical: true, strong: "No source delivers", aside: "nothing is on air" }];
+    if (report.state === "waiting") return [{ key: "source", isCritical: true, strong: "No source delivers",
+        aside: "nothing is on air" }];
     if (report.state === "over") return [{ key: "over", strong: "The program is over" }];
     if (report.state !== "on_air") return [];
     const trouble = sourceTrouble(report);
     const rows = trouble ? [{ key: "source", isCritical: true, strong: trouble.glance, aside: trouble.aside }] : [];
     for (const source of report.sources ?? []) {
-        const words = source.name === trouble?.name || source.name === report.selection?.onAir || (report.sources.length === 1) ? null : standbyTrouble(source);
+        const words = source.name === trouble?.name || source.name === report.selection?.onAir
+            || (report.sources.length === 1) ? null : standbyTrouble(source);
         if (words) rows.push({ key: `standby:${source.name}`, strong: words, aside: "not on air" });
     }
     return rows;
@@ -55,12 +62,19 @@ function channelProblems(report) {
 function recordingProblems(report) {
     const { recorder, storage } = report;
     const room = { action: "room", label: "Make room" };
-    if (diskIs(report, "stopped")) return [{ key: "recording", isCritical: true, strong: "Nothing is being recorded:", after: storage.freeBytes <= storage.reserveBytes ? " the disk is full" : ` ${storage.reason ?? "the disk cannot be used"}`, aside: "goes on by itself when that changes", button: room }];
-    if (diskIs(report, "refused")) return [{ key: "recording", isCritical: true, strong: "Recording did not start", aside: "too little room", button: room }];
-    if (recorder?.state === "failed") return [{ key: "recording", isCritical: true, strong: "Writing fails", aside: recorder.lastError ?? "tried again each second" }];
-    if (recorder?.state === "suspended") return [{ key: "recording", isCritical: true, strong: "Nothing is being recorded", aside: recorder.suspension ?? "goes on by itself" }];
+    if (diskIs(report, "stopped")) return [{ key: "recording", isCritical: true, strong: "Nothing is being recorded:",
+        after: storage.freeBytes <= storage.reserveBytes ? " the disk is full"
+        : ` ${storage.reason ?? "the disk cannot be used"}`, aside: "goes on by itself when that changes",
+        button: room }];
+    if (diskIs(report, "refused")) return [{ key: "recording", isCritical: true, strong: "Recording did not start",
+        aside: "too little room", button: room }];
+    if (recorder?.state === "failed") return [{ key: "recording", isCritical: true, strong: "Writing fails",
+        aside: recorder.lastError ?? "tried again each second" }];
+    if (recorder?.state === "suspended") return [{ key: "recording", isCritical: true,
+        strong: "Nothing is being recorded", aside: recorder.suspension ?? "goes on by itself" }];
     if (report.isRecordingWanted === false && report.canRecord && isOnAir(report)) {
-        return [{ key: "recording", before: "On air, but ", strong: "not recorded", aside: "stopped by you", button: { action: "record", label: "Start recording" } }];
+        return [{ key: "recording", before: "On air, but ", strong: "not recorded", aside: "stopped by you",
+            button: { action: "record", label: "Start recording" } }];
     }
     return [];
 }
@@ -69,7 +83,9 @@ function outputProblems(report, since) {
     const off = (report.outputs ?? []).filter(isOffAir);
     const needing = off.filter(needsOperator).length;
     if (off.length > 2) {
-        return [{ key: "outputs", isCritical: !isOnAir(report), strong: `${off.length} outputs`, after: " are off air", aside: needing ? `${needing} ${needing === 1 ? "needs" : "need"} you` : "they try again by themselves", button: { action: "show-trouble", label: "Show them" } }];
+        return [{ key: "outputs", isCritical: !isOnAir(report), strong: `${off.length} outputs`, after: " are off air",
+            aside: needing ? `${needing} ${needing === 1 ? "needs" : "need"} you` : "they try again by themselves",
+            button: { action: "show-trouble", label: "Show them" } }];
     }
     return off.map((output) => {
         const seconds = since(output.name);
@@ -77,7 +93,10 @@ function outputProblems(report, since) {
         let aside = needsOperator(output) ? "needs you" : "tries again by itself";
         if (output.state === "connecting") aside = `connecting, attempt ${output.attempt ?? 1}`;
         else if (next !== undefined) aside = `tries again in ${duration(Math.max(1, Math.ceil(next)))}`;
-        return { key: `output:${output.name}`, strong: output.name, after: ` is off air${seconds === null ? "" : ` for ${duration(seconds)}`}`, aside, button: { action: "retry", subject: output.name, label: "Retry now", isOff: output.state === "connecting" } };
+        return { key: `output:${output.name}`, strong: output.name,
+            after: ` is off air${seconds === null || seconds < 1 ? "" : ` for ${duration(seconds)}`}`, aside,
+            button: { action: "retry", subject: output.name, label: "Retry now",
+            isOff: output.state === "connecting" } };
     });
 }
 
@@ -95,20 +114,27 @@ function forecastOf(report, encoderLoad) {
     if (isRecording(report) && left !== undefined) {
         const at = `about ${hourAndMinute(now + left * 1000)}`;
         if (diskIs(report, "critical")) {
-            rows.push({ key: "disk", isCritical: true, before: "Recording stops in ", strong: duration(left), button: { action: "room", label: "Make room" } });
-            rows.push({ key: "then", icon: "clock", before: "From ", strong: hourAndMinute(now + left * 1000), after: " on: stream only, no file" });
+            rows.push({ key: "disk", isCritical: true, before: "Recording stops in ", strong: duration(left),
+                button: { action: "room", label: "Make room" } });
+            rows.push({ key: "then", icon: "clock", before: "From ", strong: hourAndMinute(now + left * 1000),
+                after: " on: stream only, no file" });
         } else if (diskIs(report, "warning")) {
-            rows.push({ key: "disk", isWarning: true, icon: "disk", before: "Disk full in ", strong: duration(left), aside: at, button: { action: "room", label: "Make room" } });
+            rows.push({ key: "disk", isWarning: true, icon: "disk", before: "Disk full in ", strong: duration(left),
+                aside: at, button: { action: "room", label: "Make room" } });
         } else {
             rows.push({ key: "disk", icon: "disk", before: "Disk full in ", strong: duration(left), aside: at });
         }
     }
     if (isRecording(report) && recorder.nextCut !== undefined) {
         const cut = recorder.nextCut / 1e9 - report.programSeconds;
-        if (cut > 0) rows.push({ key: "cut", icon: "split", before: `Segment ${segmentNumber(report)} ends in `, strong: duration(cut), aside: `at ${hourAndMinute(now + cut * 1000)}` });
+        if (cut > 0) rows.push({ key: "cut", icon: "split", before: `Segment ${segmentNumber(report)} ends in `,
+            strong: duration(cut), aside: `at ${hourAndMinute(now + cut * 1000)}` });
     }
-    if (encoderLoad > 0.85) rows.push({ key: "encoder", isWarning: true, icon: "triangle", before: "The encoder is near its limit: ", strong: `${Math.round(encoderLoad * 100)} %`, after: " of its time" });
-    if (upload?.waitingFiles > 2 || upload?.lastError) rows.push({ key: "upload", icon: "up", strong: count(upload.waitingFiles, "file"), after: " to upload", aside: upload.lastError ?? "" });
+    if (encoderLoad > 0.85) rows.push({ key: "encoder", isWarning: true, icon: "triangle",
+        before: "The encoder is near its limit: ", strong: `${Math.round(encoderLoad * 100)} %`,
+        after: " of its time" });
+    if (upload?.waitingFiles > 2 || upload?.lastError) rows.push({ key: "upload", icon: "up",
+        strong: count(upload.waitingFiles, "file"), after: " to upload", aside: upload.lastError ?? "" });
     return rows;
 }
 
@@ -128,8 +154,10 @@ class Line {
         setText(this.parts.aside, row.aside ? ` · ${row.aside}` : "");
         setShown(this.parts.button, Boolean(row.button));
         if (!row.button) return;
-        if (this.parts.button.getAttribute("aria-busy") !== "true") setText(this.parts.button.firstElementChild, row.button.label);
-        this.parts.button.setAttribute("aria-label", row.button.subject ? `${row.button.label}: ${row.button.subject}` : row.button.label);
+        if (this.parts.button.getAttribute("aria-busy") !== "true") setText(this.parts.button.firstElementChild,
+            row.button.label);
+        this.parts.button.setAttribute("aria-label",
+            row.button.subject ? `${row.button.label}: ${row.button.subject}` : row.button.label);
         enable(this.parts.button, !row.button.isOff, "It is connecting now");
     }
 }
@@ -154,7 +182,8 @@ export class Glance {
         setText(byID("now-count"), now.length > 1 && !isStale ? ` ${now.length} problems` : "");
         setShown(byID("now-well"), isWell && !hasNothing);
         setShown(byID("now-unknown"), isStale || hasNothing || (!now.length && !isWell));
-        setText(byID("now-unknown-text"), isStale ? "Not known: no contact with relay. What it was doing, it goes on doing."
+        setText(byID("now-unknown-text"),
+            isStale ? "Not known: no contact with relay. What it was doing, it goes on doing."
             : hasNothing ? "No outputs and nothing recorded yet" : "The channel is opening");
         this.#tell(isStale ? [] : now);
     }
@@ -163,7 +192,8 @@ export class Glance {
     #tell(now) {
         const critical = now.filter((row) => row.isCritical);
         for (const row of critical) {
-            if (!this.told.has(row.key)) announce(`${row.before ?? ""}${row.strong}${row.after ?? ""}. ${row.aside ?? ""}`, true);
+            if (this.told.has(row.key)) continue;
+            announce(`${row.before ?? ""}${row.strong}${row.after ?? ""}. ${row.aside ?? ""}`, true);
         }
         this.told = new Set(critical.map((row) => row.key));
     }
@@ -175,7 +205,9 @@ export class Glance {
         const live = outputs.filter((output) => output.state === "live").length;
         lamp("air", isOn, isStale ? (isOn ? "Was on air" : "Was off air") : isOn ? "On air" : "Off air");
         setText(byID("air-time"), isOn ? clock(report.programSeconds) : "--:--:--");
-        setText(byID("air-sub"), outputs.length ? `${live} of ${outputs.length - paused} outputs${paused ? ` · ${paused} paused` : ""}` : "add an output to go live");
+        setText(byID("air-sub"), outputs.length
+            ? `${live} of ${outputs.length - paused} outputs${paused ? ` · ${paused} paused` : ""}`
+            : "add an output to go live");
     }
 
     #recording(report, isStale) {
@@ -183,10 +215,12 @@ export class Glance {
         const isStopped = diskIs(report, "stopped") || ["suspended", "failed"].includes(report.recorder?.state);
         const words = isOn ? "Recording" : isStopped ? "Recording stopped" : "Not recording";
         const old = isOn ? "Was recording" : "Was not recording";
-        const name = matchMedia("(max-width: 700px)").matches ? (text) => text.replace("ecording", "ec") : (text) => text;
+        const name = matchMedia("(max-width: 700px)").matches ? (text) => text.replace("ecording", "ec")
+            : (text) => text;
         lamp("rec", isOn, name(isStale ? old : words), isStopped && !isStale);
         setText(byID("rec-time"), isOn ? clock(recordedSeconds(report)) : "--:--:--");
         setText(byID("rec-sub"), this.#recordingWords(report, isOn));
+        for (const id of ["air-sub", "rec-sub"]) setAttribute(byID(id), "title", byID(id).textContent);
     }
 
     #recordingWords(report, isOn) {
@@ -194,10 +228,12 @@ export class Glance {
             const gaps = report.recorder.gapCount;
             return `segment ${segmentNumber(report)}${gaps ? ` · ${count(gaps, "gap")} of ${duration(gapSeconds(report))}` : ""}`;
         }
-        if (diskIs(report, "stopped")) return report.storage.freeBytes <= report.storage.reserveBytes ? "disk full" : "the disk cannot be used";
+        if (diskIs(report, "stopped")) return report.storage.freeBytes <= report.storage.reserveBytes ? "disk full"
+            : "the disk cannot be used";
         if (diskIs(report, "refused")) return "too little room to begin";
         if (report.isRecordingWanted === false) return report.canRecord ? "stopped by you" : "no directory is given";
-        return { waiting: "waits for a keyframe", failed: "writing fails", suspended: "suspended" }[report.recorder?.state] ?? "not started";
+        return { waiting: "waits for a keyframe", failed: "writing fails",
+            suspended: "suspended" }[report.recorder?.state] ?? "not started";
     }
 }
 

@@ -23,7 +23,8 @@ export function mimeOf(report) {
 
 /** The name that people know a codec by. */
 function codecName(report) {
-    return { hevc: "HEVC", h264: "H.264", av1: "AV1", aac: "AAC", opus: "Opus" }[report?.video?.codec] ?? report?.video?.codec ?? "this codec";
+    return { hevc: "HEVC", h264: "H.264", av1: "AV1", aac: "AAC", opus: "Opus" }[report?.video?.codec]
+        ?? report?.video?.codec ?? "this codec";
 }
 
 export class LivePreview {
@@ -38,7 +39,7 @@ export class LivePreview {
         setInterval(() => this.#hold(), 100);
     }
 
-    /** Asks for the video of `channel` before it is known what it is: a cold start has no time for one answer after the other. */
+    /** Asks for the video of `channel` before it is known what it is: in a cold start none waits for another. */
     expect(channel) {
         const abort = new AbortController();
         const answering = this.#fetch(channel, abort);
@@ -80,7 +81,8 @@ export class LivePreview {
     /** Seconds from the frame shown to the newest that arrived; null if nothing plays. */
     get lag() {
         const { buffered, currentTime } = this.video;
-        return buffered.length && this.stage.classList.contains("moving") ? buffered.end(buffered.length - 1) - currentTime : null;
+        return buffered.length && this.stage.classList.contains("moving")
+            ? buffered.end(buffered.length - 1) - currentTime : null;
     }
 
     /** Whether `still` or the video has something to show, and which; for echo and ambient light. */
@@ -109,16 +111,23 @@ export class LivePreview {
         this.#end();
         if (document.hidden && this.video.muted) return;
         const run = this.run;
-        const canPlay = Source && Source.isTypeSupported(this.mime);
+        let canPlay = Boolean(Source?.isTypeSupported(this.mime));
+        let refusals = 0;
         for (let failures = 0; run === this.run; failures += 1) {
             const early = this.#takeEarly(canPlay);
             this.abort = early?.abort ?? new AbortController();
             try {
-                if (canPlay) await this.#play(run, early?.answering ?? this.#fetch(this.channel, this.abort), () => { failures = 0; });
+                if (canPlay) await this.#play(run, early?.answering ?? this.#fetch(this.channel, this.abort),
+                    () => { failures = 0; });
                 else await this.#snapshots(run);
             } catch (problem) {
                 if (run !== this.run) return;
-                if (!["AbortError", "TypeError"].includes(problem?.name) && !problem?.status) console.warn("preview:", problem?.message);
+                if (!["AbortError", "TypeError", "EncodingError"].includes(problem?.name) && !problem?.status) {
+                    console.warn("preview:", problem?.message);
+                    // What the browser says it can play, and then cannot.
+                    refusals += 1;
+                    if (refusals > 2) canPlay = false;
+                }
             }
             if (run !== this.run) return;
             this.#keepLastFrame();
@@ -131,6 +140,8 @@ export class LivePreview {
 
     async #play(run, answering, progressed) {
         const abort = this.abort;
+        // It may fail before it is waited for.
+        answering.catch(() => {});
         this.#keepLastFrame();
         const source = new Source();
         const address = URL.createObjectURL(source);
@@ -155,7 +166,6 @@ export class LivePreview {
         } finally {
             clearInterval(watch);
             abort.abort();
-            answering.catch(() => {});
             URL.revokeObjectURL(address);
         }
     }
@@ -206,9 +216,9 @@ export class LivePreview {
         const shown = () => {
             if (!this.stage.classList.contains("moving")) performance.mark("first-frame");
             this.stage.classList.add("moving");
-            this.#say("");
+            this.#say(this.report?.video ? "" : "Audio only");
         };
-        if (this.video.requestVideoFrameCallback) this.video.requestVideoFrameCallback(shown);
+        if (this.video.requestVideoFrameCallback && this.report?.video) this.video.requestVideoFrameCallback(shown);
         else shown();
     }
 
@@ -231,7 +241,8 @@ export class LivePreview {
 
     async #snapshots(run) {
         this.video.removeAttribute("src");
-        const why = Source ? `This browser cannot play ${codecName(this.report)}: one frame a second` : "This browser cannot play live video: one frame a second";
+        const why = Source ? `This browser cannot play ${codecName(this.report)}: one frame a second`
+            : "This browser cannot play live video: one frame a second";
         for (;;) {
             const image = new Image();
             image.src = urlOf(channelPath(this.channel, `/snapshot.jpg?width=960&t=${Date.now()}`));

@@ -7,7 +7,8 @@ import {
     setShown, setText,
 } from "./dom.js";
 import {
-    causeWords, count, dropped, dropSentence, grouped, hourAndMinute, isOffAir, megabits, milliseconds, outputState, protocolOf, sentence,
+    causeWords, count, dropped, dropSentence, grouped, hourAndMinute, isOffAir, megabits, milliseconds, outputState,
+    protocolOf, sentence,
 } from "./words.js";
 
 const listFrom = 13;
@@ -20,20 +21,21 @@ const queueTicks = [700, 900];
 class History {
     constructor() { this.outputs = new Map(); }
 
-    /** Takes in a report of `time`, in milliseconds of relay's clock; `isFirst` if nothing is known of the time before. */
+    /** Takes in a report of `time`, in milliseconds of relay's clock; `isFirst` if nothing is known of before. */
     note(outputs, time, isFirst) {
         const now = performance.now();
-        for (const name of this.outputs.keys()) if (!outputs.some((output) => output.name === name)) this.outputs.delete(name);
+        const present = new Set(outputs.map((output) => output.name));
+        for (const name of this.outputs.keys()) if (!present.has(name)) this.outputs.delete(name);
         for (const output of outputs) {
             const memory = this.outputs.get(output.name) ?? { rates: [], offSince: null };
             this.outputs.set(output.name, memory);
             const seconds = (time - memory.at) / 1000;
-            if (memory.bytes !== undefined && seconds > 0.3) {
+            if (memory.bytes !== undefined && seconds > 0.8) {
                 const rate = output.bytes >= memory.bytes ? ((output.bytes - memory.bytes) * 8) / seconds : 0;
                 memory.rates.push(output.state === "live" || output.state === "draining" ? rate : 0);
                 if (memory.rates.length > samples) memory.rates.shift();
             }
-            if (memory.bytes === undefined || seconds > 0.3) Object.assign(memory, { bytes: output.bytes, at: time });
+            if (memory.bytes === undefined || seconds > 0.8) Object.assign(memory, { bytes: output.bytes, at: time });
             if (!isOffAir(output)) memory.offSince = null;
             else memory.offSince ??= { at: now, isKnown: !isFirst };
         }
@@ -69,9 +71,13 @@ function reasonOf(output, event) {
         return doing || "Connecting.";
     }
     if (isOffAir(output)) return causeWords(output) || "No reason is known yet.";
-    if (output.state === "paused") return `${event?.level === "info" || event?.kind === "operator" ? `${hourAndMinute(event.time)} ` : ""}You paused it. It starts again at a keyframe.`;
+    if (output.state === "paused") {
+        const at = event?.kind === "operator" ? `${hourAndMinute(event.time)} ` : "";
+        return `${at}You paused it. It starts again at a keyframe.`;
+    }
     if (event) return `${hourAndMinute(event.time)} ${sentence(withoutName(event.text, output.name))}`;
-    if (output.state === "live") return output.reconnects ? `Came back ${count(output.reconnects, "time")} so far.` : "No trouble since it went live.";
+    if (output.state === "live") return output.reconnects ? `Came back ${count(output.reconnects, "time")} so far.`
+        : "No trouble since it went live.";
     return output.detail ? sentence(output.detail) : "";
 }
 
@@ -132,7 +138,8 @@ class OutputView {
         const top = Math.max(1e5, ...rates) * 1.15;
         const curve = curveOf(rates, top);
         setAttribute(parts.curve, "d", curve);
-        setAttribute(parts.area, "d", curve ? `${curve}L120 34L${(120 - (rates.length - 1) * (120 / (samples - 1))).toFixed(1)} 34Z` : "");
+        setAttribute(parts.area, "d", curve
+            ? `${curve}L120 34L${(120 - (rates.length - 1) * (120 / (samples - 1))).toFixed(1)} 34Z` : "");
         const rate = panel.history.rate(output.name);
         setText(parts.mbit, rate === null ? "–" : megabits(rate));
         return state;
@@ -165,7 +172,8 @@ class Card extends OutputView {
         parts.queue.className = waiting > queueTicks[0] ? "w" : "";
         parts.gauge.classList.toggle("full-ish", waiting > queueTicks[0]);
         setProperty(parts.fill, "--fill", Math.min(1, waiting / bound).toFixed(3));
-        queueTicks.forEach((tick, index) => setProperty(parts.gauge, `--t${[7, 9][index]}`, `${Math.min(100, (tick / bound) * 100).toFixed(1)}%`));
+        queueTicks.forEach((tick, index) => setProperty(parts.gauge, `--t${[7, 9][index]}`,
+            `${Math.min(100, (tick / bound) * 100).toFixed(1)}%`));
         setText(parts.dropped, grouped(dropped(output)));
         parts.dropped.className = isBad && dropped(output) ? "w" : "";
         setText(parts.reconnects, grouped(output.reconnects ?? 0));
@@ -186,7 +194,8 @@ class Row extends OutputView {
         setAttribute(parts.state, "title", parts.state.textContent);
         setShown(parts.retry, isBad);
         setText(parts.queue, milliseconds(output.queue?.milliseconds ?? 0).replace(" ms", ""));
-        setText(parts.rtt, output.roundTripSeconds === undefined ? "–" : String(Math.round(output.roundTripSeconds * 1000)));
+        setText(parts.rtt, output.roundTripSeconds === undefined ? "–"
+            : String(Math.round(output.roundTripSeconds * 1000)));
     }
 }
 
@@ -277,7 +286,8 @@ export class Outputs {
         if (!isLong) return true;
         const kinds = { trouble: isOffAir(output), live: output.state === "live", paused: output.state === "paused" };
         const words = `${output.name} ${output.address} ${output.kind} ${causeWords(output)}`.toLowerCase();
-        return (this.filter === "all" || kinds[this.filter]) && words.includes(this.parts.query.value.trim().toLowerCase());
+        return (this.filter === "all" || kinds[this.filter])
+            && words.includes(this.parts.query.value.trim().toLowerCase());
     }
 
     /** Cards keep the operator's order; the list puts trouble first, but not while it is pointed at or holds focus. */
@@ -298,7 +308,8 @@ export class Outputs {
             live: outputs.filter((output) => output.state === "live").length, trouble: outputs.filter(isOffAir).length,
             paused: outputs.filter((output) => output.state === "paused").length, all: outputs.length,
         };
-        const words = [`${numbers.live} live`, numbers.trouble && `${numbers.trouble} off air`, numbers.paused && `${numbers.paused} paused`];
+        const words = [`${numbers.live} live`, numbers.trouble && `${numbers.trouble} off air`,
+            numbers.paused && `${numbers.paused} paused`];
         setText(this.parts.count, words.filter(Boolean).join(" · "));
         setShown(this.parts.count, outputs.length > 0);
         this.parts.count.classList.toggle("warn", numbers.trouble > 0);
@@ -319,7 +330,8 @@ class AddForm {
         for (const button of [parts.add, parts["add-first"]]) onPress(button, async () => this.#toggle(button));
         parts.cancel.addEventListener("click", () => this.#close());
         parts.form.addEventListener("keydown", (event) => { if (event.key === "Escape") this.#close(); });
-        for (const field of [parts.address, parts.name, parts.key]) field.addEventListener("input", () => this.#changed());
+        for (const field of [parts.address, parts.name, parts.key]) field.addEventListener("input",
+            () => this.#changed());
         parts.form.addEventListener("submit", (event) => event.preventDefault());
         onPress(parts.check, () => this.#check());
         onPress(parts["add-now"], () => this.#add());
@@ -349,14 +361,17 @@ class AddForm {
         setText(this.parts["add-now"].firstElementChild, "Add and go live");
     }
 
-    /** The address as `--output` takes it: the key behind the path, the name behind `#`. Null after saying what is wrong. */
+    /** The address as `--output` takes it: the key behind the path, the name behind `#`. Null if something is wrong. */
     #address() {
         const { parts } = this;
         const [address, fragment] = parts.address.value.trim().split(/#(.*)/s);
         const [name, key] = [parts.name.value.trim(), parts.key.value.trim()];
-        if (!address) return this.#wrong(parts.address, "The address is missing. It begins with rtmp:, rtmps:, srt:, udp: or hls:.");
-        if (!/^[A-Za-z0-9._-]{0,40}$/.test(name)) return this.#wrong(parts.name, "A name has letters, digits, hyphens, dots and underscores, at most 40.");
-        if (key && !/^rtmps?:/i.test(address)) return this.#wrong(parts.address, "Only rtmp: and rtmps: take a stream key. For others it is part of the address.");
+        if (!address) return this.#wrong(parts.address,
+            "The address is missing. It begins with rtmp:, rtmps:, srt:, udp: or hls:.");
+        if (!/^[A-Za-z0-9._-]{0,40}$/.test(name)) return this.#wrong(parts.name,
+            "A name has letters, digits, hyphens, dots and underscores, at most 40.");
+        if (key && !/^rtmps?:/i.test(address)) return this.#wrong(parts.address,
+            "Only rtmp: and rtmps: take a stream key. For others it is part of the address.");
         const options = [fragment, name && `name=${name}`].filter(Boolean).join(",");
         return `${key ? `${address.replace(/\/+$/, "")}/${key}` : address}${options ? `#${options}` : ""}`;
     }
@@ -395,7 +410,8 @@ class AddForm {
         parts.checks.replaceChildren();
         const looks = { ok: ["check", "ok"], failed: ["triangle", "failed-step"], skipped: ["ring", ""] };
         for (const step of answer.steps ?? []) this.#line(...(looks[step.state] ?? looks.skipped), stepWords(step));
-        if (answer.isUsable && /^rtmps?:/i.test(address)) this.#line("clock", "", "Whether the key is right shows only when it goes live.");
+        if (answer.isUsable && /^rtmps?:/i.test(address)) this.#line("clock", "",
+            "Whether the key is right shows only when it goes live.");
         if (!answer.isUsable) {
             setAttribute(parts.address, "aria-invalid", "true");
             setText(parts["add-now"].firstElementChild, "Add all the same");

@@ -3,7 +3,8 @@
 
 import { channelPath, EventStream, Failure, get, post, remove, whenUnauthorized } from "./api.js";
 import { Deck } from "./deck.js";
-import { announce, block, byID, copy, KeyedList, onPress, partsOf, Popover, press, setAttribute, setIcon, setShown, setText } from "./dom.js";
+import { announce, block, byID, copy, KeyedList, onPress, partsOf, Popover, press, setAttribute, setIcon, setShown,
+    setText } from "./dom.js";
 import { EventLog } from "./events.js";
 import { Glance, isOnAir, isRecording, outlook } from "./glance.js";
 import { Outputs } from "./outputs.js";
@@ -57,7 +58,7 @@ class Page {
     /** Asks who is signed in; then listens, or asks for a token. What is needed next is asked for along with it. */
     async begin() {
         const asking = get("v1/session");
-        if (this.session.isTokenRequired === undefined) this.#askEarly();
+        if (this.session.isTokenRequired === undefined && stored("signedOut") !== "yes") this.#askEarly();
         try {
             this.session = await asking;
         } catch (problem) {
@@ -68,6 +69,7 @@ class Page {
         }
         if (this.session.isTokenRequired && this.session.role === "none") return this.signIn();
         this.login.close();
+        store("signedOut", "");
         setShown(byID("role"), this.session.role === "view");
         setShown(byID("sign-out"), this.session.isTokenRequired);
         this.stream.start();
@@ -95,6 +97,7 @@ class Page {
 
     signIn() {
         this.stream.stop();
+        store("signedOut", "yes");
         this.login.open();
     }
 
@@ -109,22 +112,41 @@ class Page {
         this.startedAt = process.startedAt;
         this.channels = channels ?? [];
         const channel = this.channels.find(({ name }) => name === wanted)?.name ?? this.channels[0]?.name;
-        if (channel === undefined) return;
+        if (channel === undefined) return this.#empty();
         this.choose(channel, isOther);
         this.take(await (channel === wanted ? this.#answer(2, channelPath(channel)) : get(channelPath(channel))));
         this.early = undefined;
+    }
+
+    /** relay runs, and no channel does. */
+    #empty() {
+        this.channel = null;
+        document.body.classList.remove("loading");
+        setText(byID("now-unknown-text"), "relay runs, but no channel does yet.");
+        setText(byID("channel-name"), "No channel");
+    }
+
+    /** Reads the list of channels again: a reload can add and remove them. */
+    async refreshChannels() {
+        const { channels } = await get("v1/channels").catch(() => ({}));
+        if (!channels) return;
+        this.channels = channels;
+        if (!channels.length) this.#empty();
+        else if (!channels.some(({ name }) => name === this.channel)) this.switcher.choose(channels[0].name);
     }
 
     receive(name, data) {
         if (name === "status") {
             const report = { ...data, name: data.name ?? data.channel };
             this.reports.set(report.name, report);
+            if (!this.channels.some((channel) => channel.name === report.name)) this.refreshChannels();
             if (report.name === this.channel) this.take(report);
         } else if (name === "meters") {
             if (data.channel === this.channel) this.deck.meter(data);
         } else if (name === "event") {
             this.log.add(data, this.startedAt);
             const isNew = Date.now() - Date.parse(data.time) < 10000;
+            if (isNew && data.kind === "channel") this.refreshChannels();
             if (isNew && ["recorder", "storage", "export"].includes(data.kind)) this.recordings.readAt = -Infinity;
         }
     }
@@ -173,7 +195,8 @@ class Page {
 
     #title({ report, channel, isStale }, problems) {
         const name = this.channels.length ? ` · ${channel}` : "";
-        const words = isStale ? "? No contact" : `${problems ? `▲ ${problems} · ` : ""}${isOnAir(report) ? "● On air" : "○ Off air"}`;
+        const words = isStale ? "? No contact"
+            : `${problems ? `▲ ${problems} · ` : ""}${isOnAir(report) ? "● On air" : "○ Off air"}`;
         if (document.title !== `${words}${name} · relay`) document.title = `${words}${name} · relay`;
     }
 
@@ -189,7 +212,8 @@ class Page {
         byID("fresh").className = isStale ? "fresh old" : "fresh well";
         if (isStale) this.#staleWords(seconds);
         if (isStale !== state.isStale || isStale !== document.body.classList.contains("stale")) this.#turn(isStale);
-        block(isStale ? "No contact with relay" : this.session.role === "view" ? "You may look, but not operate: sign in with an operator's token" : "");
+        block(isStale ? "No contact with relay" : this.session.role === "view"
+            ? "You may look, but not operate: sign in with an operator's token" : "");
     }
 
     #turn(isStale) {
@@ -209,7 +233,8 @@ class Page {
         const at = timeOfDay(Date.now() - seconds * 1000);
         const wait = Math.ceil((this.stream.nextAttempt - performance.now()) / 1000);
         const next = this.stream.nextAttempt && wait > 0 ? `Trying again in ${wait} s.` : "Trying now.";
-        setText(byID("stale-text"), `No contact with relay for ${duration(seconds)}. Everything below is from ${at} and may have changed. ${next}`);
+        const what = `No contact with relay for ${duration(seconds)}.`;
+        setText(byID("stale-text"), `${what} Everything below is from ${at} and may have changed. ${next}`);
     }
 
     /** What a button of the glance bar does. */
@@ -221,7 +246,8 @@ class Page {
             byID("outputs").scrollIntoView();
             return byID("outputs-title").focus({ preventScroll: true });
         }
-        return post(channelPath(this.channel, `/outputs/${encodeURIComponent(subject)}/retry`)).then(() => `${subject} is being retried.`);
+        return post(channelPath(this.channel,
+            `/outputs/${encodeURIComponent(subject)}/retry`)).then(() => `${subject} is being retried.`);
     }
 }
 
@@ -238,7 +264,8 @@ class Switcher {
         return this.page.channels.map((channel) => {
             const report = this.page.reports.get(channel.name);
             if (!report) return channel;
-            return { ...channel, state: report.state, isOnAir: isOnAir(report), isRecording: isRecording(report), problems: outlook(report).now.length };
+            return { ...channel, state: report.state, isOnAir: isOnAir(report), isRecording: isRecording(report),
+                problems: outlook(report).now.length };
         });
     }
 
@@ -250,9 +277,10 @@ class Switcher {
     }
 
     choose(name) {
-        this.popover.close(true);
+        if (!this.popover.root.hidden) this.popover.close(true);
         this.page.choose(name);
-        if (!this.page.reports.has(name)) get(channelPath(name)).then((report) => this.page.channel === name && this.page.take(report)).catch(() => {});
+        if (!this.page.reports.has(name)) get(channelPath(name)).then((report) => this.page.channel === name
+            && this.page.take(report)).catch(() => {});
     }
 
     /** The channel `by` places further. */
@@ -276,7 +304,8 @@ class ChannelRow {
     update(channel) {
         const { parts } = this;
         this.name = channel.name;
-        setAttribute(this.root.firstElementChild, "aria-current", channel.name === this.switcher.page.channel ? "true" : null);
+        setAttribute(this.root.firstElementChild, "aria-current",
+            channel.name === this.switcher.page.channel ? "true" : null);
         parts.lamp.classList.toggle("off", !channel.isOnAir);
         setText(parts.name, channel.name);
         setText(parts.about, channelWords(channel));
@@ -290,7 +319,9 @@ class ChannelRow {
 class Login {
     constructor(signedIn) {
         this.root = byID("login");
+        // A browser lets Escape close any dialog at the second try.
         this.root.addEventListener("cancel", (event) => event.preventDefault());
+        this.root.addEventListener("close", () => this.isNeeded && this.open());
         byID("login-form").addEventListener("submit", (event) => {
             event.preventDefault();
             press(byID("login-go"), async () => {
@@ -303,10 +334,14 @@ class Login {
 
     open() {
         document.body.classList.remove("loading");
+        this.isNeeded = true;
         if (!this.root.open) this.root.showModal();
     }
 
-    close() { if (this.root.open) this.root.close(); }
+    close() {
+        this.isNeeded = false;
+        if (this.root.open) this.root.close();
+    }
 }
 
 /** As the system, or the other one, or back. */
@@ -318,7 +353,8 @@ class Theme {
     }
 
     #next() {
-        const [system, other] = matchMedia("(prefers-color-scheme: dark)").matches ? ["dark", "light"] : ["light", "dark"];
+        const [system, other] = matchMedia("(prefers-color-scheme: dark)").matches ? ["dark", "light"]
+            : ["light", "dark"];
         this.choice = { "": other, [other]: system, [system]: "" }[this.choice];
         store("theme", this.choice);
         this.#show();

@@ -3,7 +3,8 @@
 
 import { channelPath, post, remove } from "./api.js";
 import {
-    announce, byID, enable, onPress, partsOf, Popover, press, Question, setAttribute, setIcon, setProperty, setShown, setText,
+    announce, byID, enable, onPress, partsOf, Popover, press, Question, setAttribute, setIcon, setProperty, setShown,
+    setText,
 } from "./dom.js";
 import { gapSeconds, isRecording, segmentNumber } from "./glance.js";
 import { count, day, duration, hourAndMinute, megabits, milliseconds, sentence, shortClock, size } from "./words.js";
@@ -16,14 +17,12 @@ export class Recorder {
         const path = (rest) => channelPath(this.channel, rest);
         const { failed } = parts;
         this.question = new Question(parts, { hidden: parts.buttons, failed });
-        onPress(parts.stop, async () => this.question.open(parts.stop, "Stop recording? The stream goes on.", async () => {
+        onPress(parts.stop, async () => this.question.open(parts.stop, "Stop recording? The stream goes on.",
+            async () => {
             await post(path("/recording/stop"));
             return "Recording stops. The stream goes on.";
         }));
-        onPress(parts.start, async () => {
-            await post(path("/recording/start"));
-            return "Recording starts at the next keyframe.";
-        }, failed);
+        onPress(parts.start, () => this.#start(), failed);
         onPress(parts.split, async () => {
             await post(path("/recording/split"));
             return "A new segment begins at the next keyframe.";
@@ -31,7 +30,8 @@ export class Recorder {
         onPress(parts.marker, async () => this.#openMarker(), failed);
         onPress(parts["marker-set"], () => this.#setMarker(parts["marker-text"].value.trim()), failed);
         parts["marker-form"].addEventListener("submit", (event) => event.preventDefault());
-        parts["marker-form"].addEventListener("keydown", (event) => { if (event.key === "Escape") this.#closeMarker(); });
+        parts["marker-form"].addEventListener("keydown",
+            (event) => { if (event.key === "Escape") this.#closeMarker(); });
         parts["marker-cancel"].addEventListener("click", () => this.#closeMarker());
     }
 
@@ -64,7 +64,12 @@ export class Recorder {
     }
 
     /** Starts to record, as the glance bar's button says. */
-    start() { return press(this.parts.start, () => post(channelPath(this.channel, "/recording/start")).then(() => "Recording starts at the next keyframe."), this.parts.failed); }
+    start() { return press(this.parts.start, () => this.#start(), this.parts.failed); }
+
+    async #start() {
+        await post(channelPath(this.channel, "/recording/start"));
+        return "Recording starts at the next keyframe.";
+    }
 
     reset() { this.markers = 0; }
 
@@ -76,9 +81,11 @@ export class Recorder {
         this.#segment(report, isOn);
         const { parts } = this;
         setText(parts.size, isOn ? size(recorder.segmentBytes) : "–");
-        setText(parts.gaps, recorder ? recorder.gapCount ? `${recorder.gapCount} · ${duration(gapSeconds(report))}` : "0" : "–");
+        setText(parts.gaps, recorder ? recorder.gapCount ? `${recorder.gapCount} · ${duration(gapSeconds(report))}`
+            : "0" : "–");
         parts.gaps.className = recorder?.gapCount ? "w" : "";
-        setText(parts.write, recorder?.writeLatency?.count ? milliseconds(recorder.writeLatency.maximumMilliseconds) : "–");
+        setText(parts.write, recorder?.writeLatency?.count ? milliseconds(recorder.writeLatency.maximumMilliseconds)
+            : "–");
         setText(parts.total, recorder ? size(recorder.totalBytes) : "–");
         this.#buttons(report);
     }
@@ -87,7 +94,8 @@ export class Recorder {
         const { parts } = this;
         const { recorder, storage } = report;
         const stopped = {
-            stopped: storage?.freeBytes <= storage?.reserveBytes ? "Stopped: the disk is full" : "Stopped: the disk cannot be used",
+            stopped: storage?.freeBytes <= storage?.reserveBytes ? "Stopped: the disk is full"
+                : "Stopped: the disk cannot be used",
             refused: "Did not start: too little room",
         }[storage?.state];
         const words = {
@@ -110,7 +118,8 @@ export class Recorder {
         const gap = recorder?.gaps?.at(-1);
         if (gap) {
             const at = Date.parse(report.time) - (report.programSeconds - gap.from / 1e9) * 1000;
-            return `${hourAndMinute(at)} ${sentence(gap.reason).replace(/\.$/, "")}: ${count(gap.frames, "frame")} ${gap.frames === 1 ? "is" : "are"} missing.`;
+            const missing = `${count(gap.frames, "frame")} ${gap.frames === 1 ? "is" : "are"} missing`;
+            return `${hourAndMinute(at)} ${sentence(gap.reason).replace(/\.$/, "")}${gap.frames ? `: ${missing}` : ""}.`;
         }
         if (isRecording(report)) return "No frame is missing.";
         if (report.canRecord === false) return "relay was started without a directory to record to.";
@@ -122,7 +131,8 @@ export class Recorder {
         const { parts } = this;
         const { recorder } = report;
         const left = isOn && recorder.nextCut !== undefined ? recorder.nextCut / 1e9 - report.programSeconds : null;
-        const done = left === null ? (isOn ? 1 : 0) : recorder.segmentSeconds / Math.max(0.001, recorder.segmentSeconds + Math.max(0, left));
+        const done = left === null ? (isOn ? 1 : 0)
+            : recorder.segmentSeconds / Math.max(0.001, recorder.segmentSeconds + Math.max(0, left));
         setProperty(parts.bar, "--done", done.toFixed(4));
         setAttribute(parts.progress, "aria-valuenow", Math.round(done * 100));
         setText(parts.passed, isOn ? `${shortClock(recorder.segmentSeconds)} in this segment` : "–");
@@ -159,15 +169,18 @@ export class Storage {
     }
 
     #list(items) {
-        this.parts["ask-list"].replaceChildren(...items.map((item) => Object.assign(document.createElement("li"), { textContent: `${item.name} · ${size(item.bytes)}` })));
+        this.parts["ask-list"].replaceChildren(...items.map((item) => Object.assign(document.createElement("li"),
+            { textContent: `${item.name} · ${size(item.bytes)}` })));
     }
 
     #askRelease(refresh) {
         const held = this.held();
         this.#list(held);
         setText(this.parts.sure, "Release");
-        this.question.open(this.parts.release, `Release ${count(held.length, "held recording")}? What is kept by rule may then delete them.`, async () => {
-            for (const item of held) await remove(channelPath(this.channel, `/recordings/${encodeURIComponent(item.id)}/hold`));
+        this.question.open(this.parts.release,
+            `Release ${count(held.length, "held recording")}? What is kept by rule may then delete them.`, async () => {
+            for (const item of held) await remove(channelPath(this.channel,
+                `/recordings/${encodeURIComponent(item.id)}/hold`));
             refresh();
             return `${count(held.length, "recording")} released.`;
         });
@@ -177,14 +190,16 @@ export class Storage {
     async #askRoom(refresh) {
         const { storage } = this.report;
         const path = channelPath(this.channel, "/recordings/make-room");
-        const bytes = Math.ceil(Math.max(storage.requiredBytes, storage.freeBytes + 3600 * this.#rate(this.report) / 8));
+        const bytes = Math.ceil(Math.max(storage.requiredBytes,
+            storage.freeBytes + 3600 * this.#rate(this.report) / 8));
         const answer = await post(path, { bytes });
         const deletes = answer.deletes ?? [];
         this.#list(deletes);
         if (!deletes.length) return "There is nothing that may be deleted.";
         setText(this.parts.sure, "Delete them");
         const freed = deletes.reduce((sum, item) => sum + item.bytes, 0);
-        this.question.open(this.parts.room, `Delete ${count(deletes.length, "recording")}, ${size(freed)}? They are gone for good.`, async () => {
+        this.question.open(this.parts.room,
+            `Delete ${count(deletes.length, "recording")}, ${size(freed)}? They are gone for good.`, async () => {
             const done = await post(path, { bytes, token: answer.token });
             refresh();
             return `${size(done.freedBytes ?? freed)} are free again.`;
@@ -204,7 +219,8 @@ export class Storage {
         const { parts } = this;
         const { storage } = report;
         const root = byID("storage");
-        for (const name of ["warning", "critical", "stopped", "refused"]) root.classList.toggle(name, storage?.state === name);
+        for (const name of ["warning", "critical", "stopped", "refused"]) root.classList.toggle(name,
+            storage?.state === name);
         setShown(parts.chip, storage !== undefined);
         if (storage) this.#known(report, storage);
         else this.#unknown(report);
@@ -212,7 +228,8 @@ export class Storage {
         const isTight = storage !== undefined && storage.state !== "ok";
         const held = this.held();
         setShown(parts.release, isTight && held.length > 0);
-        setText(parts.release.querySelector("[data-label]"), `Release ${size(held.reduce((sum, item) => sum + item.bytes, 0))}`);
+        setText(parts.release.querySelector("[data-label]"),
+            `Release ${size(held.reduce((sum, item) => sum + item.bytes, 0))}`);
         setShown(parts.room, isTight);
         setShown(parts.recordings, !isTight);
         setShown(parts.kept, !isTight || !held.length);
@@ -222,7 +239,8 @@ export class Storage {
     #unknown(report) {
         const { parts } = this;
         setText(parts.lead, "No disk is watched");
-        setText(parts.forecast, report.canRecord === false ? "relay was started without a directory to record to." : "It is watched while relay records.");
+        setText(parts.forecast, report.canRecord === false ? "relay was started without a directory to record to."
+            : "It is watched while relay records.");
         setText(parts.why, "");
         for (const name of ["recordings", "held", "reserve", "free"]) setShown(parts[`l-${name}`], false);
     }
@@ -252,17 +270,20 @@ export class Storage {
     #why(report, storage) {
         if (storage.state === "ok") {
             if (report.retention?.problem) return sentence(report.retention.problem);
-            return storage.reclaimableBytes > 0 ? `The oldest go by themselves: ${size(storage.reclaimableBytes)} can.` : "Nothing is deleted by itself.";
+            return storage.reclaimableBytes > 0 ? `The oldest go by themselves: ${size(storage.reclaimableBytes)} can.`
+                : "Nothing is deleted by itself.";
         }
         if (storage.reason) return sentence(storage.reason);
-        return this.held().length ? "Release what is held, or let the oldest go." : "Let the oldest go, or move files away.";
+        return this.held().length ? "Release what is held, or let the oldest go."
+            : "Let the oldest go, or move files away.";
     }
 
     #bar(report, storage) {
         const held = this.held().reduce((sum, item) => sum + item.bytes, 0);
         const parts = {
             recordings: Math.max(0, (report.retention?.bytes ?? 0) - held), held,
-            reserve: Math.min(storage.reserveBytes, storage.freeBytes), free: Math.max(0, storage.freeBytes - storage.reserveBytes),
+            reserve: Math.min(storage.reserveBytes, storage.freeBytes),
+                free: Math.max(0, storage.freeBytes - storage.reserveBytes),
         };
         const all = Object.values(parts).reduce((sum, bytes) => sum + bytes, 0) || 1;
         const words = [];
@@ -288,10 +309,12 @@ export class Storage {
         ].filter(([, value]) => value);
         this.keptParts.facts.replaceChildren(...rows.map(([name, value]) => {
             const row = document.createElement("div");
-            row.append(Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value, className: "wrap-anywhere" }));
+            row.append(Object.assign(document.createElement("dt"), { textContent: name }),
+                Object.assign(document.createElement("dd"), { textContent: value, className: "cut-anywhere" }));
             return row;
         }));
-        setText(this.keptParts.words, retention?.problem ? sentence(retention.problem) : retention ? "What is held is never deleted." : "No rule deletes recordings.");
+        setText(this.keptParts.words, retention?.problem ? sentence(retention.problem) : retention
+            ? "What is held is never deleted." : "No rule deletes recordings.");
     }
 }
 
@@ -302,10 +325,14 @@ function forecastWords(report, storage, rate) {
     const pace = `at ${megabits(rate)} Mbit/s`;
     if (storage.state === "stopped") {
         const isFull = storage.freeBytes <= storage.reserveBytes;
-        return [isFull ? "Full: nothing is recorded" : "Nothing is recorded", "Recording resumes by itself when there is room."];
+        return [isFull ? "Full: nothing is recorded" : "Nothing is recorded",
+            "Recording resumes by itself when there is room."];
     }
-    if (storage.state === "refused") return ["Too little room to begin", `${size(storage.freeBytes)} are free, ${size(storage.requiredBytes)} are needed.`];
-    if (left === undefined) return [`${size(storage.freeBytes)} free`, isRecording(report) ? "It is not getting less." : "Nothing is recorded now."];
+    if (storage.state === "refused") return ["Too little room to begin",
+        `${size(storage.freeBytes)} are free, ${size(storage.requiredBytes)} are needed.`];
+    if (left === undefined) return [`${size(storage.freeBytes)} free`,
+        isRecording(report) ? "It is not getting less." : "Nothing is recorded now."];
     if (!isRecording(report)) return [`Room for ${duration(left)}`, `${pace}, once it records`];
-    return [`${storage.state === "critical" ? "Recording stops" : "Full"} in ${duration(left)}`, `${pace}, about ${at}`];
+    return [`${storage.state === "critical" ? "Recording stops" : "Full"} in ${duration(left)}`,
+        `${pace}, about ${at}`];
 }

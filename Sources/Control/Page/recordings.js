@@ -49,7 +49,8 @@ export class Recordings {
 
     reset() {
         // The video goes first.
-        Object.assign(this, { list: [], gaps: [], isLong: false, readAt: performance.now() - readEach + 500, wasRead: false, finished: undefined });
+        Object.assign(this, { list: [], gaps: [], isLong: false, readAt: performance.now() - readEach + 500,
+            wasRead: false, finished: undefined });
         this.timeline.reset();
     }
 
@@ -57,7 +58,8 @@ export class Recordings {
     update({ report, channel, isStale }) {
         Object.assign(this, { report, channel });
         const finished = `${report.recorder?.segmentsFinished}/${report.recorder?.fileName}/${report.recorder?.gapCount}`;
-        const isDue = performance.now() - this.readAt > readEach || (this.finished !== undefined && finished !== this.finished);
+        const isDue = performance.now() - this.readAt > readEach
+            || (this.finished !== undefined && finished !== this.finished);
         this.finished = finished;
         if (isDue && !isStale && !document.hidden) this.refresh();
         this.render();
@@ -72,7 +74,8 @@ export class Recordings {
         try {
             const answer = await get(channelPath(this.channel, `/recordings${from}`));
             if (this.reading !== reading) return;
-            this.list = (answer.recordings ?? []).filter((file) => file.state !== "deleted").sort((a, b) => Date.parse(b.start) - Date.parse(a.start));
+            this.list = (answer.recordings ?? []).filter((file) => file.state !== "deleted").sort((a,
+                b) => Date.parse(b.start) - Date.parse(a.start));
             this.gaps = answer.gaps ?? [];
             this.events = answer.events ?? [];
             if (!this.wasRead) this.jobs.read();
@@ -93,7 +96,9 @@ export class Recordings {
         const missing = this.gaps.reduce((sum, gap) => sum + (gap.durationSeconds ?? 0), 0);
         setShown(parts.gaps, this.gaps.length > 0);
         const last = this.gaps.at(-1);
-        if (last) setText(parts["gaps-text"], this.gaps.length === 1 ? `1 gap: ${duration(missing)} at ${hourAndMinute(last.start)}, ${causeOf(last)}` : `${this.gaps.length} gaps of ${duration(missing)}`);
+        if (last) setText(parts["gaps-text"],
+            this.gaps.length === 1 ? `1 gap: ${duration(missing)} at ${hourAndMinute(last.start)}, ${causeOf(last)}`
+            : `${this.gaps.length} gaps of ${duration(missing)}`);
         this.timeline.render();
         this.files.show(this.isLong ? list : list.slice(0, shortList), (file) => file.id);
         setShown(parts.more, list.length > shortList);
@@ -106,9 +111,11 @@ export class Recordings {
     live(file) {
         const recorder = this.report?.recorder;
         if (file.state !== "recording" || !isRecording(this.report)) return file;
-        if (recorder.fileName !== file.name && this.list.filter((other) => other.state === "recording").length > 1) return file;
+        if (recorder.fileName !== file.name
+            && this.list.filter((other) => other.state === "recording").length > 1) return file;
         const seconds = Math.max(file.durationSeconds, recorder.segmentSeconds);
-        return { ...file, durationSeconds: seconds, bytes: Math.max(file.bytes, recorder.segmentBytes), end: new Date(Date.parse(file.start) + seconds * 1000).toISOString() };
+        return { ...file, durationSeconds: seconds, bytes: Math.max(file.bytes, recorder.segmentBytes),
+            end: new Date(Date.parse(file.start) + seconds * 1000).toISOString() };
     }
 
     /** Gaps that begin within a file. */
@@ -127,17 +134,21 @@ export class Recordings {
 
     async #makeClip() {
         const { from, to } = this.timeline;
-        const job = await post("v1/exports", { channel: this.channel, from: new Date(from).toISOString(), to: new Date(to).toISOString() });
+        const job = await post("v1/exports",
+            { channel: this.channel, from: new Date(from).toISOString(), to: new Date(to).toISOString() });
         this.jobs.take(job);
         return "The clip is being made.";
     }
 
     #playRange() {
         const { from, to } = this.timeline;
-        const file = this.list.find((other) => Date.parse(other.start) <= from && Date.parse(this.live(other).end) > from) ?? this.list.find((other) => Date.parse(other.start) < to && Date.parse(this.live(other).end) > from);
+        const file = this.list.find((other) => Date.parse(other.start) <= from
+            && Date.parse(this.live(other).end) > from)
+            ?? this.list.find((other) => Date.parse(other.start) < to && Date.parse(this.live(other).end) > from);
         if (!file) return;
         const begin = Math.max(0, (from - Date.parse(file.start)) / 1000);
-        this.player.open(this.channel, this.live(file), begin, begin + (to - Math.max(from, Date.parse(file.start))) / 1000);
+        this.player.open(this.channel, this.live(file), begin,
+            begin + (to - Math.max(from, Date.parse(file.start))) / 1000);
     }
 }
 
@@ -189,9 +200,11 @@ class FileRow {
     }
 
     #thumbnail(file, isOpen) {
-        const at = isOpen ? Math.floor(Math.max(0, file.durationSeconds - 1) / 30) * 30 : Math.min(10, file.durationSeconds / 2);
+        const at = isOpen ? Math.floor(Math.max(0, file.durationSeconds - 1) / 30) * 30
+            : Math.min(10, file.durationSeconds / 2);
         const source = urlOf(path(this.panel.channel, file.id, `/thumbnail.jpg?at=${at.toFixed(1)}&width=192`));
-        if (this.parts.thumbnail.src !== source && (!isOpen || file.durationSeconds > 1)) this.parts.thumbnail.src = source;
+        if (this.parts.thumbnail.src !== source
+            && (!isOpen || file.durationSeconds > 1)) this.parts.thumbnail.src = source;
     }
 
     #names(title) {
@@ -209,7 +222,8 @@ class FileRow {
         setAttribute(parts.delete, "aria-label", `Delete ${title}`);
         parts.delete.dataset.title = "Delete…";
         enable(parts.hold);
-        enable(parts.delete, file.state !== "recording" && !file.isHeld, file.isHeld ? "It is held: release it first" : "It is being written");
+        enable(parts.delete, file.state !== "recording" && !file.isHeld,
+            file.isHeld ? "It is held: release it first" : "It is being written");
         enable(parts.sure);
     }
 
@@ -229,7 +243,8 @@ class FileRow {
         const where = path(panel.channel, file.id);
         const answer = await remove(where);
         const bytes = (answer.deletes ?? []).reduce((sum, item) => sum + item.bytes, 0);
-        this.question.open(this.parts.delete, `Delete ${file.name}, ${size(bytes || file.bytes)}? It is gone for good.`, async () => {
+        this.question.open(this.parts.delete, `Delete ${file.name}, ${size(bytes || file.bytes)}? It is gone for good.`,
+            async () => {
             const done = await remove(`${where}?token=${encodeURIComponent(answer.token)}`);
             const had = holdsFocus(this.root);
             panel.list = panel.list.filter((other) => other.id !== file.id);
@@ -293,10 +308,9 @@ class Timeline {
 
     /** Milliseconds since 1970 of what is shown. */
     #bounds() {
-        const { list, now } = this.panel;
-        const files = list.map((file) => this.panel.live(file));
+        const files = this.panel.list.map((file) => this.panel.live(file));
         const begin = Math.min(...files.map((file) => Date.parse(file.start)));
-        const end = Math.max(...files.map((file) => (file.state === "recording" ? now : Date.parse(file.end))), begin + 1000);
+        const end = Math.max(...files.map((file) => Date.parse(file.end ?? file.start)), begin + 1000);
         const room = (end - begin) * 0.02 + 500;
         Object.assign(this, { first: begin, last: end, begin: begin - room, end: end + room });
     }
@@ -309,7 +323,8 @@ class Timeline {
         this.#bounds();
         if (!this.isChosen) Object.assign(this, { from: Math.max(this.first, this.last - 60000), to: this.last });
         this.#ticks();
-        this.segments.show([...panel.list].reverse().map((file, index) => this.#segment(panel.live(file), index + 1)), (item) => item.key);
+        this.segments.show([...panel.list].reverse().map((file, index) => this.#segment(panel.live(file), index + 1)),
+            (item) => item.key);
         this.marks.show([...this.#gaps(), ...this.#markers()], (item) => item.key);
         this.#selection();
     }
@@ -322,7 +337,8 @@ class Timeline {
         const items = [];
         for (let time = Math.ceil((this.begin - zone) / step) * step + zone; time < this.end; time += step) {
             const text = step >= 864e5 ? day(time) : step >= 60000 ? hourAndMinute(time) : timeOfDay(time);
-            if (this.at(time) > 0.02 && this.at(time) < 0.98) items.push({ key: String(time), kind: "tick", from: time, text });
+            if (this.at(time) > 0.02 && this.at(time) < 0.98) items.push({ key: String(time), kind: "tick", from: time,
+                text });
         }
         this.ticks.show(items, (item) => item.key);
     }
@@ -341,14 +357,16 @@ class Timeline {
         return this.panel.gaps.map((gap) => {
             const from = Date.parse(gap.start);
             const seconds = gap.durationSeconds ?? 0;
-            return { key: `gap/${gap.start}`, kind: "gap", from, to: from + seconds * 1000, label: `${duration(seconds)} missing, ${causeOf(gap)}` };
+            return { key: `gap/${gap.start}`, kind: "gap", from, to: from + seconds * 1000,
+                label: `${duration(seconds)} missing, ${causeOf(gap)}` };
         });
     }
 
     #markers() {
         const told = (this.panel.events ?? []).filter((event) => /marker/i.test(event.kind));
         const logged = this.panel.log.markersOf(this.panel.channel);
-        return (told.length ? told : logged).map((event) => ({ key: `mark/${event.time}/${event.text}`, kind: "mark", from: Date.parse(event.time), label: sentence(event.text) }))
+        return (told.length ? told : logged).map((event) => ({ key: `mark/${event.time}/${event.text}`, kind: "mark",
+            from: Date.parse(event.time), label: sentence(event.text) }))
             .filter((mark) => mark.from >= this.begin && mark.from <= this.end);
     }
 
@@ -390,7 +408,8 @@ class Timeline {
             this.#move(side, this.begin + ((event.clientX - place.left) / place.width) * (this.end - this.begin));
         });
         handle.addEventListener("keydown", (event) => {
-            const seconds = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -60, PageUp: 60 }[event.key];
+            const seconds = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -60,
+                PageUp: 60 }[event.key];
             const edge = { Home: this.first, End: this.last }[event.key];
             if (seconds === undefined && edge === undefined) return;
             event.preventDefault();
@@ -402,11 +421,13 @@ class Timeline {
     #typed(side) {
         const field = this.parts[side];
         const [, hours, minutes, seconds = "0"] = /^(\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(field.value.trim()) ?? [];
-        setAttribute(field, "aria-invalid", hours === undefined || hours > 23 || minutes > 59 || seconds > 59 ? "true" : null);
+        setAttribute(field, "aria-invalid",
+            hours === undefined || hours > 23 || minutes > 59 || seconds > 59 ? "true" : null);
         if (field.getAttribute("aria-invalid")) return;
         const date = new Date(this[side]);
         date.setHours(Number(hours), Number(minutes), Number(seconds), 0);
-        const days = [-864e5, 0, 864e5].map((shift) => date.getTime() + shift).filter((time) => time >= this.first - 1000 && time <= this.last + 1000);
+        const days = [-864e5, 0, 864e5].map((shift) => date.getTime() + shift)
+            .filter((time) => time >= this.first - 1000 && time <= this.last + 1000);
         const time = days.sort((a, b) => Math.abs(a - this[side]) - Math.abs(b - this[side]))[0] ?? date.getTime();
         // First both ends, so that a later "from" than "to" moves "to" along.
         if (side === "from" && time >= this.to) this.choose(time, time + 60000);
@@ -513,8 +534,10 @@ class JobRow {
         const range = `${timeOfDay(job.from)} – ${timeOfDay(job.to)}`;
         setText(parts.title, `Clip ${range}`);
         const words = {
-            queued: "waits its turn", running: job.secondsLeft === undefined ? `${Math.round((job.progress ?? 0) * 100)} %` : `${duration(Math.ceil(job.secondsLeft))} left`,
-            done: `done${job.bytes === undefined ? "" : ` · ${size(job.bytes)}`}`, cancelled: "cancelled", failed: job.detail ? sentence(job.detail) : "It failed.",
+            queued: "waits its turn", running: job.secondsLeft === undefined
+                ? `${Math.round((job.progress ?? 0) * 100)} %` : `${duration(Math.ceil(job.secondsLeft))} left`,
+            done: `done${job.bytes === undefined ? "" : ` · ${size(job.bytes)}`}`, cancelled: "cancelled",
+                failed: job.detail ? sentence(job.detail) : "It failed.",
         };
         setText(parts.words, words[job.state] ?? job.state);
         const done = job.state === "done" ? 1 : job.progress ?? 0;
@@ -524,7 +547,8 @@ class JobRow {
         setShown(parts.download, job.state === "done");
         setAttribute(parts.download, "href", urlOf(`v1/exports/${encodeURIComponent(job.id)}/file`));
         setAttribute(parts.download, "aria-label", `Download clip ${range}`);
-        if (parts.cancel.getAttribute("aria-busy") !== "true") setText(parts.cancel.querySelector("[data-label]"), isUnderWay ? "Cancel" : "Remove");
+        if (parts.cancel.getAttribute("aria-busy") !== "true") setText(parts.cancel.querySelector("[data-label]"),
+            isUnderWay ? "Cancel" : "Remove");
         enable(parts.cancel);
     }
 }

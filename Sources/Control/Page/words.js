@@ -58,11 +58,11 @@ export const hourAndMinute = (date) => timeOfDay(date).slice(0, 5);
 /** `23 Nov`. */
 export const day = (date) => new Date(date).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
 
-/** The first letter large, and a full stop at the end. */
+/** The first letter large, unless it begins an address or a host's name, and a full stop at the end. */
 export function sentence(words) {
     const text = String(words ?? "").trim();
     if (!text) return "";
-    const begun = text[0].toUpperCase() + text.slice(1);
+    const begun = /^\S*[.:/@]\S/.test(text) ? text : text[0].toUpperCase() + text.slice(1);
     return /[.?…]$/.test(begun) ? begun : `${begun}.`;
 }
 
@@ -109,7 +109,8 @@ export function outputState(output) {
     switch (output.state) {
     case "live": return { icon: "disc", kind: "good", words: `Live for ${duration(output.liveSeconds ?? 0)}` };
     case "connecting":
-        return { icon: "turning", kind: isOffAir(output) ? "bad" : "off", words: `Connecting, attempt ${Math.max(1, attempt)}` };
+        return { icon: "turning", kind: isOffAir(output) ? "bad" : "off",
+            words: `Connecting, attempt ${Math.max(1, attempt)}` };
     case "backing_off": return { icon: "triangle", kind: "bad", words: `Off air${later}` };
     case "refused": return { icon: "octagon", kind: "bad", words: "Refused · needs you" };
     case "given_up": return { icon: "octagon", kind: "bad", words: "Given up · needs you" };
@@ -141,7 +142,8 @@ export const dropped = (output) =>
 export function dropSentence(output) {
     const parts = Object.entries(output.queue?.drops ?? {}).filter(([, number]) => number > 0);
     if (!parts.length) return "";
-    return `Dropped: ${parts.map(([cause, number]) => `${number} ${dropWords[cause] ?? cause.replaceAll("_", " ")}`).join(", ")}`;
+    const words = parts.map(([cause, number]) => `${number} ${dropWords[cause] ?? cause.replaceAll("_", " ")}`);
+    return `Dropped: ${words.join(", ")}`;
 }
 
 /** What a source's state means. */
@@ -150,6 +152,7 @@ export const sourceWords = { opening: "is being opened", waiting: "is waited for
 /** What a channel does, for the switcher. */
 export function channelWords(channel) {
     const states = { on_air: "On air", opening: "Opening", waiting: "Waiting for its source", over: "Over" };
-    const air = channel.isOnAir === false && channel.state === "on_air" ? "Off air" : states[channel.state] ?? "Off air";
+    const air = channel.isOnAir === false && channel.state === "on_air" ? "Off air"
+        : states[channel.state] ?? "Off air";
     return `${air} · ${channel.isRecording ? "recording" : "not recording"}`;
 }
