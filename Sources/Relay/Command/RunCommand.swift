@@ -69,15 +69,20 @@ struct RunCommand: BlockingCommand {
     private func run(
         descriptors: Int, log: ConfigurationReader.Log, _ work: (Host) -> ExitStatus
     ) throws {
-        let terminal = Terminal(
-            format: operation.logFormat ?? log.format ?? .text, showsStatus: log.showsStatus && !operation.noStatus)
+        let notifier = ServiceNotifier.take()
+        let terminal = Terminal(showsStatus: log.showsStatus && !operation.noStatus)
+        // Flags run one channel, and a person who reads text knows which.
+        let writer = LogWriter(
+            format: operation.logFormat ?? log.format ?? .text, namesChannels: operation.config != nil
+        ) { terminal.log($1, $0) }
         let level = operation.verbose || log.isVerbose ? Logger.Level.debug : .info
-        LoggingSystem.bootstrap { RelayLogHandler(label: $0, terminal: terminal, logLevel: level) }
+        LoggingSystem.bootstrap { RelayLogHandler(label: $0, writer: writer, logLevel: level) }
         let limit = DescriptorLimit.raise()
         if let shortage = DescriptorLimit.shortage(descriptors: descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
-        let status = work(Host(terminal: terminal))
+        let status = work(Host(terminal: terminal, notifier: notifier))
+        writer.tellLeftOut(isEnd: true)
         terminal.close()
         throw status.code
     }

@@ -15,7 +15,7 @@ internal import Logging
 /// | debug | for finding faults |
 struct RelayLogHandler: LogHandler {
     let label: String
-    let terminal: Terminal
+    let writer: LogWriter
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]
 
@@ -25,10 +25,7 @@ struct RelayLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let all = metadata.merging(event.metadata ?? [:]) { _, new in new }
-        terminal.log(
-            terminal.format == .json
-                ? Self.json(event.level, event.message, all) : Self.text(event.level, event.message, all))
+        writer.log(event.level, event.message, metadata.merging(event.metadata ?? [:]) { _, new in new })
     }
 
     static func text(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {
