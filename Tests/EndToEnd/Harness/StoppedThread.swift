@@ -38,7 +38,7 @@ final class StoppedThread: Sendable {
 
     /// Lets it go on.
     func goOn() async throws {
-        tracer.signal(SIGTERM)
+        tracer.signal(SIGKILL)
         try await tracer.ending(within: .seconds(5))
     }
 }
