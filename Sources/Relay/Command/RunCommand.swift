@@ -71,16 +71,20 @@ struct RunCommand: BlockingCommand {
     private func run(
         descriptors: Int, log: ConfigurationReader.Log, http: ControlSettings, _ work: (Host) -> ExitStatus
     ) throws {
-        let terminal = Terminal(
-            format: operation.logFormat ?? log.format ?? .text, showsStatus: log.showsStatus && !operation.noStatus)
-        let level = operation.verbose || log.isVerbose ? Logger.Level.debug : .info
+        let notifier = ServiceNotifier.take()
+        let terminal = Terminal(showsStatus: log.showsStatus && !operation.noStatus)
+        // Flags run one channel, and a person who reads text knows which.
         let events = EventLog()
-        LoggingSystem.bootstrap { RelayLogHandler(label: $0, terminal: terminal, events: events, logLevel: level) }
+        let writer = LogWriter(
+            format: operation.logFormat ?? log.format ?? .text, namesChannels: operation.config != nil, events: events
+        ) { terminal.log($1, $0) }
+        let level = operation.verbose || log.isVerbose ? Logger.Level.debug : .info
+        LoggingSystem.bootstrap { RelayLogHandler(label: $0, writer: writer, logLevel: level) }
         let limit = DescriptorLimit.raise()
         if let shortage = DescriptorLimit.shortage(descriptors: descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
-        let host = Host(terminal: terminal)
+        let host = Host(terminal: terminal, notifier: notifier)
         let server = ControlServer(
             http, host: host, events: events, version: RelayVersion.text, logger: Logger(label: "relay"))
         do throws(ControlServer.Failure) {
@@ -92,6 +96,7 @@ struct RunCommand: BlockingCommand {
         }
         let status = work(host)
         server.stop()
+        writer.tellLeftOut(isEnd: true)
         terminal.close()
         throw status.code
     }

@@ -109,6 +109,9 @@ final class Channel: Sendable {
         recordings.cancelUploads()
     }
 
+    /// The signs of life of the threads that carry its media now.
+    var heartbeats: [Heartbeat] { program.heartbeats }
+
     /// A snapshot of everything.
     var status: ChannelStatus {
         let recording = recordings.status
