@@ -36,6 +36,7 @@ final class Host: Sendable {
     private static let patience = Duration.seconds(15)
 
     let resources = HostResources()
+    let exportJobs = ExportJobs()
     private let terminal: Terminal
     private let logger: Logger
     private let queue = DispatchQueue(label: "relay.host")
