@@ -19,11 +19,11 @@ package struct ExportRequest: Sendable {
     package var range: Range<Int64>
     /// What the clip is called when it is downloaded.
     package var name: String?
-    /// Whether it begins and ends with the very frames, for which some are coded again.
-    package var isExact: Bool
+    /// Whether it begins and ends with the very frames, for which some are coded again; nil for where that is possible.
+    package var isExact: Bool?
 
     /// A request.
-    package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool) {
+    package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?) {
         (self.channel, self.range, self.name, self.isExact) = (channel, range, name, isExact)
     }
 }
@@ -46,7 +46,7 @@ package struct ExportJob: Sendable, Encodable {
     package let from: String
     package let to: String
     package let name: String?
-    package let isExact: Bool
+    package var isExact: Bool
     /// How long it will still take; nil while nobody can say.
     package var secondsLeft: Double?
     /// The clip's size.

@@ -64,6 +64,6 @@ struct ExportRoutes {
             }
         }
         return ExportRequest(
-            channel: asked.channel, range: from..<to, name: asked.name, isExact: asked.exact ?? true)
+            channel: asked.channel, range: from..<to, name: asked.name, isExact: asked.exact)
     }
 }

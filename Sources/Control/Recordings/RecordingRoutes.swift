@@ -51,6 +51,9 @@ struct RecordingRoutes {
         [
             Endpoint(.get, Self.recording, .view) { request in try await file(request) },
             Endpoint(.head, Self.recording, .view) { request in try await file(request) },
+            // The same under a name that players take for a segment's, which some do by its extension alone.
+            Endpoint(.get, Self.recording + "/media.mp4", .view) { request in try await file(request) },
+            Endpoint(.head, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.get, Self.recording + "/init.mp4", .view) { request in
                 let (archive, id) = (try archive(request), try request.parameter("recording"))
                 let bytes = try await Blocking.run { try archive.initialisation(of: id) }

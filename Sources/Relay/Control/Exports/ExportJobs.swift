@@ -4,6 +4,7 @@ internal import Archive
 internal import Catalogue
 internal import Control
 internal import Dispatch
+internal import Encoder
 internal import Logging
 internal import Networking
 internal import Stitcher
@@ -54,7 +55,7 @@ final class ExportJobs: ControlledExports {
             id: String(UInt64.random(in: 1 << 60 ... .max), radix: 16), channel: request.channel,
             from: UTCTime(milliseconds: request.range.lowerBound).extended,
             to: UTCTime(milliseconds: request.range.upperBound).extended, name: request.name,
-            isExact: request.isExact)
+            isExact: request.isExact ?? true)
         let isTaken = entries.withLock { entries in
             guard entries.count(where: { !$0.job.state.isOver }) <= Self.mostQueued else { return false }
             entries.append(Entry(job: job, request: request, archive: archive, reserve: reserve))
@@ -141,17 +142,21 @@ extension ExportJobs {
         DescriptorLimit.raise()
         let place = ExportPlace(directory: directory)
         try place.prepare(known: Set(jobs.map(\.id)))
+        let isExact = entry.request.isExact ?? true
         do {
-            return try attempt(entry, directory, place)
+            return try attempt(entry, isExact: isExact, directory, place)
         } catch let failure as ClipFailure where failure == .cancelled {
             throw failure
+        } catch is EncoderError where entry.request.isExact == nil {
+            change(entry.job.id) { $0.job.isExact = false }
+            return try attempt(entry, isExact: false, directory, place)
         } catch {
-            return try attempt(entry, directory, place)
+            return try attempt(entry, isExact: isExact, directory, place)
         }
     }
 
     private func attempt(
-        _ entry: Entry, _ directory: RecordDirectory, _ place: ExportPlace
+        _ entry: Entry, isExact: Bool, _ directory: RecordDirectory, _ place: ExportPlace
     ) throws -> (ClipReport, Int64) {
         let id = entry.job.id
         let segments = try RecordingArchive(directory.path).contents().segments
@@ -159,7 +164,7 @@ extension ExportJobs {
             segments, in: directory.path, channel: entry.archive.channel, range: entry.request.range,
             includesOpen: true)
         var request = ClipRequest(
-            files: selection.files, range: selection.range, isExact: entry.request.isExact,
+            files: selection.files, range: selection.range, isExact: isExact,
             output: place.path(of: id), replaces: false, version: RelayVersion.text)
         request.reserve = entry.reserve
         var exporter = try ClipExporter(request)
@@ -202,7 +207,10 @@ extension ExportJobs.Entry {
     }
 
     fileprivate mutating func finish(_ report: ClipReport, bytes: Int64) {
-        end(.done, report.gaps.map { "nothing was recorded from \($0.from) to \($0.to)" }.joined(separator: "; "))
+        var notes = report.gaps.map { "nothing was recorded from \($0.from) to \($0.to)" }
+        if report.widenedStart > 0 { notes.append("it begins \(report.widenedStart) ms earlier than asked for") }
+        if report.widenedEnd > 0 { notes.append("it ends \(report.widenedEnd) ms later than asked for") }
+        end(.done, notes.joined(separator: "; "))
         job.progress = 1
         job.bytes = bytes
         job.durationSeconds = Double(report.milliseconds) / 1000

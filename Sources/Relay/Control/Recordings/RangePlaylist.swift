@@ -59,7 +59,7 @@ struct RangePlaylist {
                 target = max(target, (piece.duration + 999_999_999) / 1_000_000_000)
                 lines.append("#EXTINF:\(Self.seconds(piece.duration)),")
                 lines.append("#EXT-X-BYTERANGE:\(piece.bytes.count)@\(piece.bytes.lowerBound)")
-                lines.append("recordings/\(file.id)")
+                lines.append("recordings/\(file.id)/media.mp4")
             }
         }
         if lines.isEmpty, !isGrowing { return nil }
