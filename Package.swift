@@ -258,10 +258,17 @@ let package = Package(
             ],
             swiftSettings: testSettings),
         .testTarget(
+            name: "ControlTests",
+            dependencies: [
+                "Control", "Archive", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Segmenter",
+                "Upload",
+            ],
+            swiftSettings: settings),
+        .testTarget(
             name: "RelayTests",
             dependencies: [
                 "Relay", "Control", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Archive",
-                "Segmenter", "Upload", "TestSupport",
+                "MP4", "Segmenter", "Upload", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: testSettings),

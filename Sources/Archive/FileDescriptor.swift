@@ -68,6 +68,12 @@ package final class FileDescriptor: Sendable, ByteSource {
         try open(Self.lastPart(of: name), flags: O_RDWR)
     }
 
+    /// Opens the file of this directory that `name` ends with for reading. A symbolic link is refused, as is waiting for
+    /// what is not a file.
+    func open(readOnlyEntry name: String) throws(FileFailure) -> FileDescriptor {
+        try open(Self.lastPart(of: name), flags: O_RDONLY | O_NONBLOCK)
+    }
+
     private func open(_ name: String, flags: CInt) throws(FileFailure) -> FileDescriptor {
         let path = "\(path)/\(name)"
         var result: CInt
@@ -162,10 +168,16 @@ package final class FileDescriptor: Sendable, ByteSource {
         _ = lockCall(number, LOCK_UN)
     }
 
-    /// The file's length in bytes, whether it is a regular file and how many names it has.
-    package func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
+    /// What the system says of the file.
+    func information() throws(FileFailure) -> stat {
         var info = stat()
         guard fstat(number, &info) == 0 else { throw FileFailure("stat", path, code: errno) }
+        return info
+    }
+
+    /// The file's length in bytes, whether it is a regular file and how many names it has.
+    package func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
+        let info = try information()
         return (Int64(info.st_size), info.st_mode & S_IFMT == S_IFREG, UInt64(info.st_nlink))
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import MP4
+package import MP4
 internal import Media
 
 /// What a recording says about itself in `udta`, as iTunes-style tags, which players show.
@@ -15,6 +15,8 @@ package struct MovieTags {
     package var version = ""
     /// Where the file lies in its program.
     package var position: SegmentPosition?
+    /// Moments that somebody marked, known when the file is closed.
+    package var chapters: [Chapter] = []
 
     /// Tags of these properties.
     package init(
@@ -49,6 +51,7 @@ package struct MovieTags {
                     if let position { Self.custom(position.text, &list) }
                 }
             }
+            udta.raw(Chapter.box(chapters))
         }
         return writer.bytes
     }

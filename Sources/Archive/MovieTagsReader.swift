@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import MP4
+package import MP4
 
 /// Reads what ``MovieTags`` writes.
-enum MovieTagsReader {
+package enum MovieTagsReader {
     /// Whose names the items of our own are.
     static let domain = "relay"
     /// The item that says where a file lies in its program.

@@ -6,16 +6,21 @@ extension RecordDirectory {
     /// Deletes a finished file of `channel`, if its content says, too, that it is one; false if it is already gone, or
     /// somebody else is still at it. Throws if it is a file of another program or of another channel.
     package func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
-        let path = "\(path)/\(segment.fileName)"
+        try delete(recording: segment.fileName, of: channel)
+    }
+
+    /// As ``delete(_:of:)``, of the finished file `name`.
+    package func delete(recording name: String, of channel: String) throws(FileFailure) -> Bool {
+        let path = "\(path)/\(name)"
         let (parent, file): (FileDescriptor, FileDescriptor)
         do {
-            parent = try FileDescriptor.open(parentOf: segment.fileName, in: self.path)
-            file = try parent.open(entry: segment.fileName)
+            parent = try FileDescriptor.open(parentOf: name, in: self.path)
+            file = try parent.open(entry: name)
         } catch {
             if error.code == ENOENT { return false }
             throw error
         }
-        let isStream = segment.fileName.hasSuffix(RecordFormat.ts.fileExtension)
+        let isStream = name.hasSuffix(RecordFormat.ts.fileExtension)
         guard try SegmentOrigin(of: file, isStream: isStream) == .ours, let owner = isStream ? channel : file.channel
         else {
             throw FileFailure("delete", path, text: "it has the name of a recording, but is none of this program")
@@ -25,6 +30,6 @@ extension RecordDirectory {
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         }
         guard file.lock() else { return false }
-        return try parent.remove(entry: segment.fileName)
+        return try parent.remove(entry: name)
     }
 }

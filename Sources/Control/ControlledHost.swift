@@ -11,6 +11,10 @@ package protocol ControlledHost: Sendable {
     /// Reads the configuration file again, and returns how many channels it changed. Blocks as long as ports and
     /// directories take.
     func reload() throws(ControlFailure) -> Int
+    /// Clips that are made of recordings.
+    var exports: any ControlledExports { get }
+    /// Begins to make a clip. Blocks on the disk.
+    func startExport(_ request: ExportRequest) throws(ControlFailure) -> ExportJob
     /// Tries an output's address without going live. Blocks, 15 s at most.
     func check(_ address: String) -> AddressCheck
 }
@@ -21,6 +25,9 @@ package protocol ControlledChannel: Sendable {
     var report: ChannelReport { get }
     /// What goes on air, in packets; nil while the channel is not open.
     var stream: PacketStream? { get }
+
+    /// What was recorded; nil if no directory for it is known. Returns at once.
+    var archive: (any ControlledArchive)? { get }
 
     /// Adds a live output, written as the flag takes it, and returns its name. Blocks until a port that it listens at is
     /// open.

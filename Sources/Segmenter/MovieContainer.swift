@@ -90,6 +90,9 @@ struct MovieContainer: SegmentContainer {
         if !isHybrid, let run = runs.first { index.append(run, at: position) }
     }
 
+    // The head of a fragmented file cannot grow.
+    mutating func mark(_ chapters: [Chapter]) { if isHybrid { tags.chapters = chapters } }
+
     mutating func appendIndex(
         _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding
     ) throws(FileFailure) -> Int64 {

@@ -70,6 +70,11 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { self.drain($0) }
     }
 
+    /// Makes `time`, in nanoseconds of program time, a chapter of the file that it lies in. Returns at once.
+    public func mark(_ text: String, at time: Int64) {
+        engine.post { $0.mark(text, at: time) }
+    }
+
     /// Ends the open file with the next keyframe, and asks for that. Returns at once.
     public func cutNow() {
         engine.post { $0.cutNow() }

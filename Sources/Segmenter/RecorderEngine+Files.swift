@@ -113,6 +113,7 @@ extension RecorderEngine {
 
     private func release(_ file: SegmentFile, _ ending: SegmentEnding) {
         file.ending = ending
+        file.chapters = moments.chapters(in: file.start..<max(file.start, file.recordedEnd))
         recordedEnd = file.recordedEnd
         closedBytes += file.bytes
         closedFrames += file.frames

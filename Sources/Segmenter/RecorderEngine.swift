@@ -45,6 +45,7 @@ actor RecorderEngine: QueueActor {
     var closedBytes: Int64 = 0
     var closedFrames = 0
     var dating: SegmentDating
+    var moments = MarkedMoments()
     /// Names this recorder's files as parts of one program.
     let run = String(UInt64.random(in: 1 ... .max), radix: 16)
 
@@ -208,6 +209,9 @@ extension RecorderEngine {
         environment.closer.retry()
         environment.keyframes.requestKeyframe(at: nil)
     }
+
+    /// Marks `time`, in nanoseconds of program time, in the file that it lies in.
+    func mark(_ text: String, at time: Int64) { moments.add(text, at: time) }
 
     /// Ends the open file with the next keyframe.
     func cutNow() { perform(cutter.cutNow()) }

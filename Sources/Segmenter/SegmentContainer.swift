@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+internal import MP4
 internal import Media
 
 /// What differs between the formats of a recording: how packets become bytes, and how a file is completed.
@@ -13,6 +14,10 @@ protocol SegmentContainer {
 
     /// Takes timed data that goes with the next fragment, if the format has a place for it.
     mutating func gather(_ data: EncodedPacket)
+
+    /// Takes moments of the file that somebody marked, before ``appendIndex(_:mediaEnd:ending:)``, if the format has a
+    /// place for them.
+    mutating func mark(_ chapters: [Chapter])
 
     /// The bytes of a fragment that is to lie at `offset`. `next` is the frame that follows, if one is known: its
     /// decoding time says how long the last of `videoPackets` lasts.
@@ -35,4 +40,5 @@ protocol SegmentContainer {
 
 extension SegmentContainer {
     mutating func gather(_ data: EncodedPacket) {}
+    mutating func mark(_ chapters: [Chapter]) {}
 }

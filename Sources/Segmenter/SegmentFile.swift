@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import Glibc
+internal import MP4
 internal import Media
 
 /// What must be known to begin a file.
@@ -34,6 +35,8 @@ final class SegmentFile {
     private var audioSamples: Int64 = 0
     /// How the file ends; the recorder says so before it is closed.
     var ending = SegmentEnding.error
+    /// Moments that somebody marked; the recorder says them before the file is closed.
+    var chapters: [Chapter] = []
 
     private let settings: SegmentFileSettings
     private var directory: String { settings.directory }
@@ -191,6 +194,7 @@ final class SegmentFile {
     func appendIndex() throws(FileFailure) {
         guard !isEmpty, finalSize == nil else { return }
         try checkNames("close")
+        container.mark(chapters)
         finalSize = try container.appendIndex(descriptor, mediaEnd: bytes, ending: ending)
     }
 

@@ -18,6 +18,8 @@ package struct ClipRequest: Sendable {
     package var replaces: Bool
     /// The program's version, for the tags.
     package var version: String
+    /// Bytes of the disk that stay free.
+    package var reserve: Int64 = 0
 
     /// A request of these properties.
     package init(
@@ -110,8 +112,7 @@ package struct ClipExporter {
         for (number, part) in plan.parts.enumerated() {
             guard case .encoded(let source, let samples) = part else { continue }
             progress(0, max(1, total))
-            let render = PieceRender(
-                path: request.files[source].path, name: request.files[source].name, index: indexes[source])
+            let render = PieceRender(name: request.files[source].name, index: indexes[source])
             let times = samples.map { sources[source].video[$0].pts }
             pieces[number] = try render.render(times, isCancelled: isCancelled)
         }
@@ -179,7 +180,7 @@ package struct ClipExporter {
     private func checkSpace(_ bytes: Int64) throws(FileFailure) {
         let frames = sources.reduce(0) { $0 + $1.video.count + $1.audio.count }
         // Tables, and pieces that are coded again.
-        let needed = bytes + Int64(frames) * 32 + (request.isExact ? 16 << 20 : 1 << 20)
+        let needed = bytes + Int64(frames) * 32 + (request.isExact ? 16 << 20 : 1 << 20) + request.reserve
         let slash = request.output.lastIndex(of: "/")
         let directory = slash.map { String(request.output[...$0]) } ?? "."
         let free = try SystemFreeSpace().space(at: directory).free

@@ -8,33 +8,31 @@ internal import Media
 
 /// Decodes a few frames of a recording and encodes them again so that they fit it.
 struct PieceRender {
-    private let path: String
     private let name: String
     private let index: SegmentIndex
 
-    init(path: String, name: String, index: SegmentIndex) { (self.path, self.name, self.index) = (path, name, index) }
+    init(name: String, index: SegmentIndex) { (self.name, self.index) = (name, index) }
 
     /// The frames that are shown at `times`, which are in order, in the order of decoding. The times of what comes
     /// are numbers of `times`.
     func render(_ times: [Int64], isCancelled: () -> Bool) throws -> [EncodedPacket] {
         guard let first = times.first else { return [] }
-        let demuxer = try Demuxer(
-            url: "file:\(path)", options: .init(format: "mp4"), interrupter: Interrupter(), subject: name)
-        guard let stream = demuxer.bestVideo, let video = stream.video, video.width % 2 == 0, video.height % 2 == 0,
-            stream.timeBase == TimeBase(1, Int32(clamping: index.video.timescale))
-        else { throw ClipFailure("\(name) cannot be decoded: its frames are not those of a recording.") }
+        let track = try index.video.layout.video()
+        guard let frames = track.frameFormat, frames.width % 2 == 0, frames.height % 2 == 0 else {
+            throw ClipFailure("\(name) cannot be decoded: its frames are not those of a recording.")
+        }
         let format = VideoFormat(
-            width: video.width, height: video.height, frameRate: rate,
-            sampleAspectRatio: video.sampleAspectRatio ?? .square, color: video.color)
+            width: frames.width, height: frames.height, frameRate: rate, sampleAspectRatio: frames.sampleAspectRatio,
+            color: frames.color)
         let encoder = try PieceEncoder(
             like: index.encoderSettings, configuration: index.video.decoderConfiguration, format: format)
-        let converter = try FrameConverter(stream, target: format, subject: name)
-        let decoder = try Decoder(stream, threading: .slices, subject: name)
-        demuxer.select([stream.index])
-        // The demuxer looks at decoding times, and the next keyframe's may be earlier than `first`.
-        try demuxer.seek(stream, to: index.video.samples.last { $0.isSync && $0.pts <= first }?.pts ?? 0)
+        let converter = try FrameConverter(track, target: format, subject: name)
+        let decoder = try Decoder(track, subject: name)
+        let samples = index.video.samples
+        // Read from the open file, which is the same however it is called meanwhile.
+        var next = samples.lastIndex { $0.isSync && $0.pts <= first } ?? 0
 
-        var (found, packets, isAtEnd) = (0, [EncodedPacket](), false)
+        var (found, packets) = (0, [EncodedPacket]())
         decoding: while found < times.count {
             if isCancelled() { throw ClipFailure.cancelled }
             switch try decoder.receive() {
@@ -48,9 +46,12 @@ struct PieceRender {
                 }
                 found += 1
             case .needsPacket:
-                let packet = isAtEnd ? nil : try demuxer.readPacket()
-                isAtEnd = packet == nil
-                try decoder.send(packet)
+                if next < samples.count {
+                    try decoder.send(coded: try packet(samples[next], of: track))
+                } else {
+                    try decoder.send(nil)
+                }
+                next += 1
             case .ended: break decoding
             }
         }
@@ -59,6 +60,14 @@ struct PieceRender {
             throw ClipFailure("\(name) cannot be decoded: \(times.count - found) frames are missing at the cut.")
         }
         return packets
+    }
+
+    private func packet(_ sample: IndexedSample, of track: TrackDescription) throws -> EncodedPacket {
+        let bytes = try index.descriptor.read(at: sample.offset, count: Int(sample.size))
+        guard bytes.count == Int(sample.size) else { throw ClipFailure("\(name) ends too early.") }
+        return EncodedPacket(
+            of: track, pts: sample.pts, dts: sample.dts, duration: sample.duration, isKeyframe: sample.isSync,
+            payload: SharedBytes(bytes))
     }
 
     private var rate: FrameRate {

@@ -50,7 +50,8 @@ package final class ControlServer: Sendable {
             MetricsText.render(reports, version: version, failedLogins: tokens.failures)
         }
         endpoints =
-            ChannelRoutes(host: host, reports: reports).endpoints
+            ChannelRoutes(host: host, reports: reports).endpoints + RecordingRoutes(host: host).endpoints
+            + ExportRoutes(host: host).endpoints
             + HostRoutes(host: host, reports: reports, events: EventStream(reports: reports, log: events)).endpoints
             + PreviewRoutes(host: host).endpoints
             + SessionRoutes(tokens: tokens, settings: settings).endpoints + PageRoutes().endpoints

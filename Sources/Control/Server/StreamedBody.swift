@@ -4,19 +4,20 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import NIOCore
 
-/// Writes an answer that has no end of its own. Who does not read for a while is not written to any more: its connection
-/// is closed, so that it holds nothing.
+/// Writes an answer piece by piece. Who does not read for a while is not written to any more: its connection is closed, so
+/// that it holds nothing.
 struct StreamedBody {
-    /// How long a piece may take.
+    /// How long a piece may take, unless something else is said.
     static let patience = Duration.seconds(10)
 
-    /// The answer's body: `produce` writes until it returns or throws, or until the reader is gone.
+    /// The answer's body, of `length` bytes if that is known: `produce` writes until it returns or throws, or until the
+    /// reader is gone.
     static func body(
-        of request: ControlRequest,
+        of request: ControlRequest, length: Int? = nil, patience: Duration = patience,
         _ produce: @escaping @Sendable (_ write: (ByteBuffer) async throws -> Void) async throws -> Void
     ) -> ResponseBody {
         let channel = request.context.channel
-        return ResponseBody { writer in
+        let send: @Sendable (inout any ResponseBodyWriter) async throws -> Void = { writer in
             // Boxed, because an inout parameter cannot be captured.
             var own = writer
             try await produce { piece in
@@ -29,5 +30,6 @@ struct StreamedBody {
             writer = own
             try await writer.finish(nil)
         }
+        return length.map { ResponseBody(contentLength: $0, send) } ?? ResponseBody(send)
     }
 }

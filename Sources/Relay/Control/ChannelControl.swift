@@ -29,6 +29,8 @@ final class ChannelControl: ControlledChannel {
         var changes = Changes()
         /// What the configuration says of the recording.
         var recording: ChannelConfiguration.Recording?
+        /// What was recorded; made when it is first asked for.
+        var archive: ChannelArchive?
     }
 
     let name: String
@@ -63,7 +65,7 @@ final class ChannelControl: ControlledChannel {
 
     /// The configuration says something else of the recording, which an operator's word before does not outlive.
     func changed(recording: ChannelConfiguration.Recording?) {
-        state.withLock { ($0.recording, $0.changes.isRecording) = (recording, nil) }
+        state.withLock { ($0.recording, $0.changes.isRecording, $0.archive) = (recording, nil, nil) }
     }
 
     /// The configuration says something else of the output `name`.
@@ -96,6 +98,18 @@ final class ChannelControl: ControlledChannel {
     }
 
     var stream: PacketStream? { state.withLock { $0.channel }?.stream }
+
+    var archive: (any ControlledArchive)? { recordings }
+
+    /// What was recorded; nil if no directory for it is known.
+    var recordings: ChannelArchive? {
+        state.withLock { state in
+            if state.archive == nil {
+                state.archive = state.recording.map { ChannelArchive($0, channel: name) }
+            }
+            return state.archive
+        }
+    }
 
     private func open() throws(ControlFailure) -> Channel {
         guard let channel = state.withLock({ $0.channel }) else {
@@ -212,8 +226,8 @@ extension ChannelControl {
 
     func mark(_ text: String) throws(ControlFailure) -> Marker {
         let channel = try open()
-        channel.mark(text)
         let report = report
+        channel.mark(text, at: Int64((report.programSeconds ?? 0) * 1e9))
         return Marker(time: report.time.extended, programSeconds: report.programSeconds ?? 0, text: text)
     }
 }

@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Control
+internal import Segmenter
 
 extension Host: ControlledHost {
     var channels: [String] { controls.map(\.name) }
 
     func channel(_ name: String) -> (any ControlledChannel)? { controls.first { $0.name == name } }
+
+    var exports: any ControlledExports { exportJobs }
+
+    func startExport(_ request: ExportRequest) throws(ControlFailure) -> ExportJob {
+        guard let control = controls.first(where: { $0.name == request.channel }) else {
+            throw ControlFailure(.notFound, "There is no channel of this name.")
+        }
+        guard let archive = control.recordings else {
+            throw ControlFailure(.conflict, "The channel has no directory of recordings.")
+        }
+        // What the storage guard keeps free for the recording is not an export's to take.
+        let reserve = control.report.status?.storage?.reserveBytes ?? 0
+        return try exportJobs.start(request, in: archive, reserve: reserve)
+    }
 
     func check(_ address: String) -> AddressCheck { OutputCheck(resources).check(address) }
 

@@ -274,9 +274,9 @@ extension Channel {
         return true
     }
 
-    /// Marks this moment of the program with `text`. Returns at once.
-    func mark(_ text: String) {
-        recordings.current?.noteEvent("marker", text)
+    /// Marks the moment `time` of the program, in nanoseconds, with `text`. Returns at once.
+    func mark(_ text: String, at time: Int64) {
+        recordings.current?.mark(text, at: time)
         logger.info("marked: \(text)")
     }
 

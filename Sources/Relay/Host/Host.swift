@@ -38,6 +38,7 @@ final class Host: Sendable {
     private static let patience = Duration.seconds(15)
 
     let resources = HostResources()
+    let exportJobs = ExportJobs()
     private let terminal: Terminal
     private let logger: Logger
     private let notifier: ServiceNotifier?

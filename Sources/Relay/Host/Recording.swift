@@ -89,6 +89,12 @@ final class Recording: Sendable {
     /// Notes an event of the channel in the catalogue.
     func noteEvent(_ kind: String, _ text: String) { place.noteEvent(kind, text) }
 
+    /// Marks `time`, in nanoseconds of program time, in the file that is being written, and the moment in the catalogue.
+    func mark(_ text: String, at time: Int64) {
+        recorder.mark(text, at: time)
+        place.noteEvent("marker", text)
+    }
+
     /// Begins a new file with the next keyframe.
     func cut() { recorder.cutNow() }
 

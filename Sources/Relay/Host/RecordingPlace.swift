@@ -43,7 +43,7 @@ struct RecordingPlace: Sendable {
 
     /// Who still needs finished files.
     var vetoes: [any RetentionVeto] {
-        let all: [(any RetentionVeto)?] = [catalogue, uploader]
+        let all: [(any RetentionVeto)?] = [HoldVeto(directory), catalogue, uploader]
         return all.compactMap { $0 }
     }
 

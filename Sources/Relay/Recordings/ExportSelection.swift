@@ -13,13 +13,19 @@ struct ExportSelection {
     /// The file that is being written now, if the range reaches into it.
     let beingWritten: String?
 
-    /// Selects of `segments`, which lie in `directory`, those of `channel`, or of the one channel that meets `range`.
+    /// Selects of `segments`, which lie in `directory`, those of `channel`, or of the one channel that meets `range`. The
+    /// file that is being written is one of them only if that `includesOpen`.
     init(
-        _ segments: [CatalogueSegment], in directory: String, channel: String?, range: Range<Int64>
+        _ segments: [CatalogueSegment], in directory: String, channel: String?, range: Range<Int64>,
+        includesOpen: Bool = false
     ) throws(ClipFailure) {
-        guard !segments.isEmpty else { throw ClipFailure("There is no finished recording in \(directory).") }
+        guard includesOpen || !segments.isEmpty else {
+            throw ClipFailure("There is no finished recording in \(directory).")
+        }
         let ofChannel = Self.counted(segments.filter { channel == nil || $0.channel == channel }, in: directory)
-        if let channel, ofChannel.isEmpty { throw ClipFailure("There are no recordings of the channel \(channel).") }
+        if let channel, !includesOpen, ofChannel.isEmpty {
+            throw ClipFailure("There are no recordings of the channel \(channel).")
+        }
         let found = ofChannel.filter { $0.start < range.upperBound && $0.end > range.lowerBound }
         let channels = Set(found.map(\.channel)).sorted()
         guard channels.count <= 1 else {
@@ -28,12 +34,21 @@ struct ExportSelection {
         }
         let end = found.map(\.end).max()
         let open = (end ?? .min) < range.upperBound ? Self.open(in: directory, channel ?? channels.first, range) : nil
-        guard let end else { throw Self.nothing(ofChannel, open?.name) }
+        guard let end = includesOpen ? open.map({ max($0.start, end ?? .min) }) ?? end : end else {
+            throw Self.nothing(ofChannel, includesOpen ? nil : open?.name)
+        }
         if let stream = found.first(where: { $0.name.hasSuffix(RecordFormat.ts.fileExtension) }) {
             throw ClipFailure("\(stream.name) is MPEG-TS; export takes MP4 recordings.")
         }
-        files = found.sorted { ($0.start, $0.programStart ?? 0, $0.name) < ($1.start, $1.programStart ?? 0, $1.name) }
-            .map { ("\(directory)/\($0.name)", $0.name) }
+        let closed = found.sorted {
+            ($0.start, $0.programStart ?? 0, $0.name) < ($1.start, $1.programStart ?? 0, $1.name)
+        }.map { (path: "\(directory)/\($0.name)", name: $0.name) }
+        if includesOpen {
+            files = closed + (open.map { [(path: "\(directory)/\($0.name)", name: $0.name)] } ?? [])
+            (beingWritten, self.range) = (nil, range)
+            return
+        }
+        files = closed
         beingWritten = open?.name
         // What is in that file is no gap.
         self.range = range.lowerBound..<min(range.upperBound, max(open?.start ?? .max, end))
@@ -67,6 +82,7 @@ struct ExportSelection {
 
     private static func nothing(_ segments: [CatalogueSegment], _ open: String?) -> ClipFailure {
         if let open { return ClipFailure("What was recorded then is being written now: \(open).") }
+        guard !segments.isEmpty else { return ClipFailure("Nothing was recorded then.") }
         let first = UTCTime(milliseconds: segments.map(\.start).min() ?? 0).extended
         let last = UTCTime(milliseconds: segments.map(\.end).max() ?? 0).extended
         return ClipFailure("Nothing was recorded then; the recordings reach from \(first) to \(last).")

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Says, by an empty file in a directory of recordings, that a recording is held: it is never deleted but by hand.
+///
+/// A file and not a row of the catalogue, so that nothing is forgotten when that is lost, and so that who has no relay at
+/// hand can hold a recording, too: `.relay-hold-NAME`, with `%2F` in the place of each slash and `%25` of each `%`. An empty
+/// file needs no room on a full disk. All calls block on the disk.
+package enum HoldMark {
+    private static let prefix = ".relay-hold-"
+
+    private static func path(of name: String, in directory: String) -> String {
+        let plain = name.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "%25")
+        return "\(directory)/\(prefix)"
+            + plain.split(separator: "/", omittingEmptySubsequences: false).joined(separator: "%2F")
+    }
+
+    /// The names of all closed files in `directory` that are held.
+    package static func names(in directory: RecordDirectory) throws(FileFailure) -> Set<String> {
+        Set(
+            try RecordDirectory.names(in: directory.path).filter { $0.hasPrefix(prefix) }.map { mark in
+                String(mark.dropFirst(prefix.count)).replacing("%2F", with: "/").replacing("%25", with: "%")
+            })
+    }
+
+    /// Whether the recording whose closed file is called `name` is held, or may be.
+    package static func isSet(of name: String, in directory: RecordDirectory) -> Bool {
+        var info = stat()
+        return lstat(path(of: name, in: directory.path), &info) == 0 || errno != ENOENT
+    }
+
+    /// Holds the recording whose closed file is, or will be, called `name`.
+    package static func set(of name: String, in directory: RecordDirectory) throws(FileFailure) {
+        try directory.checkMount()
+        let path = path(of: name, in: directory.path)
+        do {
+            _ = try FileDescriptor.create(path)
+        } catch {
+            guard error.code == EEXIST else { throw error }
+        }
+        FileDescriptor.synchroniseDirectory(of: path)
+    }
+
+    /// Holds the recording no more.
+    package static func remove(of name: String, in directory: RecordDirectory) throws(FileFailure) {
+        try directory.checkMount()
+        let path = path(of: name, in: directory.path)
+        guard unlink(path) == 0 || errno == ENOENT else { throw FileFailure("delete", path, code: errno) }
+        FileDescriptor.synchroniseDirectory(of: path)
+    }
+}

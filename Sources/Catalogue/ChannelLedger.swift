@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Archive
+internal import GRDB
+internal import Glibc
+
+/// What the catalogue of a directory says of one channel, for whoever looks at it beside a recorder. All calls block on
+/// the disk, and up to 5 s on another process that writes the catalogue.
+package struct ChannelLedger: Sendable {
+    /// A part of what is known.
+    package struct Page: Sendable {
+        /// Files in the order of time, those that were deleted too.
+        package var segments: [CatalogueSegment] = []
+        /// Gaps in the order of time.
+        package var gaps: [CatalogueGap] = []
+        /// Events in the order of time.
+        package var events: [CatalogueEvent] = []
+    }
+
+    private let directory: RecordDirectory
+    private let channel: String
+
+    /// The ledger of `channel` in `directory`. Nothing is read yet.
+    package init(directory: RecordDirectory, channel: String) {
+        (self.directory, self.channel) = (directory, SegmentName.safe(channel))
+    }
+
+    /// What meets `range`, in milliseconds since 1970: of files, gaps and events the newest `limit` each. Where there is
+    /// no catalogue that can be read, it is what the files say.
+    package func page(_ range: Range<Int64>, limit: Int) throws -> Page {
+        guard let store = store() else { return try pageOfFiles(range, limit: limit) }
+        let arguments: StatementArguments = [channel, range.upperBound, range.lowerBound]
+        return try store.read { database in
+            let newest = "channel = ? AND start < ? AND start"
+            let segments = try CatalogueStore.segments(
+                "\(newest) + duration / 1000000 >= ?", arguments, by: "start DESC, name DESC LIMIT \(limit)", database)
+            let gaps = try Row.fetchAll(
+                database,
+                sql: "SELECT * FROM gaps WHERE \(newest) + (ifnull(to_pts, from_pts) - from_pts) / 1000000 >= ?"
+                    + " ORDER BY start DESC LIMIT \(limit)", arguments: arguments)
+            let hasEvents = try database.tableExists("events")
+            let events =
+                hasEvents
+                ? try Row.fetchAll(
+                    database, sql: "SELECT * FROM events WHERE \(newest) >= ? ORDER BY start DESC LIMIT \(limit)",
+                    arguments: arguments) : []
+            return Page(
+                segments: segments.reversed(), gaps: gaps.compactMap(CatalogueGap.init(validating:)).reversed(),
+                events: events.compactMap(CatalogueEvent.init(validating:)).reversed())
+        }
+    }
+
+    /// What is known of the file `name`; nil if the catalogue does not know it.
+    package func segment(_ name: String) throws -> CatalogueSegment? {
+        guard let store = store() else { return nil }
+        return try store.read { database in
+            try CatalogueStore.segments("name = ? AND channel = ?", [name, channel], by: "name", database).first
+        }
+    }
+
+    /// All files of the channel that were not deleted, the oldest first.
+    package func kept() throws -> [CatalogueSegment] {
+        guard let store = store() else { return try pageOfFiles(0..<Int64.max, limit: .max).segments }
+        return try store.read { database in
+            try CatalogueStore.segments("channel = ? AND deleted IS NULL", [channel], by: "start, name", database)
+        }
+    }
+
+    /// Notes that the files `names` were deleted on purpose.
+    package func noteDeletions(of names: [String]) throws {
+        guard access("\(directory.path)/\(CatalogueStore.fileName)", F_OK) == 0 else { return }
+        let store = try CatalogueStore(directory: directory.path)
+        for name in names { try store.noteDeletion(of: name, at: .now) }
+    }
+
+    /// The database, if it can be read as it is.
+    private func store() -> CatalogueStore? {
+        let path = "\(directory.path)/\(CatalogueStore.fileName)"
+        var info = stat()
+        guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG, access(path, W_OK) == 0,
+            let store = try? CatalogueStore(reading: directory.path), (try? store.hasTables()) == true
+        else { return nil }
+        return store
+    }
+
+    private func pageOfFiles(_ range: Range<Int64>, limit: Int) throws -> Page {
+        guard try directory.recordings().contains(where: { $0.kind == .closed }) else { return Page() }
+        let contents = try RecordingArchive(directory.path).contents()
+        let segments = contents.segments.filter {
+            $0.channel == channel && $0.start < range.upperBound
+                && $0.start + $0.duration / 1_000_000 >= range.lowerBound
+        }
+        let gaps = contents.gaps.filter { $0.channel == channel && range.contains($0.start) }
+        let events = contents.events.filter { $0.channel == channel && range.contains($0.start) }
+        return Page(segments: segments.suffix(limit), gaps: gaps.suffix(limit), events: events.suffix(limit))
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+
+extension ControlRequest {
+    /// A moment in the query, in milliseconds since 1970; nil if there is none of this name.
+    func moment(_ name: String) throws(ControlFailure) -> Int64? {
+        guard let text = query(name) else { return nil }
+        return try ClockTime.milliseconds(text, name)
+    }
+}
+
+/// Moments as requests say them.
+enum ClockTime {
+    /// Milliseconds since 1970 of a moment in UTC such as `2026-11-21T14:03:10.250Z`, with up to nine digits of a second's
+    /// fraction or none. `name` is what the request calls it.
+    static func milliseconds(_ text: String, _ name: String) throws(ControlFailure) -> Int64 {
+        let body = text.hasSuffix("Z") ? text.dropLast() : Substring()
+        let parts = body.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        let fraction = parts.count == 2 ? parts[1] : "0"
+        guard let seconds = parts.first, (1...9).contains(fraction.utf8.count),
+            fraction.utf8.allSatisfy({ (48...57).contains($0) }),
+            let time = UTCTime(extended: "\(seconds).\((fraction + "00").prefix(3))Z")
+        else { throw ControlFailure(.malformed, "\(name) is a time in UTC, such as 2026-11-21T14:03:10.250Z.") }
+        return time.milliseconds
+    }
+}

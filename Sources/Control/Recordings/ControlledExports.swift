@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Clips that are made of recordings, one at a time. All calls may come from any thread.
+package protocol ControlledExports: Sendable {
+    /// All jobs of this run of the process that are kept, in the order in which they were asked for. Returns at once.
+    var jobs: [ExportJob] { get }
+    /// The job `id`. Throws `notFound`. Returns at once.
+    func job(_ id: String) throws(ControlFailure) -> ExportJob
+    /// Opens what the job `id` made. Throws `notFound`, or `conflict` as long as there is nothing. Blocks on the disk.
+    func file(_ id: String) throws(ControlFailure) -> ArchivedFile
+    /// Cancels the job `id`, or forgets it with its file if it is over. Throws `notFound`. Blocks on the disk.
+    func remove(_ id: String) throws(ControlFailure)
+}
+
+/// What is to be exported.
+package struct ExportRequest: Sendable {
+    package var channel: String
+    /// When the first frame was on air and the one behind the last: milliseconds since 1970.
+    package var range: Range<Int64>
+    /// What the clip is called when it is downloaded.
+    package var name: String?
+    /// Whether it begins and ends with the very frames, for which some are coded again; nil for where that is possible.
+    package var isExact: Bool?
+
+    /// A request.
+    package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?) {
+        (self.channel, self.range, self.name, self.isExact) = (channel, range, name, isExact)
+    }
+}
+
+/// A clip that is to be made, is being made, or was.
+package struct ExportJob: Sendable, Encodable {
+    /// How far it is.
+    package enum State: String, Sendable, Encodable {
+        case queued, running, done, failed, cancelled
+
+        /// Whether nothing more will come of it.
+        package var isOver: Bool { self != .queued && self != .running }
+    }
+
+    package let id: String
+    package let channel: String
+    package var state: State
+    /// From 0 to 1.
+    package var progress: Double
+    package let from: String
+    package let to: String
+    package let name: String?
+    package var isExact: Bool
+    /// How long it will still take; nil while nobody can say.
+    package var secondsLeft: Double?
+    /// The clip's size.
+    package var bytes: Int64?
+    /// How long the clip lasts.
+    package var durationSeconds: Double?
+    /// Frames as they were recorded, and frames that were coded again.
+    package var copiedFrames: Int?
+    package var encodedFrames: Int?
+    /// Why it failed, in a sentence; or what a reader of the clip should know.
+    package var detail: String?
+    /// Where the clip is, relative to the API's base; nil as long as there is none.
+    package var url: String?
+
+    /// A job that waits for its turn.
+    package init(id: String, channel: String, from: String, to: String, name: String?, isExact: Bool) {
+        (self.id, self.channel, self.from, self.to) = (id, channel, from, to)
+        (self.name, self.isExact, state, progress) = (name, isExact, .queued, 0)
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+
+/// Clips of recordings as jobs.
+struct ExportRoutes {
+    private struct NewExport: Decodable {
+        let channel: String
+        let from: String
+        let to: String
+        let name: String?
+        let exact: Bool?
+    }
+
+    private static let path = "/v1/exports"
+    private static let job = path + "/{export}"
+    private static let longestName = 100
+    /// A day, in milliseconds: what is longer is exported in parts.
+    private static let longest: Int64 = 86_400_000
+
+    let host: any ControlledHost
+
+    var endpoints: [Endpoint] {
+        [
+            Endpoint(.get, Self.path, .view) { _ in JSON.response(["exports": host.exports.jobs]) },
+            Endpoint(.post, Self.path, .operate) { request in
+                let asked = try Self.checked(try await JSON.body(NewExport.self, of: request))
+                let job = try await Blocking.run { try host.startExport(asked) }
+                return JSON.response(
+                    job, status: .accepted, headers: [.location: "\(request.request.uri.path)/\(job.id)"])
+            },
+            Endpoint(.get, Self.job, .view) { request in
+                JSON.response(try host.exports.job(try request.parameter("export")))
+            },
+            Endpoint(.delete, Self.job, .operate) { request in
+                let id = try request.parameter("export")
+                try await Blocking.run { try host.exports.remove(id) }
+                return JSON.empty()
+            },
+            Endpoint(.get, Self.job + "/file", .view) { request in try await file(request) },
+            Endpoint(.head, Self.job + "/file", .view) { request in try await file(request) },
+        ]
+    }
+
+    private func file(_ request: ControlRequest) async throws -> Response {
+        let id = try request.parameter("export")
+        return try FileResponse.response(to: request, for: try await Blocking.run { try host.exports.file(id) })
+    }
+
+    private static func checked(_ asked: NewExport) throws(ControlFailure) -> ExportRequest {
+        let from = try ClockTime.milliseconds(asked.from, "from")
+        let to = try ClockTime.milliseconds(asked.to, "to")
+        guard from < to, to - from <= longest else {
+            throw ControlFailure(.unusable, "to is after from, by a day at most.")
+        }
+        if let name = asked.name {
+            guard !name.isEmpty, name.count <= longestName, !name.contains(where: { $0 == "/" || $0 == "\0" }),
+                !name.hasPrefix(".")
+            else {
+                throw ControlFailure(
+                    .unusable, "name has 1 to \(longestName) characters, no slash, and no point in front.")
+            }
+        }
+        return ExportRequest(
+            channel: asked.channel, range: from..<to, name: asked.name, isExact: asked.exact)
+    }
+}

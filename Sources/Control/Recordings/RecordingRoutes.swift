@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import NIOCore
+
+/// What was recorded of a channel: lists, files, playlists, and what keeps or deletes them.
+struct RecordingRoutes {
+    private struct NewRoom: Decodable {
+        let bytes: Int64
+        let token: String?
+    }
+
+    private static let path = "/v1/channels/{channel}/recordings"
+    private static let recording = path + "/{recording}"
+    private static let mostListed = 10_000
+    /// Milliseconds since 1970 that a list without limits has: all that can be written.
+    private static let allTimes: Range<Int64> = -62_135_596_800_000..<253_402_300_800_000
+
+    let host: any ControlledHost
+
+    var endpoints: [Endpoint] { looking + files + keeping }
+
+    private var looking: [Endpoint] {
+        [
+            Endpoint(.get, Self.path, .view) { request in
+                let archive = try archive(request)
+                let (from, to) = (try request.moment("from"), try request.moment("to"))
+                let lower = from ?? Self.allTimes.lowerBound
+                let range = lower..<max(lower, to ?? Self.allTimes.upperBound)
+                let limit = Int(try request.number("limit", in: 1...Double(Self.mostListed)) ?? 1000)
+                return JSON.response(try await Blocking.run { try archive.list(range, limit: limit) })
+            },
+            Endpoint(.get, "/v1/channels/{channel}/playlist.m3u8", .view) { request in
+                let archive = try archive(request)
+                guard let from = try request.moment("from") else {
+                    throw ControlFailure(.malformed, "from is needed: a time in UTC.")
+                }
+                let to = try request.moment("to")
+                guard to.map({ $0 > from }) ?? true else { throw ControlFailure(.malformed, "to is not after from.") }
+                let text = try await Blocking.run { try archive.playlist(from: from, to: to) }
+                return Response(
+                    status: .ok, headers: [.contentType: "application/vnd.apple.mpegurl", .cacheControl: "no-cache"],
+                    body: .init(byteBuffer: ByteBuffer(string: text)))
+            },
+        ]
+    }
+
+    private var files: [Endpoint] {
+        [
+            Endpoint(.get, Self.recording, .view) { request in try await file(request) },
+            Endpoint(.head, Self.recording, .view) { request in try await file(request) },
+            // The same under a name that players take for a segment's, which some do by its extension alone.
+            Endpoint(.get, Self.recording + "/media.mp4", .view) { request in try await file(request) },
+            Endpoint(.head, Self.recording + "/media.mp4", .view) { request in try await file(request) },
+            Endpoint(.get, Self.recording + "/init.mp4", .view) { request in
+                let (archive, id) = (try archive(request), try request.parameter("recording"))
+                let bytes = try await Blocking.run { try archive.initialisation(of: id) }
+                return Response(
+                    status: .ok, headers: [.contentType: "video/mp4", .cacheControl: "private, max-age=3600"],
+                    body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+            },
+            Endpoint(.get, Self.recording + "/thumbnail.jpg", .view) { request in
+                let (archive, id) = (try archive(request), try request.parameter("recording"))
+                let seconds = try request.number("at", in: 0...31_536_000) ?? 0
+                let width = Int(try request.number("width", in: 32...1920) ?? 320)
+                let (bytes, isLasting) = try await Blocking.run {
+                    try archive.thumbnail(of: id, at: seconds, width: width)
+                }
+                return Response(
+                    status: .ok,
+                    headers: [
+                        .contentType: "image/jpeg", .cacheControl: isLasting ? "private, max-age=3600" : "no-store",
+                    ], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+            },
+        ]
+    }
+
+    private var keeping: [Endpoint] {
+        [
+            Endpoint(.put, Self.recording + "/hold", .operate) { request in try await hold(true, request) },
+            Endpoint(.delete, Self.recording + "/hold", .operate) { request in try await hold(false, request) },
+            Endpoint(.delete, Self.recording, .operate) { request in
+                let (archive, id) = (try archive(request), try request.parameter("recording"))
+                return try await deletion(.recording(id: id), request.query("token"), archive) {
+                    try archive.planDeletion(of: id)
+                }
+            },
+            Endpoint(.post, Self.path + "/make-room", .operate) { request in
+                let archive = try archive(request)
+                let asked = try await JSON.body(NewRoom.self, of: request)
+                guard asked.bytes > 0 else { throw ControlFailure(.unusable, "bytes is a number above 0.") }
+                return try await deletion(.room(bytes: asked.bytes), asked.token, archive) {
+                    try archive.planRoom(for: asked.bytes)
+                }
+            },
+        ]
+    }
+
+    /// Answers with what would go, or acts if there is the token of such an answer.
+    private func deletion(
+        _ subject: DeletionSubject, _ token: String?, _ archive: any ControlledArchive,
+        _ plan: @escaping @Sendable () throws -> DeletionPlan
+    ) async throws -> Response {
+        guard let token else { return JSON.response(try await Blocking.run(plan), status: .accepted) }
+        return JSON.response(try await Blocking.run { try archive.delete(token: token, subject: subject) })
+    }
+
+    private func hold(_ isHeld: Bool, _ request: ControlRequest) async throws -> Response {
+        let (archive, id) = (try archive(request), try request.parameter("recording"))
+        try await Blocking.run { try archive.setHold(isHeld, of: id) }
+        return JSON.empty()
+    }
+
+    private func file(_ request: ControlRequest) async throws -> Response {
+        let (archive, id) = (try archive(request), try request.parameter("recording"))
+        return try FileResponse.response(to: request, for: try await Blocking.run { try archive.open(id) })
+    }
+
+    private func archive(_ request: ControlRequest) throws(ControlFailure) -> any ControlledArchive {
+        guard let channel = host.channel(try request.parameter("channel")) else {
+            throw ControlFailure(.notFound, "There is no channel of this name.")
+        }
+        guard let archive = channel.archive else {
+            throw ControlFailure(.notFound, "The channel has no directory of recordings.")
+        }
+        return archive
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A named moment of a file.
+package struct Chapter: Sendable, Equatable {
+    /// When it begins: nanoseconds from the file's first frame on.
+    package var start: Int64
+    /// What it is called.
+    package var title: String
+
+    /// A chapter.
+    package init(start: Int64, title: String) { (self.start, self.title) = (start, title) }
+
+    /// The `chpl` box of `chapters`, as Nero's programs write it into `udta` and players read it: times in 100 ns, and at most
+    /// 255 chapters of 255 bytes. Nothing for none.
+    package static func box(_ chapters: [Chapter]) -> [UInt8] {
+        guard !chapters.isEmpty else { return [] }
+        var writer = BoxWriter()
+        writer.fullBox("chpl", version: 1) { box in
+            box.u32(0)
+            box.u8(UInt8(clamping: chapters.count))
+            for chapter in chapters.prefix(255) {
+                box.u64(UInt64(clamping: chapter.start / 100))
+                let title = cut(chapter.title)
+                box.u8(UInt8(clamping: title.count))
+                box.raw(title)
+            }
+        }
+        return writer.bytes
+    }
+
+    /// At most 255 bytes of UTF-8, without half a character at the end.
+    private static func cut(_ title: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for character in title {
+            let next = Array(character.utf8)
+            if bytes.count + next.count > 255 { break }
+            bytes += next
+        }
+        return bytes
+    }
+}

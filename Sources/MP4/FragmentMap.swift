@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Where the fragments of a file lie, one behind the other from its head on, and what each shows. They are there also
+/// when the file was closed: its one `mdat` is around them.
+///
+/// A file that grows is read on from where the map ends. Behind bytes that make no sense nothing is looked for.
+package struct FragmentMap: Sendable {
+    /// One `moof` with its `mdat`.
+    package struct Fragment: Sendable, Equatable {
+        /// Its bytes in the file.
+        package var bytes: Range<Int64>
+        /// When what it shows begins: nanoseconds from the file's first frame on. Of audio where there are no frames.
+        package var start: Int64
+        /// How long its samples last, in nanoseconds.
+        package var duration: Int64
+        /// Frames.
+        package var frames: Int
+        /// Whether decoding can start with its first frame.
+        package var beginsWithKeyframe: Bool
+        /// The first keyframe in it, if there is any: its bytes in the file, and when it is shown, as ``start``.
+        package var keyframe: Keyframe?
+    }
+
+    /// Where a keyframe lies.
+    package struct Keyframe: Sendable, Equatable {
+        package var bytes: Range<Int64>
+        package var time: Int64
+    }
+
+    /// What the file says besides its samples.
+    package let layout: MovieLayout
+    /// The first `moov`, complete: the one with `mvex`.
+    package let movie: [UInt8]
+    /// All whole fragments, in their order.
+    package private(set) var fragments: [Fragment] = []
+    /// Where the last of them ends.
+    package private(set) var end: Int64
+
+    private static let headSize = Int64(MovieBox.headSize)
+    private static let movieLimit: Int64 = 1 << 20
+    private static let fragmentLimit: Int64 = 16 << 20
+
+    /// Reads the map of `source`. Throws ``MP4Failure`` if its head is not one of this program's, and what `source` throws.
+    package init(_ source: some ByteSource) throws {
+        guard MovieBox.isHead(try source.read(at: 0, count: MovieBox.headSize)) else {
+            throw MP4Failure(description: "it does not begin as this program's files do")
+        }
+        let size = try source.size()
+        guard let length = try Self.length(of: "moov", at: Self.headSize, in: source, size: size),
+            length <= Self.movieLimit
+        else { throw MP4Failure(description: "its head is incomplete") }
+        movie = try source.read(at: Self.headSize, count: Int(length))
+        layout = try MovieReader.layout(BoxReader(movie.dropFirst(8)))
+        end = Self.headSize + length
+        try extend(source)
+    }
+
+    /// Takes in what was written to `source` since.
+    package mutating func extend(_ source: some ByteSource) throws {
+        let size = try source.size()
+        while let fragment = try fragment(at: end, in: source, size: size) {
+            fragments.append(fragment)
+            end = fragment.bytes.upperBound
+        }
+    }
+
+    /// What a player of fragments needs before the first: `ftyp` and ``movie``.
+    package var initialisation: [UInt8] { MovieBox.openHead + movie }
+
+    /// Frames in all.
+    package var frames: Int { fragments.reduce(0) { $0 + $1.frames } }
+
+    /// How long the file lasts so far, in nanoseconds.
+    package var duration: Int64 { fragments.last.map { $0.start + $0.duration } ?? 0 }
+
+    private static func length(
+        of type: String, at offset: Int64, in source: some ByteSource, size: Int64
+    ) throws -> Int64? {
+        let bytes = try source.read(at: offset, count: 8)
+        guard bytes.count == 8 else { return nil }
+        var header = BoxReader(bytes[...])
+        let (length, found) = (Int64(try header.u32()), try header.code())
+        guard found == type, length >= 8, length <= size - offset else { return nil }
+        return length
+    }
+
+    /// The whole fragment at `offset`; nil if there is none.
+    private func fragment(at offset: Int64, in source: some ByteSource, size: Int64) throws -> Fragment? {
+        guard let head = try Self.length(of: "moof", at: offset, in: source, size: size), head <= Self.fragmentLimit,
+            let media = try Self.length(of: "mdat", at: offset + head, in: source, size: size)
+        else { return nil }
+        let bytes = try source.read(at: offset, count: Int(head))
+        guard bytes.count == Int(head), var fragment = try? lead(bytes, at: offset) else { return nil }
+        fragment.bytes = offset..<offset + head + media
+        // What a damaged table names is not read.
+        let named = fragment.keyframe?.bytes ?? fragment.bytes
+        if named.lowerBound < offset || named.upperBound > fragment.bytes.upperBound { fragment.keyframe = nil }
+        return fragment
+    }
+
+    /// What a `moof` says of the track that the file's times are those of; of the other, where that has nothing.
+    private func lead(_ moof: [UInt8], at offset: Int64) throws(MP4Failure) -> Fragment? {
+        var found: Fragment?
+        for box in try BoxReader(moof.dropFirst(8)).boxes() where box.type == "traf" {
+            let (id, run) = try FragmentReader.run(box.body, tracks: layout.tracks)
+            guard let track = layout.tracks.first(where: { $0.id == id }), let first = run.samples.first,
+                found == nil || track.kind == .video
+            else { continue }
+            let base = TimeBase(1, Int32(clamping: track.timescale))
+            let length = run.samples.reduce(Int64(0)) { $0 + Int64($1.duration) }
+            let start = first.decodeTime + Int64(first.compositionOffset) - track.mediaTime
+            found = Fragment(
+                bytes: 0..<0, start: max(0, base.rescale(start, to: .nanoseconds)),
+                duration: base.rescale(length, to: .nanoseconds),
+                frames: track.kind == .video ? run.samples.count : 0,
+                beginsWithKeyframe: track.kind == .audio || first.isSync,
+                keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
+        }
+        return found
+    }
+
+    private static func keyframe(
+        of run: FragmentReader.Run, _ track: MovieLayout.Track, at offset: Int64
+    ) -> Keyframe? {
+        var place = offset + run.offset
+        for sample in run.samples {
+            if sample.isSync, sample.size > 0 {
+                let time = sample.decodeTime + Int64(sample.compositionOffset) - track.mediaTime
+                let base = TimeBase(1, Int32(clamping: track.timescale))
+                return Keyframe(
+                    bytes: place..<place + Int64(sample.size), time: max(0, base.rescale(time, to: .nanoseconds)))
+            }
+            place += Int64(sample.size)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Catalogue
+internal import Control
+internal import Dispatch
+internal import Encoder
+internal import Logging
+internal import Networking
+internal import Stitcher
+internal import Synchronization
+
+/// Makes clips of recordings for the API, one at a time, on a queue of its own and of low priority. What the file holds
+/// that is being written is in them, too; no recording is changed by it.
+///
+/// All calls may come from any thread.
+final class ExportJobs: ControlledExports {
+    fileprivate struct Entry {
+        var job: ExportJob
+        let request: ExportRequest
+        let archive: ChannelArchive
+        /// Bytes of the disk that stay free.
+        let reserve: Int64
+        var isCancelled = false
+        var began = ContinuousClock.now
+        var ended: ContinuousClock.Instant?
+    }
+
+    private static let mostQueued = 8
+    /// Clips that are kept, and for how long; jobs that are remembered.
+    private static let (mostKept, lifetime, mostRemembered) = (20, Duration.seconds(7 * 86_400), 100)
+
+    private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
+    private let entries = Mutex<[Entry]>([])
+
+    var jobs: [ExportJob] { entries.withLock { $0.map(\.job) } }
+
+    func job(_ id: String) throws(ControlFailure) -> ExportJob { try entry(id).job }
+
+    private func entry(_ id: String) throws(ControlFailure) -> Entry {
+        guard let entry = entries.withLock({ $0.first { $0.job.id == id } }) else {
+            throw ControlFailure(.notFound, "There is no export of this name.")
+        }
+        return entry
+    }
+
+    /// Queues a clip of what is in `archive`, of which `reserve` bytes of the disk are to stay free.
+    func start(
+        _ request: ExportRequest, in archive: ChannelArchive, reserve: Int64
+    ) throws(ControlFailure) -> ExportJob {
+        guard try archive.directory() != nil else {
+            throw ControlFailure(.conflict, "Nothing was recorded yet.")
+        }
+        let job = ExportJob(
+            id: String(UInt64.random(in: 1 << 60 ... .max), radix: 16), channel: request.channel,
+            from: UTCTime(milliseconds: request.range.lowerBound).extended,
+            to: UTCTime(milliseconds: request.range.upperBound).extended, name: request.name,
+            isExact: request.isExact ?? true)
+        let isTaken = entries.withLock { entries in
+            guard entries.count(where: { !$0.job.state.isOver }) <= Self.mostQueued else { return false }
+            entries.append(Entry(job: job, request: request, archive: archive, reserve: reserve))
+            return true
+        }
+        guard isTaken else {
+            throw ControlFailure(.tooMany, "\(Self.mostQueued) exports wait already. Try again later.")
+        }
+        queue.async { self.run(job.id) }
+        return job
+    }
+
+    func file(_ id: String) throws(ControlFailure) -> ArchivedFile {
+        let entry = try entry(id)
+        guard entry.job.state == .done, let directory = try entry.archive.directory() else {
+            throw ControlFailure(.conflict, "There is no clip: the export is \(entry.job.state.rawValue).")
+        }
+        let start = UTCTime(milliseconds: entry.request.range.lowerBound).basic
+        let name = entry.job.name ?? "\(entry.archive.channel)_\(start)"
+        return try entry.archive.telling {
+            let file = try FileDescriptor.open(readOnly: ExportPlace(directory: directory).path(of: id))
+            let size = try file.size()
+            return ArchivedFile(
+                name: name.hasSuffix(".mp4") ? name : name + ".mp4", type: "video/mp4", size: size, tag: id
+            ) { offset, count in try file.read(at: offset, count: count) }
+        }
+    }
+
+    func remove(_ id: String) throws(ControlFailure) {
+        let entry = try entry(id)
+        let isOver = entries.withLock { entries in
+            guard let index = entries.firstIndex(where: { $0.job.id == id }) else { return true }
+            if entries[index].job.state.isOver {
+                entries.remove(at: index)
+                return true
+            }
+            entries[index].isCancelled = true
+            if entries[index].job.state == .queued {
+                entries[index].job.state = .cancelled
+                entries[index].ended = .now
+            }
+            return false
+        }
+        if isOver, let directory = try entry.archive.directory() { ExportPlace(directory: directory).remove(id) }
+    }
+
+    private func change(_ id: String, _ body: (inout Entry) -> Void) {
+        entries.withLock { entries in
+            if let index = entries.firstIndex(where: { $0.job.id == id }) { body(&entries[index]) }
+        }
+    }
+}
+
+// MARK: On the queue
+
+extension ExportJobs {
+    private func run(_ id: String) {
+        guard let entry = try? entry(id), entry.job.state == .queued else { return }
+        change(id) { entry in
+            entry.job.state = .running
+            entry.began = .now
+        }
+        let logger = entry.archive.logger
+        do {
+            let (report, bytes) = try make(entry)
+            change(id) { $0.finish(report, bytes: bytes) }
+            logger.notice("export finished: \(report.milliseconds) ms", metadata: ["export": "\(id)"])
+        } catch let failure as ClipFailure where failure == .cancelled {
+            change(id) { $0.end(.cancelled, "") }
+            logger.notice("export cancelled", metadata: ["export": "\(id)"])
+        } catch {
+            let text = (error as? FileFailure).map { "The disk does not allow that: \($0.text)." } ?? "\(error)"
+            change(id) { $0.end(.failed, text) }
+            logger.warning("export failed: \(error)", metadata: ["export": "\(id)"])
+        }
+        prune()
+    }
+
+    /// Makes the clip, and returns its size, too. A file that is closed meanwhile gets another name: then it is tried once
+    /// more.
+    private func make(_ entry: Entry) throws -> (ClipReport, Int64) {
+        guard let directory = try entry.archive.directory() else { throw ClipFailure("Nothing was recorded yet.") }
+        // Every file that the clip is made of stays open.
+        DescriptorLimit.raise()
+        let place = ExportPlace(directory: directory)
+        try place.prepare(known: Set(jobs.map(\.id)))
+        let isExact = entry.request.isExact ?? true
+        do {
+            return try attempt(entry, isExact: isExact, directory, place)
+        } catch let failure as ClipFailure where failure == .cancelled {
+            throw failure
+        } catch is EncoderError where entry.request.isExact == nil {
+            change(entry.job.id) { $0.job.isExact = false }
+            return try attempt(entry, isExact: false, directory, place)
+        } catch {
+            return try attempt(entry, isExact: isExact, directory, place)
+        }
+    }
+
+    private func attempt(
+        _ entry: Entry, isExact: Bool, _ directory: RecordDirectory, _ place: ExportPlace
+    ) throws -> (ClipReport, Int64) {
+        let id = entry.job.id
+        let segments = try RecordingArchive(directory.path).contents().segments
+        let selection = try ExportSelection(
+            segments, in: directory.path, channel: entry.archive.channel, range: entry.request.range,
+            includesOpen: true)
+        var request = ClipRequest(
+            files: selection.files, range: selection.range, isExact: isExact,
+            output: place.path(of: id), replaces: false, version: RelayVersion.text)
+        request.reserve = entry.reserve
+        var exporter = try ClipExporter(request)
+        let report = try exporter.run(
+            progress: { done, total in self.change(id) { $0.progressed(done, of: total) } },
+            isCancelled: { self.entries.withLock { $0.first { $0.job.id == id }?.isCancelled ?? true } })
+        return (report, try FileDescriptor.open(readOnly: place.path(of: id)).size())
+    }
+
+    /// Forgets what is too old or too much, with its clip.
+    private func prune() {
+        let now = ContinuousClock.now
+        let gone = entries.withLock { entries -> [Entry] in
+            var kept = 0
+            var gone: [Entry] = []
+            for (index, entry) in entries.enumerated().reversed() where entry.job.state.isOver {
+                if entry.job.state == .done { kept += 1 }
+                let isOld = entry.ended.map { now - $0 > Self.lifetime } ?? false
+                guard
+                    isOld || kept > Self.mostKept && entry.job.state == .done
+                        || entries.count - index > Self.mostRemembered
+                else { continue }
+                gone.append(entries.remove(at: index))
+            }
+            return gone
+        }
+        for entry in gone {
+            guard let directory = try? entry.archive.directory() else { continue }
+            ExportPlace(directory: directory).remove(entry.job.id)
+        }
+    }
+}
+
+extension ExportJobs.Entry {
+    fileprivate mutating func progressed(_ done: Int64, of total: Int64) {
+        job.progress = min(1, Double(done) / Double(max(1, total)))
+        let elapsed = ContinuousClock.now - began
+        guard job.progress > 0.02 else { return }
+        job.secondsLeft = Double(elapsed.components.seconds) * (1 - job.progress) / job.progress
+    }
+
+    fileprivate mutating func finish(_ report: ClipReport, bytes: Int64) {
+        var notes = report.gaps.map { "nothing was recorded from \($0.from) to \($0.to)" }
+        if report.widenedStart > 0 { notes.append("it begins \(report.widenedStart) ms earlier than asked for") }
+        if report.widenedEnd > 0 { notes.append("it ends \(report.widenedEnd) ms later than asked for") }
+        end(.done, notes.joined(separator: "; "))
+        job.progress = 1
+        job.bytes = bytes
+        job.durationSeconds = Double(report.milliseconds) / 1000
+        (job.copiedFrames, job.encodedFrames) = (report.copiedFrames, report.encodedFrames)
+        job.url = "v1/exports/\(job.id)/file"
+    }
+
+    fileprivate mutating func end(_ state: ExportJob.State, _ detail: String) {
+        job.state = state
+        job.detail = detail.isEmpty ? nil : detail
+        job.secondsLeft = nil
+        ended = .now
+    }
+}

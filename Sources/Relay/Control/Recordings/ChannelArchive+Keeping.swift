@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Catalogue
+internal import Control
+internal import Logging
+internal import Segmenter
+
+/// What is kept and what is deleted by hand.
+extension ChannelArchive {
+    func setHold(_ isHeld: Bool, of id: String) throws(ControlFailure) {
+        let (directory, file) = try file(id)
+        try telling {
+            if isHeld {
+                try HoldMark.set(of: file.closedName, in: directory)
+            } else {
+                try HoldMark.remove(of: file.closedName, in: directory)
+            }
+        }
+        logger.notice(
+            "the operator \(isHeld ? "holds a recording" : "holds a recording no more")",
+            metadata: ["segment": "\(file.closedName)"])
+    }
+
+    func planDeletion(of id: String) throws(ControlFailure) -> DeletionPlan {
+        let (directory, file) = try file(id)
+        let objections = Objections(directory, channel: channel)
+        if let reason = objections.reason(against: file.closedName, isOpen: file.isOpen) {
+            throw ControlFailure(.conflict, reason)
+        }
+        let files = [DeletedRecording(id: id, name: file.name, bytes: try telling { try file.descriptor.size() })]
+        return DeletionPlan(deletes: files, token: plans.add(files, for: .recording(id: id)))
+    }
+
+    func planRoom(for bytes: Int64) throws(ControlFailure) -> DeletionPlan {
+        guard let directory = try directory() else {
+            throw ControlFailure(.conflict, "There are no recordings that could be deleted.")
+        }
+        return try telling {
+            let free = try SystemFreeSpace().space(at: directory.path).free
+            let objections = Objections(directory, channel: channel)
+            var files: [DeletedRecording] = []
+            var total = free
+            if total < bytes {
+                for segment in try ledger(directory).kept() where total < bytes {
+                    guard objections.reason(against: segment.name, isOpen: false) == nil,
+                        let size = try? directory.open(recording: segment.name).size()
+                    else { continue }
+                    total += size
+                    files.append(.init(id: RecordingID.id(of: segment.name), name: segment.name, bytes: size))
+                }
+            }
+            guard total >= bytes else {
+                throw ControlFailure(
+                    .conflict,
+                    "\(bytes) bytes cannot be made free: \(free) are, and \(total - free) in \(files.count) recordings "
+                        + "could be deleted.")
+            }
+            return DeletionPlan(
+                deletes: files, token: plans.add(files, for: .room(bytes: bytes)), freeBytes: free)
+        }
+    }
+
+    func delete(token: String, subject: DeletionSubject) throws(ControlFailure) -> DeletionResult {
+        guard let plan = plans.take(token, for: subject), let directory = try directory() else {
+            throw ControlFailure(.conflict, "The token is not good any more. Ask again without one.")
+        }
+        let objections = Objections(directory, channel: channel)
+        for file in plan.files {
+            if let reason = objections.reason(against: file.name, isOpen: false) {
+                throw ControlFailure(.conflict, "\(file.name): \(reason) Nothing was deleted.")
+            }
+        }
+        var deleted: [DeletedRecording] = []
+        var failure: FileFailure?
+        for file in plan.files {
+            do {
+                guard try directory.delete(recording: file.name, of: channel) else { continue }
+                deleted.append(file)
+                logger.notice(
+                    "recording deleted by the operator",
+                    metadata: ["segment": "\(file.name)", "bytes": "\(file.bytes)"])
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        do {
+            try ledger(directory).noteDeletions(of: deleted.map(\.name))
+        } catch {
+            logger.warning("the catalogue does not know yet that recordings were deleted: \(error)")
+        }
+        if let failure, deleted.isEmpty { try telling { throw failure } }
+        return DeletionResult(deleted: deleted)
+    }
+
+    /// What speaks against deleting files.
+    private struct Objections {
+        let directory: RecordDirectory
+        /// One that is not started only looks.
+        let catalogue: Catalogue
+
+        init(_ directory: RecordDirectory, channel: String) {
+            self.directory = directory
+            catalogue = Catalogue(directory: directory, channel: channel, logger: .init(label: "relay"))
+        }
+
+        /// Why the file must not be deleted, in a sentence; nil if it may be.
+        func reason(against name: String, isOpen: Bool) -> String? {
+            if isOpen { return "It is being written." }
+            if HoldMark.isSet(of: name, in: directory) { return "It is held." }
+            return catalogue.mayDelete(name) ? nil : "It is not uploaded yet."
+        }
+    }
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Catalogue
+internal import Control
+internal import Foundation
+internal import Logging
+internal import MP4
+internal import Segmenter
+
+/// What was recorded of one channel, for the API: read from the catalogue and the files beside whoever records.
+///
+/// Nothing is opened but regular files of the channel below the directory, whatever an identifier says. All calls may come
+/// from any thread.
+final class ChannelArchive: ControlledArchive {
+    /// A file that is open for reading.
+    struct OpenFile {
+        /// The name that it is opened under.
+        let name: String
+        /// The name that it has, or will have, when it is closed.
+        let closedName: String
+        /// Whether it is being written, or was left open.
+        let isOpen: Bool
+        let descriptor: FileDescriptor
+
+        var isStream: Bool { closedName.hasSuffix(RecordFormat.ts.fileExtension) }
+    }
+
+    /// A file and what it held.
+    struct MapKey: Hashable {
+        let name: String
+        let number: UInt64
+    }
+
+    /// Where recordings of the channel are.
+    let path: String
+    let template: NameTemplate
+    /// The channel as files' names have it.
+    let channel: String
+    let logger: Logger
+    let plans = DeletionPlans()
+    let thumbnails = RecentValues<ThumbnailKey, [UInt8]>(limit: 64)
+    private let maps = RecentValues<MapKey, FragmentMap>(limit: 24)
+
+    /// The archive of `channel` as `recording` says. Nothing is opened yet.
+    init(_ recording: ChannelConfiguration.Recording, channel: String) {
+        (path, template) = (recording.directory, recording.template)
+        self.channel = SegmentName.safe(channel)
+        var logger = Logger(label: "relay")
+        logger[metadataKey: "channel"] = "\(channel)"
+        self.logger = logger
+    }
+
+    /// The directory; nil as long as there is none.
+    func directory() throws(ControlFailure) -> RecordDirectory? {
+        do {
+            return try RecordDirectory.existing(path, template: template)
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw ControlFailure(.unavailable, "The directory of the recordings cannot be read: \(error.text).")
+        }
+    }
+
+    func ledger(_ directory: RecordDirectory) -> ChannelLedger { ChannelLedger(directory: directory, channel: channel) }
+
+    /// What `work` returns; its error as the API tells it, without a path of the machine.
+    func telling<Value>(_ work: () throws -> Value) throws(ControlFailure) -> Value {
+        do {
+            return try work()
+        } catch let failure as ControlFailure {
+            throw failure
+        } catch let failure as FileFailure {
+            logger.warning("recordings cannot be used: \(failure)")
+            throw ControlFailure(.unavailable, "The disk does not allow that: \(failure.text).")
+        } catch {
+            throw ControlFailure(.unavailable, "\(error)")
+        }
+    }
+
+    /// The file of `id`, open for reading. Throws `notFound` for all that is no recording of the channel.
+    func file(_ id: String) throws(ControlFailure) -> (directory: RecordDirectory, file: OpenFile) {
+        guard let name = RecordingID.name(of: id), let directory = try directory() else { throw Self.unknown }
+        if let descriptor = try? directory.open(recording: name) {
+            guard isOurs(name, in: directory) else { throw Self.unknown }
+            return (directory, OpenFile(name: name, closedName: name, isOpen: false, descriptor: descriptor))
+        }
+        let open = RecordDirectory.openName(of: name)
+        if directory.isNamed(name, of: channel), let descriptor = try? directory.open(recording: open) {
+            return (directory, OpenFile(name: open, closedName: name, isOpen: true, descriptor: descriptor))
+        }
+        throw Self.unknown
+    }
+
+    private static var unknown: ControlFailure { ControlFailure(.notFound, "There is no recording of this name.") }
+
+    /// Whether the closed file `name` is a recording of the channel: the catalogue says so, or the file itself.
+    private func isOurs(_ name: String, in directory: RecordDirectory) -> Bool {
+        if (try? ledger(directory).segment(name)) ?? nil != nil { return true }
+        if name.hasSuffix(RecordFormat.ts.fileExtension) { return directory.isNamed(name, of: channel) }
+        let facts = try? SegmentReader.read("\(directory.path)/\(name)")
+        return facts.map { SegmentName.safe($0.channel) == channel } ?? false
+    }
+
+    /// Where the fragments of `file` lie, as far as they are complete now.
+    func map(_ file: OpenFile) throws -> FragmentMap {
+        let stamp = try file.descriptor.stamp()
+        let key = MapKey(name: file.closedName, number: stamp.number)
+        if var known = maps[key], known.end <= stamp.size {
+            guard file.isOpen else { return known }
+            try known.extend(file.descriptor)
+            maps[key] = known
+            return known
+        }
+        let map = try FragmentMap(file.descriptor)
+        maps[key] = map
+        return map
+    }
+
+    func open(_ id: String) throws(ControlFailure) -> ArchivedFile {
+        let (_, file) = try file(id)
+        return try telling {
+            let stamp = try file.descriptor.stamp()
+            var size = stamp.size
+            if file.isOpen { size = file.isStream ? size / 188 * 188 : try map(file).end }
+            let tag = [stamp.number, UInt64(clamping: stamp.size), UInt64(clamping: stamp.modified)]
+                .map { String($0, radix: 16) }.joined(separator: "-")
+            return ArchivedFile(
+                name: String(file.closedName.split(separator: "/").last ?? ""),
+                type: file.isStream ? "video/mp2t" : "video/mp4", size: size, tag: file.isOpen ? nil : tag
+            ) { offset, count in try file.descriptor.read(at: offset, count: count) }
+        }
+    }
+
+    func initialisation(of id: String) throws(ControlFailure) -> [UInt8] {
+        let (_, file) = try file(id)
+        guard !file.isStream else { throw ControlFailure(.conflict, "An MPEG-TS file needs nothing before it.") }
+        return try telling { try map(file).initialisation }
+    }
+}
+
+// MARK: Lists
+
+extension ChannelArchive {
+    func list(_ range: Range<Int64>, limit: Int) throws(ControlFailure) -> RecordingList {
+        guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
+        return try telling {
+            let page = try ledger(directory).page(range, limit: limit)
+            let held = try HoldMark.names(in: directory)
+            var recordings = page.segments.compactMap { segment -> RecordingList.Recording? in
+                let isThere = access("\(directory.path)/\(segment.name)", F_OK) == 0
+                // Of a file that somebody removed by hand nobody can say anything.
+                guard isThere || segment.deleted != nil else { return nil }
+                return Self.recording(segment, isHeld: held.contains(segment.name))
+            }
+            recordings += try openRecordings(directory, held: held).filter { entry in
+                entry.start < range.upperBound && entry.end >= range.lowerBound
+                    && !recordings.contains { $0.id == entry.recording.id }
+            }.map(\.recording)
+            return RecordingList(
+                recordings: recordings.suffix(limit), gaps: page.gaps.map(Self.gap),
+                events: page.events.map {
+                    .init(time: UTCTime(milliseconds: $0.start).extended, kind: $0.kind, text: $0.text)
+                })
+        }
+    }
+
+    private static func recording(_ segment: CatalogueSegment, isHeld: Bool) -> RecordingList.Recording {
+        var recording = RecordingList.Recording(
+            id: RecordingID.id(of: segment.name), name: segment.name,
+            state: segment.deleted == nil ? .finished : .deleted)
+        recording.start = UTCTime(milliseconds: segment.start).extended
+        recording.end = UTCTime(milliseconds: segment.start + segment.duration / 1_000_000).extended
+        recording.durationSeconds = Double(segment.duration) / 1e9
+        (recording.bytes, recording.frames, recording.isHeld) = (segment.bytes, segment.frames, isHeld)
+        (recording.upload, recording.sha256) = (segment.upload?.rawValue, segment.sha256)
+        recording.ending = segment.ending?.rawValue
+        return recording
+    }
+
+    private static func gap(_ gap: CatalogueGap) -> RecordingList.Gap {
+        RecordingList.Gap(
+            start: UTCTime(milliseconds: gap.start).extended,
+            durationSeconds: gap.to.map { Double($0 - gap.from) / 1e9 }, frames: gap.frames, cause: gap.cause)
+    }
+
+    /// The files of the channel that are being written, or were left open, in the order of time.
+    private func openRecordings(
+        _ directory: RecordDirectory, held: Set<String>
+    ) throws -> [(recording: RecordingList.Recording, start: Int64, end: Int64)] {
+        try openFiles(directory).map { file, start, map in
+            var recording = RecordingList.Recording(
+                id: RecordingID.id(of: file.closedName), name: file.name,
+                state: directory.isInUse(file.name) ? .recording : .damaged)
+            let length = map?.duration ?? 0
+            let end = start + length / 1_000_000
+            recording.start = UTCTime(milliseconds: start).extended
+            recording.end = UTCTime(milliseconds: end).extended
+            recording.durationSeconds = Double(length) / 1e9
+            recording.bytes = try file.descriptor.size()
+            recording.frames = map?.frames ?? 0
+            recording.isHeld = held.contains(file.closedName)
+            return (recording, start, end)
+        }
+    }
+
+    /// The open files of the channel, when they begin, and what is in them; nil of MPEG-TS, which does not say it.
+    func openFiles(_ directory: RecordDirectory) throws -> [(file: OpenFile, start: Int64, map: FragmentMap?)] {
+        var found: [(file: OpenFile, start: Int64, map: FragmentMap?)] = []
+        for (name, kind) in try directory.recordings() where kind == .open {
+            let closed = RecordDirectory.closedName(of: name)
+            guard directory.isNamed(closed, of: channel), let descriptor = try? directory.open(recording: name) else {
+                continue
+            }
+            let file = OpenFile(name: name, closedName: closed, isOpen: true, descriptor: descriptor)
+            if file.isStream {
+                let start = try descriptor.stamp().modified / 1_000_000
+                found.append((file, start, nil))
+            } else if let map = try? map(file), let tags = try? MovieTagsReader.tags(map.layout.userData),
+                SegmentName.safe(tags.channel) == channel
+            {
+                found.append((file, tags.start.milliseconds, map))
+            }
+        }
+        return found.sorted { $0.start < $1.start }
+    }
+}
+
+// MARK: Playlists
+
+extension ChannelArchive {
+    /// More files than this are not looked into for one playlist.
+    private static let mostFiles = 3000
+
+    func playlist(from: Int64, to: Int64?) throws(ControlFailure) -> String {
+        guard let directory = try directory() else { throw Self.nothing }
+        let range = from..<(to ?? .max)
+        return try telling {
+            let page = try ledger(directory).page(range, limit: Self.mostFiles + 1)
+            guard page.segments.count <= Self.mostFiles else {
+                throw ControlFailure(.unusable, "The range meets more than \(Self.mostFiles) files; ask for less.")
+            }
+            var files: [RangePlaylist.File] = []
+            for segment in page.segments where segment.deleted == nil {
+                guard !segment.name.hasSuffix(RecordFormat.ts.fileExtension),
+                    let descriptor = try? directory.open(recording: segment.name),
+                    let map = try? map(
+                        OpenFile(
+                            name: segment.name, closedName: segment.name, isOpen: false, descriptor: descriptor))
+                else { continue }
+                files.append(
+                    .init(
+                        id: RecordingID.id(of: segment.name), start: segment.start, fragments: map.fragments,
+                        isOpen: false))
+            }
+            for (file, start, map) in try openFiles(directory) where start < range.upperBound {
+                let id = RecordingID.id(of: file.closedName)
+                guard let map, !files.contains(where: { $0.id == id }) else { continue }
+                files.append(
+                    .init(id: id, start: start, fragments: map.fragments, isOpen: directory.isInUse(file.name)))
+            }
+            guard let text = RangePlaylist(from: from, to: to).text(files) else { throw Self.nothing }
+            return text
+        }
+    }
+
+    private static var nothing: ControlFailure {
+        ControlFailure(.notFound, "Nothing was recorded then that can be played.")
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Synchronization
+
+/// What was said that would be deleted, for whoever comes back with the token. Any thread.
+final class DeletionPlans: Sendable {
+    /// What a token stands for.
+    struct Plan {
+        let subject: DeletionSubject
+        let files: [DeletedRecording]
+        let until: ContinuousClock.Instant
+    }
+
+    private static let lifetime = Duration.seconds(60)
+    private static let most = 32
+
+    private let plans = Mutex<[String: Plan]>([:])
+
+    /// Keeps a plan for a minute, and returns its token, which nobody can guess.
+    func add(_ files: [DeletedRecording], for subject: DeletionSubject, now: ContinuousClock.Instant = .now) -> String {
+        var generator = SystemRandomNumberGenerator()
+        let token = (0..<2).map { _ in
+            let digits = String(generator.next() as UInt64, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+        plans.withLock { plans in
+            plans = plans.filter { $0.value.until > now }
+            if plans.count >= Self.most, let oldest = plans.min(by: { $0.value.until < $1.value.until }) {
+                plans[oldest.key] = nil
+            }
+            plans[token] = Plan(subject: subject, files: files, until: now + Self.lifetime)
+        }
+        return token
+    }
+
+    /// Takes the plan of `token` out, if it is for `subject` and not too old.
+    func take(_ token: String, for subject: DeletionSubject, now: ContinuousClock.Instant = .now) -> Plan? {
+        plans.withLock { plans in
+            guard let plan = plans[token], plan.subject == subject else { return nil }
+            plans[token] = nil
+            return plan.until > now ? plan : nil
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Foundation
+internal import MP4
+
+/// A media playlist (RFC 8216) of a stretch of recordings, whose segments are ranges of bytes of the files as they are:
+/// runs of fragments from a keyframe on. Pure.
+struct RangePlaylist {
+    /// A file that may meet the range.
+    struct File {
+        /// As the API calls it.
+        var id: String
+        /// When its first frame was on air: milliseconds since 1970.
+        var start: Int64
+        /// What is in it so far.
+        var fragments: [FragmentMap.Fragment]
+        /// Whether more is to come.
+        var isOpen: Bool
+    }
+
+    /// A run of fragments.
+    private struct Piece {
+        var bytes: Range<Int64>
+        var start: Int64
+        var duration: Int64
+    }
+
+    /// Pieces begin with a fragment that has a keyframe, mostly its first frame; they are at least as long as this, where keyframes come oftener: nanoseconds.
+    private static let shortest: Int64 = 2_000_000_000
+    /// Where none comes for long, pieces end without one.
+    private static let longest: Int64 = 10_000_000_000
+    /// A list that grows must not raise its target later: seconds.
+    private static let leastTarget: Int64 = 6
+
+    private let from: Int64
+    private let to: Int64?
+
+    /// A playlist of what was on air from `from` to `to`, milliseconds since 1970; without `to` it goes on for as long as
+    /// something is recorded.
+    init(from: Int64, to: Int64?) { (self.from, self.to) = (from, to) }
+
+    /// The text for `files`, which are in the order of time; nil if none of them meets the range.
+    func text(_ files: [File]) -> String? {
+        var lines: [String] = []
+        var target = Self.leastTarget
+        var isGrowing = false
+        for file in files {
+            let reached = file.start + (file.fragments.last.map { $0.start + $0.duration } ?? 0) / 1_000_000
+            let goesOn = file.isOpen && to.map { $0 > reached } ?? true
+            isGrowing = isGrowing || goesOn
+            let pieces = pieces(of: file, leavesLast: goesOn).filter { meets($0, file) }
+            guard let first = pieces.first else { continue }
+            if !lines.isEmpty { lines.append("#EXT-X-DISCONTINUITY") }
+            lines.append("#EXT-X-MAP:URI=\"recordings/\(file.id)/init.mp4\"")
+            let time = UTCTime(milliseconds: file.start + first.start / 1_000_000).extended
+            lines.append("#EXT-X-PROGRAM-DATE-TIME:\(time)")
+            for piece in pieces {
+                target = max(target, (piece.duration + 999_999_999) / 1_000_000_000)
+                lines.append("#EXTINF:\(Self.seconds(piece.duration)),")
+                lines.append("#EXT-X-BYTERANGE:\(piece.bytes.count)@\(piece.bytes.lowerBound)")
+                lines.append("recordings/\(file.id)/media.mp4")
+            }
+        }
+        if lines.isEmpty, !isGrowing { return nil }
+        let head = [
+            "#EXTM3U", "#EXT-X-VERSION:7", "#EXT-X-TARGETDURATION:\(target)", "#EXT-X-MEDIA-SEQUENCE:0",
+            "#EXT-X-PLAYLIST-TYPE:\(isGrowing ? "EVENT" : "VOD")",
+        ]
+        return (head + lines + (isGrowing ? [] : ["#EXT-X-ENDLIST"])).map { $0 + "\n" }.joined()
+    }
+
+    private func meets(_ piece: Piece, _ file: File) -> Bool {
+        let start = file.start + piece.start / 1_000_000
+        return start + piece.duration / 1_000_000 > from && to.map { start < $0 } ?? true
+    }
+
+    /// The file's pieces; the last is not complete while the file is being written.
+    private func pieces(of file: File, leavesLast: Bool) -> [Piece] {
+        var pieces: [Piece] = []
+        for fragment in file.fragments {
+            let canBegin = fragment.beginsWithKeyframe || fragment.keyframe != nil
+            if var last = pieces.last, !canBegin || last.duration < Self.shortest, last.duration < Self.longest {
+                last.bytes = last.bytes.lowerBound..<fragment.bytes.upperBound
+                last.duration += fragment.duration
+                pieces[pieces.count - 1] = last
+            } else {
+                pieces.append(Piece(bytes: fragment.bytes, start: fragment.start, duration: fragment.duration))
+            }
+        }
+        if leavesLast { _ = pieces.popLast() }
+        return pieces
+    }
+
+    /// Nanoseconds as seconds with six digits behind the point.
+    private static func seconds(_ nanoseconds: Int64) -> String {
+        let micros = nanoseconds / 1000
+        let digits = String(micros % 1_000_000)
+        return "\(micros / 1_000_000).\(String(repeating: "0", count: 6 - digits.count))\(digits)"
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// Values that were made and may be asked for again, a bounded number of them: who was asked for longest ago goes first.
+/// Any thread.
+final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private struct State {
+        var values: [Key: (value: Value, used: UInt64)] = [:]
+        var clock: UInt64 = 0
+    }
+
+    private let limit: Int
+    private let state = Mutex(State())
+
+    /// At most `limit` values.
+    init(limit: Int) { self.limit = limit }
+
+    subscript(key: Key) -> Value? {
+        get {
+            state.withLock { state in
+                state.clock += 1
+                state.values[key]?.used = state.clock
+                return state.values[key]?.value
+            }
+        }
+        set {
+            state.withLock { state in
+                state.clock += 1
+                state.values[key] = newValue.map { ($0, state.clock) }
+                guard state.values.count > limit,
+                    let oldest = state.values.min(by: { $0.value.used < $1.value.used })
+                else { return }
+                state.values[oldest.key] = nil
+            }
+        }
+    }
+}

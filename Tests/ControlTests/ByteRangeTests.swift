@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Control
+
+/// RFC 9110, 14.1.2 and 14.2.
+@Suite("Byte ranges")
+struct ByteRangeTests {
+    @Test(
+        "One range, from either end, is cut to what the file has",
+        arguments: [
+            ("bytes=0-99", ByteRange.part(0..<100)), ("bytes=0-0", .part(0..<1)), ("bytes=5-", .part(5..<1000)),
+            ("bytes=-5", .part(995..<1000)), ("bytes=-5000", .part(0..<1000)), ("bytes=999-", .part(999..<1000)),
+            ("bytes=990-99999999999999999999999", .part(990..<1000)), ("BYTES=1-2", .part(1..<3)),
+            ("bytes= 1-2 ", .part(1..<3)),
+        ])
+    func single(text: String, range: ByteRange) {
+        #expect(ByteRange(text, size: 1000) == range)
+    }
+
+    @Test(
+        "A range without a byte of the file cannot be satisfied",
+        arguments: ["bytes=1000-", "bytes=1000-2000", "bytes=-0", "bytes=99999999999999999999999-"])
+    func beyond(text: String) {
+        #expect(ByteRange(text, size: 1000) == .unsatisfiable)
+    }
+
+    @Test(
+        "What is not well formed, of another unit, or many is ignored",
+        arguments: [
+            "bytes=abc", "bytes=5-2", "bytes=-", "bytes=", "bytes", "items=0-1", "bytes=0-1,5-6", "bytes=--5",
+            "bytes=1-2-3", "bytes=+1-2", "bytes=0x1-2", "",
+        ])
+    func ignored(text: String) {
+        #expect(ByteRange(text, size: 1000) == .whole)
+    }
+
+    @Test("An empty file has no range, and no header asks for the whole")
+    func empty() {
+        #expect(ByteRange("bytes=0-", size: 0) == .unsatisfiable)
+        #expect(ByteRange("bytes=-1", size: 0) == .unsatisfiable)
+        #expect(ByteRange(nil, size: 0) == .whole)
+    }
+}
+
+@Suite("Moments in requests")
+struct ClockTimeTests {
+    @Test("Times in UTC are read with or without a fraction")
+    func reads() throws {
+        let plain = try ClockTime.milliseconds("2026-11-21T14:03:10Z", "from")
+        #expect(try ClockTime.milliseconds("2026-11-21T14:03:10.250Z", "from") == plain + 250)
+        #expect(try ClockTime.milliseconds("2026-11-21T14:03:10.2Z", "from") == plain + 200)
+        #expect(try ClockTime.milliseconds("2026-11-21T14:03:10.250999999Z", "from") == plain + 250)
+    }
+
+    @Test("All else is refused", arguments: ["", "now", "2026-11-21", "2026-11-21T14:03:10", "2026-11-21T14:03:10.Z"])
+    func refuses(text: String) {
+        #expect(throws: ControlFailure.self) { try ClockTime.milliseconds(text, "from") }
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import MP4
+import Testing
+
+@testable import Relay
+
+@Suite("Recordings for the API")
+struct RecordingsControlTests {
+    @Test(
+        "An identifier is the name in letters of a URL, and nothing else is one",
+        arguments: ["main_20261121T140310.123Z_000001.mp4", "2026/11/21/ä ö?.mp4", "a"])
+    func identifiers(name: String) {
+        let id = RecordingID.id(of: name)
+        #expect(id.utf8.allSatisfy { $0 != 47 && $0 != 43 && $0 != 61 })
+        #expect(RecordingID.name(of: id) == name)
+    }
+
+    @Test("What is no identifier has no name", arguments: ["", "../x", "a=b", "YQ==", "YR", "%2e%2e", "//"])
+    func foreign(id: String) { #expect(RecordingID.name(of: id) == nil) }
+
+    @Test("Of many values those stay that were asked for last")
+    func recent() {
+        let values = RecentValues<Int, String>(limit: 2)
+        values[1] = "one"
+        values[2] = "two"
+        #expect(values[1] == "one")
+        values[3] = "three"
+        #expect(values[2] == nil && values[1] == "one" && values[3] == "three")
+    }
+
+    @Test("A token is good once, for what it was given for, and for a minute")
+    func tokens() {
+        let plans = DeletionPlans()
+        let files = [DeletedRecording(id: "a", name: "a.mp4", bytes: 5)]
+        let now = ContinuousClock.now
+        let token = plans.add(files, for: .recording(id: "a"), now: now)
+        #expect(plans.take(token, for: .recording(id: "b"), now: now) == nil)
+        #expect(plans.take(token, for: .room(bytes: 5), now: now) == nil)
+        #expect(plans.take(token, for: .recording(id: "a"), now: now)?.files == files)
+        #expect(plans.take(token, for: .recording(id: "a"), now: now) == nil)
+        let late = plans.add(files, for: .room(bytes: 5), now: now)
+        #expect(plans.take(late, for: .room(bytes: 5), now: now + .seconds(61)) == nil)
+        #expect(Set((0..<50).map { _ in plans.add([], for: .room(bytes: 1)) }).count == 50)
+    }
+}
+
+@Suite("Playlists of recordings")
+struct RangePlaylistTests {
+    /// Fragments of half a second; a keyframe each two seconds.
+    private func file(_ id: String, start: Int64, seconds: Int, isOpen: Bool = false) -> RangePlaylist.File {
+        let fragments = (0..<seconds * 2).map { index in
+            let isKey = index % 4 == 0
+            let place = 1000 + Int64(index) * 100
+            return FragmentMap.Fragment(
+                bytes: place..<place + 100, start: Int64(index) * 500_000_000, duration: 500_000_000, frames: 15,
+                beginsWithKeyframe: isKey,
+                keyframe: isKey ? .init(bytes: place + 20..<place + 40, time: Int64(index) * 500_000_000) : nil)
+        }
+        return RangePlaylist.File(id: id, start: start, fragments: fragments, isOpen: isOpen)
+    }
+
+    private func lines(_ text: String?) -> [String] { (text ?? "").split(separator: "\n").map(String.init) }
+
+    @Test("A range has the pieces that meet it, and a break between files")
+    func range() {
+        let files = [file("one", start: 0, seconds: 10), file("two", start: 10_000, seconds: 10)]
+        let text = lines(RangePlaylist(from: 7_000, to: 13_000).text(files))
+        #expect(
+            text.filter { $0.hasPrefix("#EXT-X-BYTERANGE") } == [
+                "#EXT-X-BYTERANGE:400@2200", "#EXT-X-BYTERANGE:400@2600", "#EXT-X-BYTERANGE:400@1000",
+                "#EXT-X-BYTERANGE:400@1400",
+            ])
+        #expect(
+            text.filter { $0.hasPrefix("#EXT-X-MAP") } == [
+                "#EXT-X-MAP:URI=\"recordings/one/init.mp4\"", "#EXT-X-MAP:URI=\"recordings/two/init.mp4\"",
+            ])
+        #expect(text.count { $0 == "#EXT-X-DISCONTINUITY" } == 1)
+        #expect(text.contains("#EXT-X-PROGRAM-DATE-TIME:1970-01-01T00:00:06.000Z"))
+        #expect(text.contains("#EXTINF:2.000000,") && text.last == "#EXT-X-ENDLIST")
+        #expect(text.contains("#EXT-X-PLAYLIST-TYPE:VOD"))
+    }
+
+    @Test("A file that is being written gives its complete pieces, and the list goes on")
+    func growing() {
+        let open = file("open", start: 0, seconds: 5, isOpen: true)
+        let text = lines(RangePlaylist(from: 0, to: nil).text([open]))
+        #expect(text.count { $0.hasPrefix("#EXT-X-BYTERANGE") } == 2)
+        #expect(text.contains("#EXT-X-PLAYLIST-TYPE:EVENT") && !text.contains("#EXT-X-ENDLIST"))
+        let ended = lines(RangePlaylist(from: 0, to: 4_500).text([open]))
+        #expect(ended.count { $0.hasPrefix("#EXT-X-BYTERANGE") } == 3 && ended.last == "#EXT-X-ENDLIST")
+    }
+
+    @Test("Nothing is no playlist")
+    func nothing() {
+        #expect(RangePlaylist(from: 0, to: 1000).text([]) == nil)
+        #expect(RangePlaylist(from: 20_000, to: 30_000).text([file("one", start: 0, seconds: 10)]) == nil)
+    }
+}

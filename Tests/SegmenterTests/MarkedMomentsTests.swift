@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MP4
+import Testing
+
+@testable import Segmenter
+
+@Suite("Marked moments")
+struct MarkedMomentsTests {
+    @Test("A moment is a chapter of the file that it lies in, and of no other")
+    func chapters() {
+        var moments = MarkedMoments()
+        moments.add("third", at: 25)
+        moments.add("first", at: 10)
+        moments.add("second", at: 19)
+        #expect(moments.chapters(in: 10..<20) == [.init(start: 0, title: "first"), .init(start: 9, title: "second")])
+        moments.add("late", at: 15)
+        #expect(moments.chapters(in: 20..<30) == [.init(start: 5, title: "third")])
+        #expect(moments.chapters(in: 0..<100).isEmpty)
+    }
+
+    @Test("Of very many the newest stay, and a long title is cut between characters")
+    func bounds() {
+        var moments = MarkedMoments()
+        for index in 0..<300 { moments.add("\(index)", at: Int64(index)) }
+        let chapters = moments.chapters(in: 0..<1000)
+        #expect(chapters.count == 255 && chapters.first?.title == "45")
+        let box = Chapter.box([.init(start: 1_000, title: String(repeating: "é", count: 200))])
+        #expect(box.count == 8 + 4 + 4 + 1 + 8 + 1 + 254 && box.suffix(2) == [0xC3, 0xA9])
+        #expect(Chapter.box([]).isEmpty)
+    }
+}
