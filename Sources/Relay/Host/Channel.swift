@@ -109,6 +109,9 @@ final class Channel: Sendable {
         recordings.cancelUploads()
     }
 
+    /// Until when the certificate of the channel's listeners is valid, in seconds since 1970; nil without one.
+    var certificateExpiry: Int? { context.listening.certificateExpiry }
+
     /// A snapshot of everything.
     var status: ChannelStatus {
         let recording = recordings.status
