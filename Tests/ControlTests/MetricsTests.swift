@@ -5,13 +5,13 @@ import Encoder
 import Foundation
 import Ingest
 import Media
-import Monitor
 import Program
 import Testing
 import Upload
 
 @testable import Control
 @testable import FanOut
+@testable import Monitor
 @testable import SRT
 @testable import Segmenter
 
@@ -182,7 +182,8 @@ struct MetricsTests {
     func selection() {
         func state(_ onAir: String?, _ number: Int?) -> [Substring] {
             var status = status()
-            status.selection = SelectionStatus(onAir: onAir, number: number, inputs: ["cam1", "loop"])
+            status.selection = SelectionStatus(
+                onAir: onAir, number: number, inputs: ["cam1", "loop"], open: ["cam1"])
             return lines([report("news", status)]).filter { $0.hasSuffix(" 1") }
         }
         #expect(state("cam1", 0).contains("relay_selection_state{channel=\"news\",state=\"primary\"} 1"))
@@ -191,7 +192,7 @@ struct MetricsTests {
         #expect(state("slate", nil).contains("relay_selection_state{channel=\"news\",state=\"slate\"} 1"))
         #expect(state(nil, nil).contains("relay_selection_state{channel=\"news\",state=\"none\"} 1"))
         #expect(
-            state("cam1", 0).contains("relay_source_state{channel=\"news\",source=\"loop\",state=\"opening\"} 1"))
+            state("cam1", 0).contains("relay_source_state{channel=\"news\",source=\"loop\",state=\"closed\"} 1"))
     }
 
     @Test("Write latencies are a histogram whose buckets add up")

@@ -7,27 +7,42 @@ internal import Media
 enum SourceMetrics {
     static let families = states + packets + clocks
 
+    /// A source, as it is labelled.
+    struct Named {
+        var name: String
+        var status: SourceStatus
+        /// Whether it is to be open: a backup that nobody needs is not.
+        var isOpen: Bool
+    }
+
+    /// What the state of a source is called that is not to be open.
+    private static let closed = "closed"
+    private static let all = SourceStatus.State.allCases.map(\.rawValue) + [closed]
+
     /// The sources by their names: those of the inputs where there is a choice, else what the flags call them.
-    static func named(_ status: ChannelStatus) -> [(name: String, status: SourceStatus)] {
+    static func named(_ status: ChannelStatus) -> [Named] {
         let names = (status.selection?.inputs ?? ["input"]) + ["audio-input"]
         return status.sources.enumerated().map { index, source in
-            (index < names.count ? names[index] : "\(index + 1)", source)
+            let isOpen = status.selection.map { index >= $0.inputs.count || $0.open.contains(names[index]) } ?? true
+            return Named(name: index < names.count ? names[index] : "\(index + 1)", status: source, isOpen: isOpen)
         }
     }
 
     private static let states: [MetricFamily] = [
-        each("relay_source_state", .gauge, "What the source does: 1 of its state, 0 of the others.", labels: ["state"])
-        {
-            name, source, samples in
-            samples.choose(source.state.rawValue, among: SourceStatus.State.allCases.map(\.rawValue), name)
+        .each(
+            "relay_source_state", .gauge, "What the source does: 1 of its state, 0 of the others.",
+            labels: ["source", "state"], of: named
+        ) { source, samples in
+            samples.choose(source.isOpen ? source.status.state.rawValue : closed, among: all, source.name)
         },
-        each(
+        .each(
             "relay_source_silent", .gauge, "Whether nothing comes of a track of a live source that is open.",
-            labels: ["track"]
-        ) { name, source, samples in
-            guard source.clock != nil else { return }
+            labels: ["source", "track"], of: named
+        ) { source, samples in
+            guard source.status.clock != nil else { return }
             for track in [TrackKind.video, .audio] {
-                samples.add(MetricFamily.number(source.silentTracks.contains(track)), name, "\(track)")
+                let isSilent = source.status.silentTracks.contains(track)
+                samples.add(MetricFamily.number(isSilent), source.name, "\(track)")
             }
         },
     ]
@@ -73,20 +88,13 @@ enum SourceMetrics {
         },
     ]
 
-    private static func each(
-        _ name: String, _ kind: MetricFamily.Kind, _ help: String, labels: [String],
-        _ read: @escaping @Sendable (String, SourceStatus, inout MetricSamples) -> Void
-    ) -> MetricFamily {
-        .each(name, kind, help, labels: ["source"] + labels, of: named) { source, samples in
-            read(source.name, source.status, &samples)
-        }
-    }
-
     private static func one(
         _ name: String, _ kind: MetricFamily.Kind, _ help: String,
         _ value: @escaping @Sendable (SourceStatus) -> Double?
     ) -> MetricFamily {
-        each(name, kind, help, labels: []) { name, source, samples in samples.add(value(source), name) }
+        .each(name, kind, help, labels: ["source"], of: named) { source, samples in
+            samples.add(value(source.status), source.name)
+        }
     }
 
     private static func count(
