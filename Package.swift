@@ -129,8 +129,7 @@ let package = Package(
             name: "Control",
             dependencies: [
                 "Media", "LibAV", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder", "Segmenter",
-                "Upload",
-                "CPage",
+                "Upload", "SRT", "CPage",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -247,7 +246,10 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "ControlTests",
-            dependencies: ["Control", "CPage", "FanOut", "Media", "PacketSamples", "TestSupport", logging],
+            dependencies: [
+                "Control", "CPage", "Archive", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT",
+                "Segmenter", "Upload", "PacketSamples", "TestSupport", logging,
+            ],
             swiftSettings: testSettings),
         .testTarget(
             name: "UploadTests",

@@ -34,6 +34,7 @@ package final class ControlServer: Sendable {
     private let settings: ControlSettings
     private let endpoints: [Endpoint]
     private let tokens: TokenGuard
+    private let certificate = ServedCertificate()
     private let logger: Logger
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let state = Mutex(State())
@@ -45,9 +46,11 @@ package final class ControlServer: Sendable {
         self.settings = settings
         self.logger = logger
         tokens = TokenGuard(settings.tokens)
-        let tokens = tokens
-        let reports = ReportCache(host, version: version) { [tokens] reports in
-            MetricsText.render(reports, version: version, failedLogins: tokens.failures)
+        let reports = ReportCache(host, version: version) { [tokens, certificate] reports in
+            MetricsText.render(
+                MetricsSnapshot(
+                    channels: reports, version: version, failedLogins: tokens.failures,
+                    certificateExpiry: certificate.expiry, process: ProcessUsage.now))
         }
         endpoints =
             ChannelRoutes(host: host, reports: reports).endpoints + RecordingRoutes(host: host).endpoints
@@ -73,7 +76,7 @@ package final class ControlServer: Sendable {
                 }
             let server: HTTPServerBuilder
             if let pair = settings.certificate {
-                server = try Self.secure(pair, Self.http, logger)
+                server = try Self.secure(pair, Self.http, as: certificate, logger)
             } else {
                 server = .http1(configuration: Self.http)
             }

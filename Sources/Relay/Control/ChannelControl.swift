@@ -94,6 +94,7 @@ final class ChannelControl: ControlledChannel {
             status.passthrough.map { Double($0.programNanoseconds) / 1e9 }
             ?? Double(status.program.frames) / max(0.001, status.frameRate.value)
         report.status = status
+        report.certificateExpiry = channel.certificateExpiry
         return report
     }
 

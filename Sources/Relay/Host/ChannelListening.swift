@@ -56,6 +56,9 @@ struct ChannelListening: Sendable {
         }
     }
 
+    /// Until when the certificate is valid, in seconds since 1970; nil without one.
+    var certificateExpiry: Int? { identity?.expiry }
+
     /// Does something when the channel is given up while it is being opened.
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) { channelOpening.whenCancelled(work) }
 
