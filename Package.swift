@@ -77,7 +77,8 @@ let package = Package(
             dependencies: [
                 "Media", "CLinux", .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: settings),
         .target(name: "MP4", dependencies: ["Media"], swiftSettings: settings),
@@ -124,8 +125,8 @@ let package = Package(
         .target(
             name: "Control",
             dependencies: [
-                "Media", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder", "Segmenter", "Upload",
-                "CPage",
+                "Media", "LibAV", "Networking", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder",
+                "Segmenter", "Upload", "CPage",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
