@@ -50,9 +50,9 @@ struct RunCommand: BlockingCommand {
         let http = try httpSettings()
         ArgumentMask.hideSecrets(
             followingAny: [
-                "--rtmp", "--srt", "--output", "--input", "--audio-input", "--http-token", "--webhook", "--on-publish",
-                "--on-play",
+                "--rtmp", "--srt", "--output", "--input", "--audio-input", "--webhook", "--on-publish", "--on-play",
             ])
+        ArgumentMask.hideValues(followingAny: ["--http-token"])
         let configuration = try channelConfiguration()
         try run(descriptors: configuration.descriptors, log: ConfigurationReader.Log(), http: http) {
             $0.run(configuration)

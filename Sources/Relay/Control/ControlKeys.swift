@@ -107,7 +107,7 @@ struct ControlKeys: Equatable {
     }
 
     /// Where systemd keeps what a service has at run time.
-    private static var standardSocket: String? {
+    static var standardSocket: String? {
         getenv("RUNTIME_DIRECTORY").map { String(cString: $0) }.flatMap { directories in
             directories.split(separator: ":").first.map { "\($0)/relay.sock" }
         }

@@ -81,16 +81,22 @@ package struct HTTPClient: Sendable {
     }
 
     /// Sends `request`, and hands the answer's bytes to `take` as they come, until it returns false or they end. Fails
-    /// where nothing comes for 30 s, too. Returns the answer's beginning.
+    /// where nothing comes for 30 s, too. Returns the answer's beginning. Throws ``EndpointFailure``, or what `take` throws.
     package func stream(
         _ request: Request, connecting limit: Duration, _ take: (Head, [UInt8]) async throws -> Bool
-    ) async throws(EndpointFailure) -> Head {
+    ) async throws -> Head {
+        var own: (any Error)?
         do {
             return try await exchange(request, connecting: limit) { head, piece in
-                try await take(head, Array(piece.readableBytesView))
+                do {
+                    return try await take(head, Array(piece.readableBytesView))
+                } catch {
+                    own = error
+                    throw error
+                }
             }
         } catch {
-            throw Self.told(error)
+            throw own ?? Self.told(error)
         }
     }
 }
