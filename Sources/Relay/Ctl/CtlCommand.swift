@@ -67,6 +67,9 @@ struct CtlPlace: ParsableArguments {
             let endpoint = try HTTPEndpoint(url)
             let trust = authorities.map { TLSVerification.authority(file: $0) } ?? .system
             let token = try token.map { try secrets.expand($0) } ?? (try? secrets.expand("${RELAY_TOKEN}"))
+            if token != nil, !endpoint.isPrivate {
+                Terminal.put("note: the token is sent unencrypted; https:// keeps it secret\n")
+            }
             return ControlAPI(endpoint, trust: trust, token: token)
         } catch {
             throw ValidationError("\(error)")

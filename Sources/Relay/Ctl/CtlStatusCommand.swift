@@ -87,7 +87,8 @@ struct CtlChannel: Decodable {
         if let onAir = selection?.onAir { rows.append(["", "", "on air", onAir]) }
         rows += (outputs ?? []).map { ["output", $0.name, $0.state, Self.words($0)] }
         if let recorder {
-            let state = recorder.state == "stopped" && isRecordingWanted == false ? "stopped by you" : recorder.state
+            let state =
+                recorder.state == "stopped" && isRecordingWanted == false ? "stopped by the operator" : recorder.state
             rows.append(["record", "", state, Self.words(recorder)])
         }
         if let storage { rows.append(["disk", "", storage.state, Self.words(storage)]) }
