@@ -78,6 +78,9 @@ public final class OutputSupervisor: PacketConsumer {
     /// Goes on air again after ``pause()``.
     public func resume() { post(.resume) }
 
+    /// Waits until what was asked for before has taken effect. Its queue never blocks, so that this takes no time.
+    func settle() { queue.sync {} }
+
     @discardableResult
     public func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
         var (change, event) = (OutputLanes.Change?.none, DropLog.Event?.none)

@@ -35,6 +35,8 @@ public struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     public var isInterrupted: Bool { code == relay_averror_exit }
     /// Whether the data, and not the way to it, is at fault; the next packet may be good again.
     public var isInvalidData: Bool { code == relay_averror_invalid_data }
+    /// The code of ``isInvalidData``.
+    static var invalidData: Int32 { relay_averror_invalid_data }
     /// Whether nothing was ready, and the call may be made again.
     public var isWouldBlock: Bool { code == relay_averror(EAGAIN) }
 

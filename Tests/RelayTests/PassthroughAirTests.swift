@@ -4,6 +4,7 @@ import Ingest
 import Media
 import Testing
 
+import Control
 @testable import Relay
 
 @Suite("What switched inputs that are copied put on air")

@@ -52,6 +52,7 @@ package final class ControlServer: Sendable {
         endpoints =
             ChannelRoutes(host: host, reports: reports).endpoints
             + HostRoutes(host: host, reports: reports, events: EventStream(reports: reports, log: events)).endpoints
+            + PreviewRoutes(host: host).endpoints
             + SessionRoutes(tokens: tokens, settings: settings).endpoints + PageRoutes().endpoints
     }
 
@@ -122,7 +123,10 @@ package final class ControlServer: Sendable {
                 address: address, serverName: "relay",
                 availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
             onServerRunning: { [self] channel in
-                if !isLocal { state.withLock { $0.port = channel.localAddress?.port } }
+                let port = channel.localAddress?.port
+                if !isLocal { state.withLock { $0.port = port } }
+                let place = settings.address.map { $0.text(port: port) } ?? name
+                logger.info("HTTP at \(isLocal ? name : place)")
                 outcome.withLock { $0.isOpen = true }
                 began.signal()
             },
@@ -143,15 +147,18 @@ package final class ControlServer: Sendable {
             task.cancel()
             throw Failure(description: "The HTTP server cannot listen at \(name): \(error).")
         }
-        logger.info("HTTP at \(name)\(settings.certificate != nil && !isLocal ? ", with TLS" : "")")
     }
 }
 
 extension ControlSettings.Address {
     /// As it is written.
-    package var text: String {
+    package var text: String { text(port: nil) }
+
+    /// The same with the port that is listened at where any was asked for.
+    fileprivate func text(port actual: Int?) -> String {
         switch self {
-        case .host(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .host(let host, let port):
+            host.contains(":") ? "[\(host)]:\(actual ?? port)" : "\(host):\(actual ?? port)"
         case .socket(let path): path
         }
     }

@@ -147,6 +147,7 @@ extension ChannelControl {
         let channel = try open()
         try Self.translating { () throws in
             if isPaused { try channel.outputs.pause(name) } else { try channel.outputs.resume(name) }
+            try channel.outputs.settle(name)
         }
         state.withLock { state in
             if isPaused { state.changes.paused.insert(name) } else { state.changes.paused.remove(name) }
@@ -155,7 +156,10 @@ extension ChannelControl {
 
     func retryOutput(_ name: String) throws(ControlFailure) {
         let channel = try open()
-        try Self.translating { () throws in try channel.outputs.retryNow(name) }
+        try Self.translating { () throws in
+            try channel.outputs.retryNow(name)
+            try channel.outputs.settle(name)
+        }
     }
 
     /// What `work` returns; its error as the API tells it.

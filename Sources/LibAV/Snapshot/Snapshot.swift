@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// Makes a JPEG of a coded keyframe, in square pixels and in the colors that JPEG files have (JFIF: BT.601, full range).
+///
+/// Each call has its own decoder and encoder, takes about as long as one frame of the program's size takes to decode and
+/// scale, and may be made on any thread that may block; who calls sees to it that not too many are made at a time.
+package enum Snapshot {
+    /// The widths that can be asked for.
+    package static let widths = 32...1920
+
+    /// About 85 on the scale of other programs.
+    private static let quality: Int32 = 4
+    private static let subject = "a snapshot"
+
+    /// The JPEG file of `keyframe`, `width` columns wide (the nearest even number within ``widths``), or as wide as the
+    /// frame is, at most ``widths``' upper bound. Throws if the packet is no keyframe that can be decoded alone.
+    package static func jpeg(of keyframe: EncodedPacket, width: Int? = nil) throws(AVFailure) -> [UInt8] {
+        let decoder = try Decoder(keyframe.description, subject: subject)
+        try decoder.send(coded: keyframe)
+        try decoder.send(nil)
+        guard case .frame(let decoded) = try decoder.receive() else { throw nothing }
+        let target = format(of: decoded, keyframe.description, width: width)
+        let converter = try FrameConverter(keyframe.description, target: target, subject: subject)
+        var found: VideoFrame?
+        try converter.convert(decoded, pts: 0) { found = found ?? $0 }
+        try converter.finish { found = found ?? $0 }
+        guard let found else { throw nothing }
+        return try JPEGEncoder(width: target.width, height: target.height, quality: quality).encode(found)
+    }
+
+    private static var nothing: AVFailure {
+        AVFailure(operation: "decode", subject: subject, code: AVFailure.invalidData)
+    }
+
+    /// The frame's shape as a viewer sees it, `width` wide.
+    private static func format(
+        of decoded: DecodedFrame, _ track: TrackDescription, width: Int?
+    ) -> VideoFormat {
+        let aspect = track.frameFormat?.sampleAspectRatio ?? .square
+        let shown = Double(decoded.width) * Double(aspect.horizontal) / Double(max(1, aspect.vertical))
+        let wanted = min(max(width ?? Int(min(shown, 8192).rounded()), widths.lowerBound), widths.upperBound)
+        let height = Double(decoded.height) * Double(wanted) / max(1, shown)
+        var color = ColorDescription.bt601With525Lines
+        color.isFullRange = true
+        return VideoFormat(
+            width: (wanted + 1) & ~1, height: min(max(Int(height / 2 + 0.5) * 2, 16), 4096),
+            frameRate: track.nominalRate ?? FrameRate(25, 1), color: color)
+    }
+}
