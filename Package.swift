@@ -81,7 +81,8 @@ let package = Package(
             dependencies: [
                 "Media", "CLinux", .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: settings),
         .target(name: "MP4", dependencies: ["Media"], swiftSettings: settings),
@@ -128,8 +129,8 @@ let package = Package(
         .target(
             name: "Control",
             dependencies: [
-                "Media", "LibAV", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder", "Segmenter",
-                "Upload", "SRT", "CPage",
+                "Media", "LibAV", "Networking", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder",
+                "Segmenter", "Upload", "SRT", "CPage",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

@@ -49,7 +49,10 @@ struct RunCommand: BlockingCommand {
         }
         let http = try httpSettings()
         ArgumentMask.hideSecrets(
-            followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input", "--http-token"])
+            followingAny: [
+                "--rtmp", "--srt", "--output", "--input", "--audio-input", "--webhook", "--on-publish", "--on-play",
+            ])
+        ArgumentMask.hideValues(followingAny: ["--http-token"])
         let configuration = try channelConfiguration()
         try run(descriptors: configuration.descriptors, log: ConfigurationReader.Log(), http: http) {
             $0.run(configuration)
@@ -94,7 +97,10 @@ struct RunCommand: BlockingCommand {
             terminal.close()
             throw ExitStatus.nothingDelivered.code
         }
+        let webhooks = Webhooks(http.webhooks, events: events, logger: Logger(label: "relay"))
+        webhooks.start()
         let status = work(host)
+        webhooks.stop()
         server.stop()
         writer.tellLeftOut(isEnd: true)
         terminal.close()
@@ -126,10 +132,27 @@ struct RunCommand: BlockingCommand {
             }
             return ControlKeys.Token(role: String(text[..<mark]), token: String(text[text.index(after: mark)...]))
         }
+        for (index, text) in operation.webhook.enumerated() {
+            do {
+                keys.webhooks.append(try ControlKeys.Webhook(flag: text))
+            } catch {
+                throw ValidationError("--webhook number \(index + 1) is not usable: \(error)")
+            }
+        }
         do throws(ControlKeys.Fault) {
             return try keys.settings()
         } catch {
-            throw ValidationError("--\(error.key == "address" ? "http" : error.key): \(error.text)")
+            throw ValidationError("--\(Self.flag(of: error.key)): \(error.text)")
+        }
+    }
+
+    /// The flag that stands for a key of `http`.
+    private static func flag(of key: String) -> String {
+        switch key.prefix(while: { $0 != "[" }) {
+        case "address": "http"
+        case "tokens": "http-token"
+        case "webhooks": "webhook"
+        default: key
         }
     }
 

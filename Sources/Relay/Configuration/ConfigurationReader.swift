@@ -90,13 +90,16 @@ extension ConfigurationReader {
                     scalar($1, "\(key)[\($0)]")
                 }
             case "tokens": readTokens(entry.node, key)
+            case "webhooks": readWebhooks(entry.node, key)
             default: unknown(entry, in: "http", known: Self.httpKeys)
             }
         }
     }
 
-    /// The keys of `http`, for which there are no flags but of the first three.
-    static let httpKeys = ["address", "socket", "tokens", "certificate", "key", "hosts", "basePath"]
+    /// The keys of `http`, for which there are no flags but of the first four.
+    static let httpKeys = ["address", "socket", "tokens", "webhooks", "certificate", "key", "hosts", "basePath"]
+    /// The keys of one of `webhooks`.
+    static let webhookKeys = ["url", "secret", "events", "level", "tlsCa"]
 
     private mutating func readTokens(_ node: ConfigurationNode, _ key: String) {
         for (index, node) in sequence(node, key).enumerated() {
@@ -111,6 +114,29 @@ extension ConfigurationReader {
                 }
             }
             http.tokens.append(token)
+        }
+    }
+
+    private mutating func readWebhooks(_ node: ConfigurationNode, _ key: String) {
+        for (index, node) in sequence(node, key).enumerated() {
+            let name = "\(key)[\(index)]"
+            var webhook = ControlKeys.Webhook()
+            for entry in mapping(node, name, "It is a mapping with url: and more.") ?? [] {
+                let place = "\(name).\(entry.key)"
+                httpMarks["webhooks[\(index)].\(entry.key)"] = entry.node.mark
+                switch entry.key {
+                case "url": webhook.url = scalar(entry.node, place) ?? ""
+                case "secret": webhook.secret = scalar(entry.node, place)
+                case "level": webhook.level = scalar(entry.node, place)
+                case "tlsCa": webhook.authorities = scalar(entry.node, place)
+                case "events":
+                    webhook.events = sequence(entry.node, place).enumerated().compactMap {
+                        scalar($1, "\(place)[\($0)]")
+                    }
+                default: unknown(entry, in: name, known: Self.webhookKeys)
+                }
+            }
+            http.webhooks.append(webhook)
         }
     }
 

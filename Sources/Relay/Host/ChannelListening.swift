@@ -24,10 +24,8 @@ struct ChannelListening: Sendable {
     ) throws(RelayFailure) {
         channelOpening = opening
         server = resources.server
-        let authorization = { (program: String) -> RTMPAuthorization in
-            let command = ClientCommand(
-                program: program, channel: configuration.name, notice: { resources.notices.tell($0) })
-            return { await command.allows($0, from: $1) }
+        let authorization = { (decision: ClientDecision) -> RTMPAuthorization in
+            decision.authorization(channel: configuration.name, notice: { resources.notices.tell($0) })
         }
         onPublish = configuration.onPublish.map(authorization)
         onPlay = configuration.onPlay.map(authorization)

@@ -9,7 +9,8 @@ extension ControlEvent {
         guard level >= .info, !message.hasPrefix("status: ") else { return nil }
         let output = metadata["output"].map { "\($0)" }
         let known: [(String, String)] = [
-            ("export", "export"), ("output", "output"), ("input", "input"), ("segment", "recorder"), ("since_s", "alarm"),
+            ("webhook", Self.webhookKind), ("export", "export"), ("output", "output"), ("input", "input"),
+            ("segment", "recorder"), ("since_s", "alarm"),
             ("lasted_s", "alarm"), ("channel", "channel"),
         ]
         let details = ["reason", "cause", "delay_s", "segment"].compactMap { key in
