@@ -261,13 +261,6 @@ let package = Package(
             ],
             swiftSettings: testSettings),
         .testTarget(
-            name: "ControlTests",
-            dependencies: [
-                "Control", "Archive", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Segmenter",
-                "Upload",
-            ],
-            swiftSettings: settings),
-        .testTarget(
             name: "RelayTests",
             dependencies: [
                 "Relay", "Control", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Archive",

@@ -9,6 +9,10 @@ struct FakeHost: ControlledHost {
     var channels: [String] { ["main"] }
     func channel(_ name: String) -> (any ControlledChannel)? { name == "main" ? FakeChannel() : nil }
     func reload() throws(ControlFailure) -> Int { throw ControlFailure(.conflict, "There is no file.") }
+    var exports: any ControlledExports { NoExports() }
+    func startExport(_ request: ExportRequest) throws(ControlFailure) -> ExportJob {
+        throw ControlFailure(.notFound, "There is no channel of this name.")
+    }
     func check(_ address: String) -> AddressCheck { AddressCheck([.init("address", .ok, "It is well formed.")]) }
 }
 
@@ -16,6 +20,7 @@ struct FakeHost: ControlledHost {
 struct FakeChannel: ControlledChannel {
     var report: ChannelReport { ChannelReport(name: "main", state: .waiting) }
     var stream: PacketStream? { nil }
+    var archive: (any ControlledArchive)? { nil }
 
     private var off: ControlFailure { ControlFailure(.unavailable, "The channel is not on air.") }
 
@@ -29,4 +34,14 @@ struct FakeChannel: ControlledChannel {
     func splitRecording() throws(ControlFailure) { throw off }
     func requestKeyframe() throws(ControlFailure) { throw off }
     func mark(_ text: String) throws(ControlFailure) -> Marker { throw off }
+}
+
+/// No clips.
+struct NoExports: ControlledExports {
+    private var absent: ControlFailure { ControlFailure(.notFound, "There is no such clip.") }
+
+    var jobs: [ExportJob] { [] }
+    func job(_ id: String) throws(ControlFailure) -> ExportJob { throw absent }
+    func file(_ id: String) throws(ControlFailure) -> ArchivedFile { throw absent }
+    func remove(_ id: String) throws(ControlFailure) { throw absent }
 }
