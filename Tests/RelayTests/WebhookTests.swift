@@ -59,6 +59,10 @@ struct WebhookTests {
         #expect(!settings.takes(event(1, kind: "alarm", level: .notice)))
         let failure = ControlEvent(.warning, "a webhook failed", ["webhook": "host", "reason": "x"])
         #expect(failure?.kind == ControlEvent.webhookKind)
+        let kinds = [
+            ("storage runs short: 1 GB", "storage"), ("the operator removed the output a", "operator"), ("x", "output"),
+        ]
+        for (text, kind) in kinds { #expect(ControlEvent(.warning, text, ["output": "a"])?.kind == kind) }
     }
 
     @Test("The signature is HMAC-SHA256 of the time stamp, a full stop and the body, as another implementation has it")
