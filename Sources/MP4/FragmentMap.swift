@@ -41,6 +41,8 @@ package struct FragmentMap: Sendable {
     private static let headSize = Int64(MovieBox.headSize)
     private static let movieLimit: Int64 = 1 << 20
     private static let fragmentLimit: Int64 = 16 << 20
+    /// A year, in nanoseconds.
+    private static let longest = TrackFacts.longestTime * 1_000_000_000
 
     /// Reads the map of `source`. Throws ``MP4Failure`` if its head is not one of this program's, and what `source` throws.
     package init(_ source: some ByteSource) throws {
@@ -118,6 +120,10 @@ package struct FragmentMap: Sendable {
                 beginsWithKeyframe: track.kind == .audio || first.isSync,
                 keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
         }
+        // Of longer files nobody knows; and a sum of a few such times must not overflow.
+        guard let found, found.start <= Self.longest, found.duration <= Self.longest,
+            (found.keyframe?.time ?? 0) <= Self.longest
+        else { return nil }
         return found
     }
 
