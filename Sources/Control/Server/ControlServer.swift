@@ -37,6 +37,7 @@ package final class ControlServer: Sendable {
     private let certificate = ServedCertificate()
     private let logger: Logger
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let executor: LoopExecutor
     private let state = Mutex(State())
 
     /// A server that is not started. `version` is relay's; `events` is what happened so far and will.
@@ -46,6 +47,7 @@ package final class ControlServer: Sendable {
         self.settings = settings
         self.logger = logger
         tokens = TokenGuard(settings.tokens)
+        executor = LoopExecutor(group.next())
         let reports = ReportCache(host, version: version) { [tokens, certificate] reports in
             MetricsText.render(
                 MetricsSnapshot(
@@ -135,7 +137,7 @@ package final class ControlServer: Sendable {
                 began.signal()
             },
             eventLoopGroupProvider: .shared(group), logger: quiet)
-        let task = Task { [logger] in
+        let task = Task(executorPreference: executor) { [logger] in
             do {
                 try await application.run()
             } catch {
