@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Control
 import Ingest
 import Media
 import Testing
 
-import Control
 @testable import Relay
 
 @Suite("What switched inputs that are copied put on air")

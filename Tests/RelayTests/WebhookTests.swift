@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
 import Foundation
+import Logging
 import Networking
 import TestSupport
 import Testing

@@ -20,7 +20,7 @@ final class HookServer: Sendable {
 
             init(from decoder: any Decoder) throws {
                 let container = try decoder.singleValueContainer()
-                text = (try? container.decode(Int.self)).map(String.init) ?? (try container.decode(String.self))
+                text = try (try? container.decode(Int.self)).map(String.init) ?? container.decode(String.self)
             }
         }
     }
