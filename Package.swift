@@ -164,7 +164,8 @@ let package = Package(
 
         // What tests of several targets need: a clock, waits with a deadline, random numbers to have again, a log to read.
         .target(
-            name: "TestSupport", dependencies: ["Media", logging], path: "Tests/TestSupport", swiftSettings: testSettings),
+            name: "TestSupport", dependencies: ["Media", logging], path: "Tests/TestSupport",
+            swiftSettings: testSettings),
         .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: testSettings),
         .testTarget(
             name: "LibAVTests", dependencies: ["LibAV", "Media", "PacketSamples", "TestSupport"],
@@ -181,9 +182,11 @@ let package = Package(
             name: "FanOutTests", dependencies: ["FanOut", "Media", "TestSupport", logging], swiftSettings: testSettings),
         .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: testSettings),
         .testTarget(
-            name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: testSettings),
+            name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging],
+            swiftSettings: testSettings),
         .testTarget(
-            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"], swiftSettings: testSettings),
+            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"],
+            swiftSettings: testSettings),
         .testTarget(
             name: "MonitorTests", dependencies: ["Monitor", "LibAV", "Media", "TestSupport", logging],
             swiftSettings: testSettings),

@@ -162,7 +162,7 @@ public final class OutputSet: Sendable {
     public func retryNow(_ name: String) throws(OutputSetError) { try output(name).retryNow() }
 
     /// Waits until what was asked of an output before has taken effect, which no I/O holds up.
-    public func settle(_ name: String) throws(OutputSetError) { try output(name).settle() }
+    public func waitUntilDone(_ name: String) throws(OutputSetError) { try output(name).waitUntilDone() }
 
     /// The program begins: every output connects.
     public func start() {

@@ -79,7 +79,7 @@ public final class OutputSupervisor: PacketConsumer {
     public func resume() { post(.resume) }
 
     /// Waits until what was asked for before has taken effect. Its queue never blocks, so that this takes no time.
-    func settle() { queue.sync {} }
+    func waitUntilDone() { queue.sync {} }
 
     @discardableResult
     public func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {

@@ -111,7 +111,7 @@ struct MetricsTests {
             "relay_output_consecutive_failures", "relay_output_receivers", "relay_output_receiver_dropped_frames",
             "relay_recorder_wanted", "relay_retention_problem", "relay_upload_running", "relay_source_silent",
             "relay_srt_packets_flight_size", "relay_srt_packets_flow_window", "relay_srt_packets_receive_buf",
-            "relay_alarm_active", "relay_webhook_waiting_events",
+            "relay_alarm_active", "relay_storage_seconds_until_full", "relay_webhook_waiting_events",
         ]
         let names = MetricsText.families.map(\.name)
         #expect(Set(names).count == names.count)

@@ -162,7 +162,7 @@ extension ChannelControl {
         let channel = try open()
         try Self.translating { () throws in
             if isPaused { try channel.outputs.pause(name) } else { try channel.outputs.resume(name) }
-            try channel.outputs.settle(name)
+            try channel.outputs.waitUntilDone(name)
         }
         state.withLock { state in
             if isPaused { state.changes.paused.insert(name) } else { state.changes.paused.remove(name) }
@@ -173,7 +173,7 @@ extension ChannelControl {
         let channel = try open()
         try Self.translating { () throws in
             try channel.outputs.retryNow(name)
-            try channel.outputs.settle(name)
+            try channel.outputs.waitUntilDone(name)
         }
     }
 

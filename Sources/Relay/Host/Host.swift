@@ -269,7 +269,6 @@ extension Host {
 
     private func endService() { service.withLock { $0 }?.end() }
 
-
     private var served: [ServedChannel] {
         let (channels, runs) = state.withLock { ($0.channels, $0.runs) }
         return channels.map {
