@@ -57,9 +57,11 @@ struct RecordingRoutes {
             Endpoint(.get, Self.recording + "/init.mp4", .view) { request in
                 let (archive, id) = (try archive(request), try request.parameter("recording"))
                 let bytes = try await Blocking.run { try archive.initialisation(of: id) }
-                return Response(
-                    status: .ok, headers: [.contentType: "video/mp4", .cacheControl: "private, max-age=3600"],
-                    body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+                // By ranges, too: FFmpeg takes the size of what it asked for before for an answer's that names none, and waits.
+                let head = ArchivedFile(name: "init.mp4", type: "video/mp4", size: Int64(bytes.count), tag: nil) {
+                    Array(bytes.dropFirst(Int($0)).prefix($1))
+                }
+                return try FileResponse.response(to: request, for: head)
             },
             Endpoint(.get, Self.recording + "/thumbnail.jpg", .view) { request in
                 let (archive, id) = (try archive(request), try request.parameter("recording"))

@@ -106,7 +106,7 @@ final class ChannelArchive: ControlledArchive {
         let stamp = try file.descriptor.stamp()
         let key = MapKey(name: file.closedName, number: stamp.number)
         if var known = maps[key], known.end <= stamp.size {
-            guard file.isOpen else { return known }
+            // Of a file that was closed since, the end may be missing, too.
             try known.extend(file.descriptor)
             maps[key] = known
             return known
