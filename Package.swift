@@ -17,6 +17,10 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("InternalImportsByDefault"),
     ] + warnings
 
+/// Tests are compiled without the optimiser, which takes most of a build's time and has nothing to do there: what they
+/// test is optimised.
+let testSettings = settings + [.unsafeFlags(["-Onone"])]
+
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 
 let package = Package(
@@ -77,7 +81,8 @@ let package = Package(
             dependencies: [
                 "Media", "CLinux", .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"), .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: settings),
         .target(name: "MP4", dependencies: ["Media"], swiftSettings: settings),
@@ -124,8 +129,8 @@ let package = Package(
         .target(
             name: "Control",
             dependencies: [
-                "Media", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder", "Segmenter", "Upload",
-                "CPage",
+                "Media", "LibAV", "Networking", "MP4", "Archive", "FanOut", "Ingest", "Program", "Monitor", "Encoder",
+                "Segmenter", "Upload", "SRT", "CPage",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -133,7 +138,8 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"), logging,
             ],
-            swiftSettings: settings),
+            // Compiled in by CPage.
+            exclude: ["Page"], swiftSettings: settings),
         .executableTarget(
             name: "Relay",
             dependencies: [
@@ -158,35 +164,38 @@ let package = Package(
 
         // What tests of several targets need: a clock, waits with a deadline, random numbers to have again, a log to read.
         .target(
-            name: "TestSupport", dependencies: ["Media", logging], path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: settings),
+            name: "TestSupport", dependencies: ["Media", logging], path: "Tests/TestSupport",
+            swiftSettings: testSettings),
+        .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: testSettings),
         .testTarget(
             name: "LibAVTests", dependencies: ["LibAV", "Media", "PacketSamples", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "IngestTests",
             dependencies: [
                 "Ingest", "LibAV", "CFFmpeg", "CLinux", "Media", "Program", "RTMP", "SRT", "PacketSamples",
                 "TestSupport", logging,
             ],
-            exclude: ["Clock/Traces"], swiftSettings: settings
+            exclude: ["Clock/Traces"], swiftSettings: testSettings
         ),
         .testTarget(
-            name: "FanOutTests", dependencies: ["FanOut", "Media", "TestSupport", logging], swiftSettings: settings),
-        .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: settings),
+            name: "FanOutTests", dependencies: ["FanOut", "Media", "TestSupport", logging], swiftSettings: testSettings),
+        .testTarget(name: "FanOutBenchTests", dependencies: ["FanOutBench"], swiftSettings: testSettings),
         .testTarget(
-            name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging], swiftSettings: settings),
+            name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging],
+            swiftSettings: testSettings),
         .testTarget(
-            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"], swiftSettings: settings),
+            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"],
+            swiftSettings: testSettings),
         .testTarget(
             name: "MonitorTests", dependencies: ["Monitor", "LibAV", "Media", "TestSupport", logging],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         // Streams and packets that several targets' tests send.
         .target(
             name: "PacketSamples", dependencies: ["Media", "LibAV"], path: "Tests/PacketSamples",
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         // Certificates that several targets' tests show.
-        .target(name: "TLSSamples", path: "Tests/TLSSamples", swiftSettings: settings),
+        .target(name: "TLSSamples", path: "Tests/TLSSamples", swiftSettings: testSettings),
         .testTarget(
             name: "NetworkingTests",
             dependencies: [
@@ -195,50 +204,57 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"), .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "RTMPTests",
             dependencies: [
                 "RTMP", "Networking", "CLinux", "LibAV", "Media", "PacketSamples", "TLSSamples", "TestSupport",
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "SRTTests",
             dependencies: ["SRT", "CSRT", "Networking", "LibAV", "Media", "PacketSamples", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "HLSTests", dependencies: ["HLS", "Networking", "LibAV", "Media", "PacketSamples", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "PublisherTests",
             dependencies: [
                 "Publisher", "FanOut", "Networking", "RTMP", "SRT", "HLS", "LibAV", "Media", "CSRT", "PacketSamples",
                 "TestSupport",
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "SegmenterTests",
             dependencies: ["Segmenter", "Archive", "MP4", "Media", "FanOut", "PacketSamples", "TestSupport", logging],
-            swiftSettings: settings),
-        .testTarget(name: "MP4Tests", dependencies: ["MP4", "Media"], swiftSettings: settings),
+            swiftSettings: testSettings),
+        .testTarget(name: "MP4Tests", dependencies: ["MP4", "Media"], swiftSettings: testSettings),
         // A recording's file made without a recorder.
         .target(
             name: "RecordingSamples", dependencies: ["Archive", "MP4", "Media"], path: "Tests/RecordingSamples",
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "ArchiveTests", dependencies: ["Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "CatalogueTests",
             dependencies: [
                 "Catalogue", "Archive", "MP4", "Segmenter", "Media", "FanOut", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"), logging,
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "StitcherTests",
             dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
+        .testTarget(
+            name: "ControlTests",
+            dependencies: [
+                "Control", "CPage", "Archive", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT",
+                "Segmenter", "Upload", "PacketSamples", "TestSupport", logging,
+            ],
+            swiftSettings: testSettings),
         .testTarget(
             name: "UploadTests",
             dependencies: [
@@ -246,14 +262,7 @@ let package = Package(
                 .product(name: "SystemPackage", package: "swift-system"),
                 logging,
             ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "ControlTests",
-            dependencies: [
-                "Control", "Archive", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Segmenter",
-                "Upload",
-            ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "RelayTests",
             dependencies: [
@@ -261,12 +270,12 @@ let package = Package(
                 "MP4", "Segmenter", "Upload", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
-            swiftSettings: settings),
+            swiftSettings: testSettings),
         .testTarget(
             name: "EndToEnd",
             dependencies: [
-                "Relay", "FanOut", "Ingest", "Program", "Segmenter", "TestSupport",
+                "Relay", "Control", "FanOut", "Ingest", "Program", "Segmenter", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
-            ], swiftSettings: settings),
+            ], swiftSettings: testSettings),
     ]
 )

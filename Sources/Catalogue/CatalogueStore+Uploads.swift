@@ -16,6 +16,8 @@ public enum UploadState: String, Sendable, Codable {
 public struct UploadBacklog: Sendable, Equatable {
     /// The oldest of the files that were asked for.
     public var next: CatalogueSegment?
+    /// When the oldest of those that wait ended: milliseconds since 1970-01-01T00:00:00Z.
+    public var oldestEnd: Int64?
     /// All files that wait.
     public var files: Int
     /// Their bytes.
@@ -35,7 +37,8 @@ extension CatalogueStore {
             let waiting = try Self.segments(
                 "channel = ? AND upload = 'waiting'", [channel], by: "start, name", database)
             let backlog = UploadBacklog(
-                next: waiting.first { !names.contains($0.name) }, files: waiting.count,
+                next: waiting.first { !names.contains($0.name) },
+                oldestEnd: waiting.first.map { $0.start + $0.duration / 1_000_000 }, files: waiting.count,
                 bytes: waiting.reduce(0) { $0 + $1.bytes })
             return (backlog, added)
         }

@@ -161,6 +161,9 @@ public final class OutputSet: Sendable {
     /// Tries an output that waits, or gave up, at once.
     public func retryNow(_ name: String) throws(OutputSetError) { try output(name).retryNow() }
 
+    /// Waits until what was asked of an output before has taken effect, which no I/O holds up.
+    public func waitUntilDone(_ name: String) throws(OutputSetError) { try output(name).waitUntilDone() }
+
     /// The program begins: every output connects.
     public func start() {
         state.withLock { state in

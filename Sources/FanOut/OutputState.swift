@@ -21,6 +21,11 @@ public enum OutputState: Sendable, Equatable {
     /// Over.
     case stopped
 
+    /// All words that ``label`` may be, in the order of the cases.
+    package static let labels = [
+        "idle", "connecting", "live", "draining", "backing_off", "refused", "given_up", "paused", "stopped",
+    ]
+
     /// One word, for metrics and the status line.
     public var label: String {
         switch self {
@@ -38,7 +43,7 @@ public enum OutputState: Sendable, Equatable {
 }
 
 /// Which of an output's addresses an attempt is made at.
-public enum OutputEndpoint: String, Sendable, Codable {
+public enum OutputEndpoint: String, Sendable, Codable, CaseIterable {
     /// The output's own.
     case primary
     /// The one for when the primary does not serve.

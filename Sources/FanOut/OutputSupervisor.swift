@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Dispatch
+package import Dispatch
 public import Logging
 public import Media
 internal import Synchronization
@@ -13,7 +13,7 @@ public final class OutputSupervisor: PacketConsumer {
     let state: Mutex<OutputLanes>
     /// Where all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once must not take a
     /// thread each.
-    private static let shared = DispatchQueue(label: "relay.outputs")
+    package static let shared = DispatchQueue(label: "relay.outputs")
 
     /// The output's name, unique in its channel.
     public let name: String
@@ -77,6 +77,9 @@ public final class OutputSupervisor: PacketConsumer {
 
     /// Goes on air again after ``pause()``.
     public func resume() { post(.resume) }
+
+    /// Waits until what was asked for before has taken effect. Its queue never blocks, so that this takes no time.
+    func waitUntilDone() { queue.sync {} }
 
     @discardableResult
     public func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {

@@ -88,6 +88,8 @@ final class LiveAudioTrack {
             time: time, duration: duration, target: line.image(of: place.due), stretch: place.stretch + line.rate,
             step: place.step)
         resampler.compensate(by: correction.stretch)
+        let offset = servo.error / 1e9
+        monitor.update { $0.audioOffsetSeconds = offset }
         guard isFirst || correction.fill != 0 || place.step != .zero, let position = servo.position else { return }
         if !isFirst {
             deliver(try resampler.flush())

@@ -6,7 +6,7 @@ package import SRT
 /// What a source is doing: a snapshot.
 public struct SourceStatus: Sendable, Codable, Hashable {
     /// The stages of a source's life.
-    public enum State: String, Sendable, Codable {
+    public enum State: String, Sendable, Codable, CaseIterable {
         /// Opened, not started; or a live source or a loop that is being opened again.
         case opening
         /// Reading and decoding.
@@ -33,6 +33,9 @@ public struct SourceStatus: Sendable, Codable, Hashable {
     public var reopens: Int64 = 0
     /// Tracks of a live source of which nothing comes, though it is open.
     public var silentTracks: Set<TrackKind> = []
+    /// How far a live source's audio lies from where its stamps put it against video, in seconds, positive if it is early;
+    /// what is above 0.1 is put right at once. Nil for others.
+    public var audioOffsetSeconds: Double?
     /// What is known of a live source's clock; nil for others.
     package var clock: SourceClockStatus?
     /// What libsrt says of the connection; nil where the input does not come by SRT.

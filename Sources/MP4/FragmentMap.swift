@@ -21,12 +21,24 @@ package struct FragmentMap: Sendable {
         package var beginsWithKeyframe: Bool
         /// The first keyframe in it, if there is any: its bytes in the file, and when it is shown, as ``start``.
         package var keyframe: Keyframe?
+
+        /// A fragment.
+        package init(
+            bytes: Range<Int64>, start: Int64, duration: Int64, frames: Int, beginsWithKeyframe: Bool,
+            keyframe: Keyframe?
+        ) {
+            (self.bytes, self.start, self.duration, self.frames) = (bytes, start, duration, frames)
+            (self.beginsWithKeyframe, self.keyframe) = (beginsWithKeyframe, keyframe)
+        }
     }
 
     /// Where a keyframe lies.
     package struct Keyframe: Sendable, Equatable {
         package var bytes: Range<Int64>
         package var time: Int64
+
+        /// A keyframe.
+        package init(bytes: Range<Int64>, time: Int64) { (self.bytes, self.time) = (bytes, time) }
     }
 
     /// What the file says besides its samples.

@@ -31,7 +31,6 @@ package enum BlockingWork {
         defer { pthread_attr_destroy(&attributes) }
         pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         pthread_attr_setstacksize(&attributes, stackBytes)
-        let name = String(decoding: name.utf8.prefix(nameBytes), as: UTF8.self)
         let job = Unmanaged.passRetained(Job(name: name, work: work))
         var thread = pthread_t()
         let code = pthread_create(
@@ -47,8 +46,10 @@ package enum BlockingWork {
         return code
     }
 
-    /// Names the calling thread for `top` and debuggers. Glibc hides its function for this from Swift.
-    private static func setName(_ name: String) {
+    /// Names the calling thread for `top` and debuggers, with as much of `name` as the kernel keeps. Glibc hides its function
+    /// for this from Swift, and names that Foundation gives its threads stay there.
+    package static func setName(_ name: String) {
+        let name = String(decoding: name.utf8.prefix(nameBytes), as: UTF8.self)
         let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
         guard file >= 0 else { return }
         _ = name.withCString { write(file, $0, strlen($0)) }

@@ -17,8 +17,15 @@ package final class TLSServerIdentity: Sendable {
         let files: [[Int]]
     }
 
+    /// A pair that was read.
+    private struct Pair {
+        let context: NIOSSLContext
+        /// Seconds since 1970 until which the certificate is valid.
+        let expiry: Int
+    }
+
     private struct State {
-        var context: NIOSSLContext
+        var pair: Pair
         /// What was read, or tried without success and told.
         var version: Version
         /// What was seen and could not be used: it may be the first of two files that are replaced one after the other.
@@ -43,7 +50,7 @@ package final class TLSServerIdentity: Sendable {
         self.key = key
         self.notice = notice
         let version = Self.version(certificate, key)
-        state = Mutex(State(context: try Self.load(certificate, key), version: version))
+        state = Mutex(State(pair: try Self.load(certificate, key), version: version))
         state.withLock { state in
             let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "relay.tls.files", qos: .utility))
             timer.setEventHandler { [weak self] in self?.look() }
@@ -57,9 +64,12 @@ package final class TLSServerIdentity: Sendable {
 
     /// Puts TLS into the pipeline of a channel that was just accepted, with the pair that is in use now. On its loop.
     package func secure(_ channel: any Channel) throws {
-        let context = state.withLock { $0.context }
+        let context = state.withLock { $0.pair.context }
         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
     }
+
+    /// Until when the certificate that is in use now is valid, in seconds since 1970-01-01T00:00:00Z.
+    package var expiry: Int { state.withLock { $0.pair.expiry } }
 
     /// What the error of a channel means, in an operator's words; nil for a peer that closed the connection without a word
     /// of TLS, as many do.
@@ -72,8 +82,8 @@ package final class TLSServerIdentity: Sendable {
         let version = Self.version(certificate, key)
         guard state.withLock({ $0.version != version }) else { return }
         do throws(EndpointFailure) {
-            let context = try Self.load(certificate, key)
-            state.withLock { ($0.context, $0.version, $0.rejected) = (context, version, nil) }
+            let pair = try Self.load(certificate, key)
+            state.withLock { ($0.pair, $0.version, $0.rejected) = (pair, version, nil) }
             notice("The certificate in \(certificate) has changed, and is used from now on.")
         } catch {
             let isLasting = state.withLock { state in
@@ -101,7 +111,7 @@ package final class TLSServerIdentity: Sendable {
             })
     }
 
-    private static func load(_ certificate: String, _ key: String) throws(EndpointFailure) -> NIOSSLContext {
+    private static func load(_ certificate: String, _ key: String) throws(EndpointFailure) -> Pair {
         try check(certificate, isSecret: false)
         try check(key, isSecret: true)
         let chain: [NIOSSLCertificate]
@@ -125,7 +135,7 @@ package final class TLSServerIdentity: Sendable {
         configuration.minimumTLSVersion = .tlsv12
         configuration.shutdownTimeout = .seconds(2)
         do {
-            return try NIOSSLContext(configuration: configuration)
+            return Pair(context: try NIOSSLContext(configuration: configuration), expiry: Int(own.notValidAfter))
         } catch {
             throw failure("the key in \(key) does not belong to the certificate in \(certificate)")
         }

@@ -53,6 +53,8 @@ public final class Program: Sendable {
     private let sink: any ProgramSink
     private let clock: any MonotonicClock
     private let logger: Logger
+    /// Beats at each frame, but while a source that the program waits for has none.
+    package let heartbeat: Heartbeat
     private let counters = Mutex(ProgramStatus())
     private let isStopped = Atomic(false)
 
@@ -67,11 +69,13 @@ public final class Program: Sendable {
             stage: Stage(Scene(video: .feed(videoFeed), audio: audioFeed)), sink: sink, clock: clock, logger: logger)
     }
 
-    /// A program that shows what is on `stage`. `frameLimit` ends it after that many frames.
+    /// A program that shows what is on `stage`. `frameLimit` ends it after that many frames. While `sink` waits for a disk,
+    /// it lets `heartbeat` rest.
     package init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, stage: Stage,
-        sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), logger: Logger
+        sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), heartbeat: Heartbeat? = nil, logger: Logger
     ) {
+        self.heartbeat = heartbeat ?? Heartbeat("program", clock: clock)
         self.frameRate = frameRate
         self.audio = audio
         self.pacing = pacing
@@ -87,6 +91,7 @@ public final class Program: Sendable {
         guard let (opening, start) = waitForStart() else {
             return isStopped.load(ordering: .relaxed) ? .stopped : .empty
         }
+        defer { heartbeat.rest() }
         var scene = opening
         var pace = Pace(frameRate: frameRate, pacing: pacing, start: start)
         follow(scene, besides: nil, &pace.reference)
@@ -97,17 +102,18 @@ public final class Program: Sendable {
         var last: VideoFrame?
         var isHolding = false
         while index.number < frameLimit ?? .max, !stage.isOver {
+            heartbeat.beat()
             index = index + wait(&pace, for: index, scene)
             if let next = stage.scene, next != scene {
                 follow(next, besides: scene, &pace.reference)
                 scene = next
             }
-            let shown = frame(for: index, in: scene, isHolding: &isHolding, &pace.reference)
+            let shown = waiting(for: scene) { frame(for: index, in: scene, isHolding: &isHolding, &pace.reference) }
             guard let frame = shown ?? (stage.isFixed ? nil : last) else { break }
             last = frame
             last?.captions = []
             let next = firstSample(of: index + 1)
-            try sink.encode(takeAudio(audioEnd..<next, of: scene))
+            try sink.encode(waiting(for: scene) { takeAudio(audioEnd..<next, of: scene) })
             for feed in stage.feeds(besides: scene) { feed.skip(index, upTo: next, count: next - audioEnd) }
             audioEnd = next
             try sink.encode(frame, at: index.number)
@@ -115,6 +121,7 @@ public final class Program: Sendable {
             counters.withLock { $0.frames += 1 }
         }
         if isStopped.load(ordering: .relaxed) { ending = .stopped }
+        heartbeat.beat()
         try sink.finish()
         return ending
     }
@@ -222,6 +229,11 @@ public final class Program: Sendable {
         let tail = isHolding ? 0 : audio.timeBase.ticks(Self.audioTail)
         isHolding = feed.hasAudio(beyond: firstSample(of: index), moreThan: tail)
         return isHolding ? feed.lastFrame(for: index) : nil
+    }
+
+    /// Takes what the scene's sources have, which may rightly last if they are waited for.
+    private func waiting<Result>(for scene: Scene, _ body: () -> Result) -> Result {
+        scene.feeds.contains { $0.pacing == .waits } ? heartbeat.resting(body) : body()
     }
 
     private func takeAudio(_ range: Range<SampleIndex>, of scene: Scene) -> AudioBuffer {

@@ -131,28 +131,3 @@ private struct MovieTrack {
     let number: Int
     let clock: TrackClock
 }
-
-/// The clock of one track of a file.
-struct TrackClock {
-    /// The ticks at which the track's own timeline begins.
-    var origin: Int64 = 0
-    let timeBase: TimeBase
-
-    init(timescale: UInt32) { timeBase = TimeBase(1, Int32(clamping: timescale)) }
-
-    /// A time of `packet` in ticks of the track. From the program's start, so that rounding does not add up.
-    func ticks(_ time: Int64, _ packet: EncodedPacket) -> Int64 { packet.timeBase.rescale(time, to: timeBase) }
-
-    /// What the tables say of `packets`.
-    func entries(_ packets: [EncodedPacket], next: EncodedPacket?) -> [SampleEntry] {
-        packets.enumerated().map { index, packet in
-            let decode = ticks(packet.dts, packet)
-            let following = index + 1 < packets.count ? packets[index + 1] : next
-            let end = following.map { ticks($0.dts, $0) } ?? ticks(packet.dts + packet.duration, packet)
-            return SampleEntry(
-                decodeTime: max(0, decode - origin), duration: UInt32(clamping: end - decode),
-                compositionOffset: Int32(clamping: ticks(packet.pts, packet) - decode),
-                size: UInt32(clamping: packet.payload.count), isSync: packet.isKeyframe)
-        }
-    }
-}

@@ -128,7 +128,7 @@ extension RecorderEngine {
         environment.status.value.withLock { $0.lastError = failure.description }
         let lost = file?.pendingVideo ?? []
         if let file { release(file, failure.isOutOfSpace ? .disk : .error) }
-        beginGap(failure.description)
+        beginGap(failure.description, failure.isOutOfSpace ? .storage : .failure)
         for packet in lost { lose(packet) }
         perform(cutter.interrupt())
     }

@@ -87,7 +87,7 @@ actor RecorderEngine: QueueActor {
             guard case .active = mode else { return }
             let reason = "the disk was too slow: \(environment.configuration.queueLimitBytes) bytes were waiting"
             logger.error("recording interrupted: \(reason)")
-            interrupt(reason, ending: .error)
+            interrupt(reason, .overflow, ending: .error)
         case .overflowEnded(let frames, let from, let lastAudio):
             gap?.frames += frames
             if let from, let gap { self.gap?.from = min(gap.from, from) }
@@ -160,16 +160,17 @@ actor RecorderEngine: QueueActor {
         self.gap?.from = min(gap.from, packet.ptsNanoseconds)
     }
 
-    func beginGap(_ reason: String) {
+    func beginGap(_ reason: String, _ cause: RecordingGap.Cause) {
         guard gap == nil else { return }
-        gap = RecordingGap(from: recordedEnd ?? max(0, lastEnd), to: nil, reason: reason, frames: 0, run: run)
+        gap = RecordingGap(
+            from: recordedEnd ?? max(0, lastEnd), to: nil, reason: reason, cause: cause, frames: 0, run: run)
     }
 
     /// Ends the file where what it shows has no hole, because nothing follows for now.
-    func interrupt(_ reason: String, ending: SegmentEnding) {
+    func interrupt(_ reason: String, _ cause: RecordingGap.Cause, ending: SegmentEnding) {
         let dropped = file?.dropDisordered() ?? []
         endFile(ending)
-        beginGap(reason)
+        beginGap(reason, cause)
         for packet in dropped { lose(packet) }
         perform(cutter.interrupt())
     }
@@ -197,7 +198,7 @@ extension RecorderEngine {
         if case .suspended = mode { return }
         // Whoever suspends has said why at the level it deserves.
         logger.info("recording suspended: \(reason)")
-        interrupt(reason, ending: .disk)
+        interrupt(reason, .storage, ending: .disk)
         mode = .suspended(reason)
     }
 

@@ -3,7 +3,7 @@
 public import Media
 
 /// What the recorder does.
-public enum RecorderState: String, Sendable, Codable {
+public enum RecorderState: String, Sendable, Codable, CaseIterable {
     /// Waits for the first keyframe.
     case waiting
     /// Writes.
@@ -41,6 +41,8 @@ public struct RecorderStatus: Sendable, Codable {
     public var incompleteFrames = 0
     /// Gaps since the start.
     public var gapCount = 0
+    /// The same by cause.
+    public var gapCauses: [RecordingGap.Cause: Int] = [:]
     /// Frames missing over all gaps.
     public var gapFrames = 0
     /// The last gaps, at most 100.
@@ -66,6 +68,7 @@ public struct RecorderStatus: Sendable, Codable {
     /// Takes in a gap that is over.
     mutating func count(_ gap: RecordingGap) {
         gapCount += 1
+        gapCauses[gap.cause, default: 0] += 1
         gapFrames += gap.frames
         gaps.append(gap)
         if gaps.count > 100 { gaps.removeFirst() }

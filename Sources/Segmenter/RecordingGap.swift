@@ -4,12 +4,26 @@ internal import Archive
 
 /// A stretch of the program that is in no file.
 public struct RecordingGap: Sendable, Codable, Equatable {
+    /// What sorts of gaps there are.
+    public enum Cause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
+        /// The storage guard had stopped the recording.
+        case storage
+        /// The disk was too slow, and too much waited for it.
+        case overflow
+        /// A write failed.
+        case failure
+        /// The disk failed before it had written what it had accepted.
+        case lost
+    }
+
     /// Program time in nanoseconds of the first frame that is missing.
     public var from: Int64
     /// Program time in nanoseconds of the first frame behind the gap; nil while it lasts.
     public var to: Int64?
-    /// Why.
+    /// Why, in words.
     public var reason: String
+    /// Why, as a sort.
+    public var cause: Cause
     /// Frames that are missing; 0 of a program of audio alone.
     public var frames: Int
     /// Names the run of the recorder, as ``SegmentPosition/run`` does.
@@ -49,6 +63,7 @@ extension RecordingGap {
         guard from < written.programEnd else { return nil }
         to = written.programEnd
         reason = "the disk failed before it had written them"
+        cause = .lost
         run = written.run
     }
 

@@ -10,11 +10,24 @@ public struct WriteLatencyStatus: Sendable, Codable, Equatable {
     public var maximumMilliseconds = 0.0
     /// The bound under which 99 of 100 stay, in milliseconds; a power of two of microseconds.
     public var p99Milliseconds = 0.0
+    /// Writes that took no longer than each of ``bounds``.
+    public var counts: [Int] = []
+    /// How long all took together, in seconds.
+    public var totalSeconds = 0.0
+
+    /// The bounds of ``counts``, in seconds: from what the system's memory takes to a disk that hangs.
+    public static let bounds = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 }
 
-/// A histogram of durations by powers of two of microseconds: fixed in size, exact in its maximum.
+/// A histogram of durations by powers of two of microseconds, and by ``WriteLatencyStatus/bounds``: fixed in size, exact in
+/// its maximum.
 struct LatencyHistogram {
+    private static let bounds = WriteLatencyStatus.bounds.map { Int64(($0 * 1e9).rounded()) }
+
     private var buckets = [Int](repeating: 0, count: 40)
+    /// Durations up to each of the bounds and above the one before.
+    private var parts = [Int](repeating: 0, count: bounds.count)
+    private var sum: Int64 = 0
     private var count = 0
     private var maximum: Int64 = 0
 
@@ -23,7 +36,9 @@ struct LatencyHistogram {
         let microseconds = UInt64(clamping: nanoseconds / 1000)
         let index = min(buckets.count - 1, UInt64.bitWidth - microseconds.leadingZeroBitCount)
         buckets[index] += 1
+        if let part = Self.bounds.firstIndex(where: { nanoseconds <= $0 }) { parts[part] += 1 }
         count += 1
+        sum &+= nanoseconds
         maximum = max(maximum, nanoseconds)
     }
 
@@ -39,8 +54,13 @@ struct LatencyHistogram {
     }
 
     var status: WriteLatencyStatus {
-        WriteLatencyStatus(
+        var seen = 0
+        let counts = parts.map { part in
+            seen += part
+            return seen
+        }
+        return WriteLatencyStatus(
             count: count, p50Milliseconds: bound(50), maximumMilliseconds: Double(maximum) / 1e6,
-            p99Milliseconds: bound(99))
+            p99Milliseconds: bound(99), counts: counts, totalSeconds: Double(sum) / 1e9)
     }
 }

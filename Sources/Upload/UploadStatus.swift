@@ -6,6 +6,8 @@ public struct UploadStatus: Sendable, Codable, Equatable {
     public var waitingFiles = 0
     /// Their bytes.
     public var waitingBytes: Int64 = 0
+    /// How long the oldest of them has waited, in seconds since it was finished; nil if none waits.
+    public var oldestWaitingSeconds: Double?
     /// The file that is being uploaded.
     public var current: String?
     /// Files uploaded since the start.

@@ -16,6 +16,8 @@ internal import Synchronization
 public final class Uploader: RecordingObserver, RetentionVeto {
     private struct State {
         var status = UploadStatus()
+        /// When the oldest file that waits was finished.
+        var oldest: UTCTime?
         var work: Task<Void, Never>?
         var nap: Task<Void, Never>?
         var isEnding = false
@@ -93,7 +95,14 @@ public final class Uploader: RecordingObserver, RetentionVeto {
     public func mayDelete(_ fileName: String) -> Bool { !catalogue.needsUpload(fileName) }
 
     /// A snapshot.
-    public var status: UploadStatus { state.withLock { $0.status } }
+    public var status: UploadStatus {
+        let now = UTCTime.now
+        return state.withLock { state in
+            var status = state.status
+            status.oldestWaitingSeconds = state.oldest.map { max(0, Double(now.milliseconds - $0.milliseconds) / 1000) }
+            return status
+        }
+    }
 }
 
 // MARK: The work
@@ -140,6 +149,7 @@ extension Uploader {
         state.withLock { state in
             state.status.waitingFiles = backlog?.files ?? state.status.waitingFiles
             state.status.waitingBytes = backlog?.bytes ?? state.status.waitingBytes
+            if let backlog { state.oldest = backlog.oldestEnd.map(UTCTime.init) }
         }
         return backlog
     }

@@ -32,8 +32,8 @@ extension SerialPeers {
             let guest = try await RTMPServer.running()
             let undisturbed = try await received { _ in }
             let disturbed = try await received { channel in
-                let name = try channel.add(OutputSpecification("\(guest.url())#name=guest"))
-                let dead = try channel.add(OutputSpecification("rtmp://127.0.0.1:\(try Ports.free())/live/dead"))
+                let name = try channel.add(address: "\(guest.url())#name=guest")
+                let dead = try channel.add(address: "rtmp://127.0.0.1:\(try Ports.free())/live/dead")
                 try await guest.hasReceived(within: .seconds(5))
                 try channel.outputs.pause(name)
                 try await eventually("the guest is off air", within: .seconds(3)) { guest.recordings.count == 1 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Control
 import Foundation
 import Segmenter
 import TestSupport

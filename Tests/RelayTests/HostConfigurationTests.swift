@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Control
 import Encoder
 import Foundation
 import Ingest
@@ -59,7 +60,11 @@ struct HostConfigurationTests {
         for key in options + ["address", "input", "outputs", "format", "verbose", "status"] {
             #expect(text.contains(try Regex("(?m)^ *(- )?\(key):")), "\(key)")
         }
+        let http = ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["role", "token"]
+        for key in http { #expect(text.contains(try Regex("(?m)^ +(- )?\(key):")), "\(key)") }
         let usable = text.replacing("${STREAM_KEY}", with: "key")
+            .replacing(/\$\{file:[^}]*\}/, with: "key-of-more-than-twelve")
+            .replacing("/etc/relay/inside.pem", with: "/dev/null")
             .replacing(/\/usr\/local\/bin\/[a-z-]+/, with: "/bin/true")
         let file = try self.read(usable)
         #expect(file.channels.map(\.name) == ["studio", "relayed", "archive"])
@@ -68,6 +73,9 @@ struct HostConfigurationTests {
         #expect(studio.input.tracks.audioOffset == .milliseconds(40) && studio.input.isReference)
         #expect(studio.recording?.isClockAligned == true && studio.encoder.gop == .seconds(2))
         #expect(file.channels[1].configuration.copies && !file.channels[2].configuration.isPaced)
+        #expect(file.http.tokens.count == 2 && file.http.basePath == "/relay" && file.http.hosts == ["studio.example"])
+        #expect(
+            file.http.webhooks.first?.level == .warning && file.http.webhooks.first?.kinds.contains("alarm") == true)
     }
 
     @Test("Each mistake is told with its place and its key, all at once, and the nearest key")

@@ -119,16 +119,4 @@ final class SecretReferencesTests: Sendable {
         let input = try RunCommand.parse(flags).channelConfiguration().input
         #expect(!input.description.contains("topsecret") && input.description.hasPrefix("https://host/${file:"))
     }
-
-    @Test("The flags that the service's example gives are right")
-    func example() throws {
-        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("Config/relay.env.example")
-        let lines = try String(contentsOf: path, encoding: .utf8).split(separator: "\n")
-        let flags = try #require(lines.first { $0.hasPrefix("RELAY_ARGS=") }).dropFirst("RELAY_ARGS=".count)
-        let credential = "${file:/run/credentials/relay.service/stream-key}"
-        #expect(flags.contains(credential))
-        let arguments = flags.replacing(credential, with: "key").split(separator: " ").map(String.init)
-        #expect(try RunCommand.parse(arguments).channelConfiguration().outputs.count == 2)
-    }
 }

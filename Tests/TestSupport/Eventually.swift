@@ -29,6 +29,17 @@ package func eventually(
     return wait.elapsed
 }
 
+/// The same of a condition that is itself asked for asynchronously.
+@discardableResult
+package nonisolated(nonsending) func eventually(
+    _ what: String = "a condition", within limit: Duration = .seconds(30), file: String = #fileID, line: Int = #line,
+    _ condition: nonisolated(nonsending) () async throws -> Bool
+) async throws -> Duration {
+    var wait = Wait(what, within: limit, at: "\(file):\(line)")
+    while try await !condition() { try await Task.sleep(for: .milliseconds(try wait.pause())) }
+    return wait.elapsed
+}
+
 /// A wait for a condition that is asked for again and again.
 private struct Wait {
     /// How many times longer than its limit a wait may last. Limits say what a machine needs that has nothing else to

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The channels' reports as Prometheus text, version 0.0.4.
+/// A snapshot as Prometheus text, version 0.0.4. Nothing is counted here: counters are those of the snapshots.
 enum MetricsText {
-    /// All metrics. `failedLogins` counts wrong tokens.
-    static func render(_ reports: [ChannelReport], version: String, failedLogins: Int) -> String {
-        """
-        # HELP relay_http_failed_logins_total Wrong tokens that were shown.
-        # TYPE relay_http_failed_logins_total counter
-        relay_http_failed_logins_total \(failedLogins)
+    /// All families, in the order in which they are written: `docs/metrics.md` lists them.
+    static let families =
+        ChannelMetrics.families + ProgramMetrics.families + EncoderMetrics.families + OutputMetrics.families
+        + RecorderMetrics.families + StorageMetrics.families + SourceMetrics.families + SRTMetrics.families
+        + MonitorMetrics.families + ProcessMetrics.families
 
-        """
+    /// All metrics.
+    static func render(_ snapshot: MetricsSnapshot) -> String {
+        var samples = MetricSamples()
+        for family in families {
+            samples.begin(family)
+            family.read(snapshot, &samples)
+        }
+        return samples.text
     }
 }

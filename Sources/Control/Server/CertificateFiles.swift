@@ -11,6 +11,8 @@ internal import Synchronization
 final class CertificateFiles: Sendable {
     private struct State {
         var context: NIOSSLContext
+        /// Seconds since 1970 until which the certificate is valid.
+        var expiry: Int?
         var stamp: [String]
         var looked = ContinuousClock.now
     }
@@ -27,7 +29,8 @@ final class CertificateFiles: Sendable {
         (certificate, key) = pair
         self.logger = logger
         let stamp = Self.stamp([certificate, key])
-        state = Mutex(State(context: try Self.load(certificate, key), stamp: stamp))
+        let (context, expiry) = try Self.load(certificate, key)
+        state = Mutex(State(context: context, expiry: expiry, stamp: stamp))
     }
 
     /// What connections that begin now show. Files that cannot be read leave what was.
@@ -39,7 +42,7 @@ final class CertificateFiles: Sendable {
             guard stamp != state.stamp else { return state.context }
             state.stamp = stamp
             do {
-                state.context = try Self.load(certificate, key)
+                (state.context, state.expiry) = try Self.load(certificate, key)
                 logger.notice("the HTTP server's certificate was read again")
             } catch {
                 logger.error("the HTTP server's certificate changed and cannot be read, the one before stays: \(error)")
@@ -48,13 +51,20 @@ final class CertificateFiles: Sendable {
         }
     }
 
-    private static func load(_ certificate: String, _ key: String) throws -> NIOSSLContext {
-        let chain = try NIOSSLCertificate.fromPEMFile(certificate).map { NIOSSLCertificateSource.certificate($0) }
+    /// Until when the certificate that connections are shown is valid, in seconds since 1970-01-01T00:00:00Z.
+    var expiry: Int? {
+        // A file that changed is read here, too, where nobody connects.
+        _ = context
+        return state.withLock { $0.expiry }
+    }
+
+    private static func load(_ certificate: String, _ key: String) throws -> (context: NIOSSLContext, expiry: Int?) {
+        let chain = try NIOSSLCertificate.fromPEMFile(certificate)
         let key = try NIOSSLPrivateKey(file: key, format: .pem)
         var configuration = TLSConfiguration.makeServerConfiguration(
-            certificateChain: chain, privateKey: .privateKey(key))
+            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv12
-        return try NIOSSLContext(configuration: configuration)
+        return (try NIOSSLContext(configuration: configuration), chain.first.map { Int($0.notValidAfter) })
     }
 
     /// What changes when a file is written or another put in its place.
@@ -84,13 +94,25 @@ struct SecureChannel: ServerChildChannel {
     func handle(value: Value, logger: Logger) async { await base.handle(value: value, logger: logger) }
 }
 
+/// The certificate that a server shows, once it does. Any thread.
+final class ServedCertificate: Sendable {
+    private let files = Mutex<CertificateFiles?>(nil)
+
+    /// Until when it is valid, in seconds since 1970-01-01T00:00:00Z; nil while none is shown.
+    var expiry: Int? { files.withLock { $0 }?.expiry }
+
+    func show(_ files: CertificateFiles) { self.files.withLock { $0 = files } }
+}
+
 extension ControlServer {
-    /// Connections with TLS. Throws where the files cannot be used.
+    /// Connections with TLS, whose files `certificate` knows from then on. Throws where the files cannot be used.
     static func secure(
-        _ pair: (certificate: String, key: String), _ configuration: HTTP1Channel.Configuration, _ logger: Logger
+        _ pair: (certificate: String, key: String), _ configuration: HTTP1Channel.Configuration,
+        as certificate: ServedCertificate, _ logger: Logger
     ) throws(Failure) -> HTTPServerBuilder {
         do {
             let files = try CertificateFiles(pair, logger: logger)
+            certificate.show(files)
             return HTTPServerBuilder { responder in
                 SecureChannel(base: HTTP1Channel(responder: responder, configuration: configuration), files: files)
             }

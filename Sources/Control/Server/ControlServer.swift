@@ -34,8 +34,10 @@ package final class ControlServer: Sendable {
     private let settings: ControlSettings
     private let endpoints: [Endpoint]
     private let tokens: TokenGuard
+    private let certificate = ServedCertificate()
     private let logger: Logger
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let executor: LoopExecutor
     private let state = Mutex(State())
 
     /// A server that is not started. `version` is relay's; `events` is what happened so far and will.
@@ -45,14 +47,18 @@ package final class ControlServer: Sendable {
         self.settings = settings
         self.logger = logger
         tokens = TokenGuard(settings.tokens)
-        let tokens = tokens
-        let reports = ReportCache(host, version: version) { [tokens] reports in
-            MetricsText.render(reports, version: version, failedLogins: tokens.failures)
+        executor = LoopExecutor(group.next())
+        let reports = ReportCache(host, version: version) { [tokens, certificate] reports in
+            MetricsText.render(
+                MetricsSnapshot(
+                    channels: reports, version: version, failedLogins: tokens.failures,
+                    certificateExpiry: certificate.expiry, process: ProcessUsage.now))
         }
         endpoints =
             ChannelRoutes(host: host, reports: reports).endpoints + RecordingRoutes(host: host).endpoints
             + ExportRoutes(host: host).endpoints
             + HostRoutes(host: host, reports: reports, events: EventStream(reports: reports, log: events)).endpoints
+            + PreviewRoutes(host: host).endpoints
             + SessionRoutes(tokens: tokens, settings: settings).endpoints + PageRoutes().endpoints
     }
 
@@ -72,7 +78,7 @@ package final class ControlServer: Sendable {
                 }
             let server: HTTPServerBuilder
             if let pair = settings.certificate {
-                server = try Self.secure(pair, Self.http, logger)
+                server = try Self.secure(pair, Self.http, as: certificate, logger)
             } else {
                 server = .http1(configuration: Self.http)
             }
@@ -123,12 +129,15 @@ package final class ControlServer: Sendable {
                 address: address, serverName: "relay",
                 availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
             onServerRunning: { [self] channel in
-                if !isLocal { state.withLock { $0.port = channel.localAddress?.port } }
+                let port = channel.localAddress?.port
+                if !isLocal { state.withLock { $0.port = port } }
+                let place = settings.address.map { $0.text(port: port) } ?? name
+                logger.info("HTTP at \(isLocal ? name : place)")
                 outcome.withLock { $0.isOpen = true }
                 began.signal()
             },
             eventLoopGroupProvider: .shared(group), logger: quiet)
-        let task = Task { [logger] in
+        let task = Task(executorPreference: executor) { [logger] in
             do {
                 try await application.run()
             } catch {
@@ -144,15 +153,18 @@ package final class ControlServer: Sendable {
             task.cancel()
             throw Failure(description: "The HTTP server cannot listen at \(name): \(error).")
         }
-        logger.info("HTTP at \(name)\(settings.certificate != nil && !isLocal ? ", with TLS" : "")")
     }
 }
 
 extension ControlSettings.Address {
     /// As it is written.
-    package var text: String {
+    package var text: String { text(port: nil) }
+
+    /// The same with the port that is listened at where any was asked for.
+    fileprivate func text(port actual: Int?) -> String {
         switch self {
-        case .host(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .host(let host, let port):
+            host.contains(":") ? "[\(host)]:\(actual ?? port)" : "\(host):\(actual ?? port)"
         case .socket(let path): path
         }
     }

@@ -52,6 +52,9 @@ package struct ControlSettings: Sendable, Equatable {
     /// Where no answer is cached and no record kept: connections at a time.
     package var maximumConnections = 256
 
+    /// Who is told of events.
+    package var webhooks: [WebhookSettings] = []
+
     private var certificatePath: String?
     private var keyPath: String?
 

@@ -57,16 +57,18 @@ struct RequestGate: Sendable {
         return !settings.isLoopback && Self.isAddress(host)
     }
 
-    /// Another site's page must not change anything with the reader's cookie.
+    /// A page from elsewhere must not change anything with the reader's cookie.
     private func checkOrigin(_ request: Request) throws(ControlFailure) {
-        if let site = request.headers[.init("Sec-Fetch-Site") ?? .origin], site == "cross-site" || site == "same-site" {
-            throw ControlFailure(.forbidden, "Pages of other sites may change nothing here.")
+        if let origin = request.headers[.init("Sec-Fetch-Site") ?? .origin],
+            ["cross-site", "same-site"].contains(origin)
+        {
+            throw ControlFailure(.forbidden, "Pages from elsewhere may change nothing here.")
         }
         guard let origin = request.headers[.origin] else { return }
         let name = origin.firstRange(of: "://").map { String(origin[$0.upperBound...]) } ?? origin
         guard let authority = request.head.authority,
             name == authority || Self.host(of: name).map(settings.hosts.contains) ?? false
-        else { throw ControlFailure(.forbidden, "Pages of other sites may change nothing here.") }
+        else { throw ControlFailure(.forbidden, "Pages from elsewhere may change nothing here.") }
     }
 
     /// The host of `host:port` or `[address]:port`, in lower case.

@@ -10,7 +10,7 @@ internal import Segmenter
 /// A channel as the API shows it: its status, what became of it, and what goes on air.
 package struct ChannelReport: Sendable, Encodable {
     /// The stages of a channel's life.
-    package enum State: String, Sendable, Codable {
+    package enum State: String, Sendable, Codable, CaseIterable {
         /// Inputs and encoder are being opened, or are waited for.
         case opening
         /// The program runs.
@@ -37,6 +37,9 @@ package struct ChannelReport: Sendable, Encodable {
     package var isRecordingWanted = false
     /// Whether there is a directory to record to.
     package var canRecord = false
+    /// Until when the certificate that the channel's listeners show is valid, in seconds since 1970; nil without one. For
+    /// metrics alone.
+    package var certificateExpiry: Int?
     /// What an operator can know of the program; nil while there is none.
     package var status: ChannelStatus?
 

@@ -35,6 +35,8 @@ package final class TranscodingSink: PacketSink {
     private let (copied, coded): (any PacketSink, any PacketSink)
     private let canWait: Bool
     private let queue: DispatchQueue
+    /// Of the queue, which rests between packets.
+    package let heartbeat = Heartbeat("transcoder")
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
 
@@ -96,6 +98,8 @@ package final class TranscodingSink: PacketSink {
 
     private func work(_ body: (any TrackTranscoder) throws -> [EncodedPacket]) {
         guard state.withLock({ $0.status.failure == nil }) else { return }
+        heartbeat.beat()
+        defer { heartbeat.rest() }
         do {
             for packet in try transcoder.withLock({ try body($0) }) { coded.publish(packet) }
         } catch {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Dispatch
+internal import Media
 internal import Synchronization
 
 /// The few queues on which all RTMP outputs write.
@@ -15,6 +17,9 @@ public final class RTMPWriterPool: Sendable {
     public init(count: Int = 1) {
         writers = (0..<max(1, count)).map { RTMPWriter(index: $0) }
     }
+
+    /// The writers' queues, on which nothing blocks.
+    package var queues: [DispatchQueue] { writers.map(\.executor.queue) }
 
     /// The writer for the next connection, in turn.
     func next() -> RTMPWriter {

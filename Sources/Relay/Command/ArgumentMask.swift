@@ -25,6 +25,31 @@ enum ArgumentMask {
         }
     }
 
+    /// Overwrites in the same place the values of `flags` as a whole. The flags must have been read before.
+    static func hideValues(followingAny flags: Set<String>) {
+        var hidesNext = false
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let argument = CommandLine.unsafeArgv[index] else { continue }
+            let bytes = UnsafeBufferPointer(start: argument, count: strlen(argument)).map { UInt8(bitPattern: $0) }
+            let flag = bytes.prefix { $0 != UInt8(ascii: "=") }
+            let isJoined = flag.count < bytes.count && flags.contains(String(decoding: flag, as: UTF8.self))
+            let visible = isJoined ? flag.count + 1 : hidesNext ? 0 : bytes.count
+            for offset in visible..<bytes.count { argument[offset] = CChar(UInt8(ascii: "x")) }
+            hidesNext = flags.contains(String(decoding: bytes, as: UTF8.self))
+        }
+    }
+
+    /// Overwrites in the same place what lies behind the host of each address that is an argument of its own. The
+    /// arguments must have been read before.
+    static func hideAddresses() {
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let argument = CommandLine.unsafeArgv[index] else { continue }
+            let bytes = UnsafeBufferPointer(start: argument, count: strlen(argument)).map { UInt8(bitPattern: $0) }
+            guard bytes.first != UInt8(ascii: "-"), bytes.contains(UInt8(ascii: ":")) else { continue }
+            for offset in secretRange(in: bytes) ?? 0..<0 { argument[offset] = CChar(UInt8(ascii: "x")) }
+        }
+    }
+
     /// `message`, in which what may be secret in any address among `arguments` is replaced.
     static func hidingSecrets(of arguments: [String], in message: String) -> String {
         arguments.reduce(message) { message, argument in
@@ -61,7 +86,9 @@ enum ArgumentMask {
         // Up to the options, not up to the slash: a password may have one that was not escaped.
         let hasUser = address[authority...].prefix { $0 != UInt8(ascii: "#") }.contains(UInt8(ascii: "@"))
         if hasUser { return authority..<address.count }
-        let separators = [UInt8(ascii: "/"), UInt8(ascii: "?")]
+        // Of a webhook, what it is signed with stands behind the mark.
+        let isWeb = address.prefix(4).elementsEqual("http".utf8)
+        let separators = [UInt8(ascii: "/"), UInt8(ascii: "?")] + (isWeb ? [UInt8(ascii: "#")] : [])
         guard let path = address[authority...].firstIndex(where: separators.contains) else { return nil }
         return path + 1..<address.count
     }

@@ -2,6 +2,7 @@
 
 internal import ArgumentParser
 internal import Foundation
+internal import Networking
 
 /// A command whose work blocks: it runs on a thread of its own, so that it takes none from the cooperative pool, which
 /// has one for each core.
@@ -13,8 +14,10 @@ protocol BlockingCommand: AsyncParsableCommand, Sendable {
 extension BlockingCommand {
     func run() async throws {
         let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
-            let thread = Thread { continuation.resume(returning: Result { try work() }) }
-            thread.name = "relay.\(Self._commandName)"
+            let thread = Thread {
+                BlockingWork.setName("relay.\(Self._commandName)")
+                continuation.resume(returning: Result { try work() })
+            }
             // As much as a main thread has: x264 and libavcodec run on it.
             thread.stackSize = 8 << 20
             thread.start()

@@ -21,6 +21,9 @@ enum ExitStatus: Int32 {
     /// The storage guard refused, and there was nothing else to do.
     case storageRefused = 75
 
+    /// `relay ctl`: relay says no.
+    static let refused = ExitStatus.recordingsIncomplete
+
     var code: ExitCode { ExitCode(rawValue) }
 }
 

@@ -75,11 +75,13 @@ struct InputOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A program that decides about whoever wants to publish to an --input of rtmp-listen://.",
+            "A program, or an http:// or https:// address, that decides about whoever wants to publish to an --input of "
+                + "rtmp-listen://.",
             discussion:
-                "It is asked about each client that has the key, within 8 s, and allows it by status 0. What it learns is in "
-                + "the environment: RELAY_EVENT (publish), RELAY_CHANNEL, RELAY_ADDRESS, RELAY_APP, RELAY_STREAM, "
-                + "RELAY_QUERY, RELAY_CLIENT.", valueName: "program"))
+                "It is asked about each client that has the key, within 8 s. A program allows it by status 0. What it learns "
+                + "is in the environment: RELAY_EVENT (publish), RELAY_CHANNEL, RELAY_ADDRESS, RELAY_APP, RELAY_STREAM, "
+                + "RELAY_QUERY, RELAY_CLIENT. A server gets the same by POST, as JSON (event, channel, …), and allows it by a "
+                + "status from 200 to 299.", valueName: "program"))
     var onPublish: String?
 
     @Flag(help: "Play a file again and again, without a hole.")
@@ -192,8 +194,11 @@ struct InputOptions: ParsableArguments {
         guard configuration.allInputs.contains(where: { $0.rtmpListenAddress != nil }) else {
             throw ValidationError("--on-publish is for an --input of rtmp-listen://. Leave it out.")
         }
-        if let fault = ClientCommand.fault(onPublish, of: "--on-publish") { throw ValidationError(fault) }
-        configuration.onPublish = onPublish
+        do throws(ClientDecision.Fault) {
+            configuration.onPublish = try ClientDecision(onPublish, of: "--on-publish")
+        } catch {
+            throw ValidationError("\(error)")
+        }
     }
 
     private static func listenURL(of location: InputLocation?) throws -> RTMPListenURL? {

@@ -43,6 +43,16 @@ struct OperationOptions: ParsableArguments {
             valueName: "role=token"))
     var httpToken: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Tell this address of events by HTTP. May be given again and again.",
+            discussion:
+                "https://host/path, with options behind a #: secret=… (what deliveries are signed with), "
+                + "events=output+alarm (kinds; all without it), level=warning (nothing that matters less), tls-ca=file. "
+                + "${NAME} and ${file:/path} are replaced as in --output. docs/control.md says what is sent.",
+            valueName: "address"))
+    var webhook: [String] = []
+
     @Option(help: "How log lines look. (default: text)")
     var logFormat: LogFormat?
 

@@ -44,8 +44,8 @@ struct OutputOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A program that decides about whoever wants to play an --output of rtmp-listen://.",
-            discussion: "As --on-publish; RELAY_EVENT is play.", valueName: "program"))
+            "A program, or an address, that decides about whoever wants to play an --output of rtmp-listen://.",
+            discussion: "As --on-publish; the event is play.", valueName: "program"))
     var onPlay: String?
 
     @Option(
@@ -66,8 +66,11 @@ struct OutputOptions: ParsableArguments {
             guard configuration.outputs.contains(where: { $0.address.scheme == "rtmp-listen" }) else {
                 throw ValidationError("--on-play is for an --output of rtmp-listen://. Leave it out.")
             }
-            if let fault = ClientCommand.fault(onPlay, of: "--on-play") { throw ValidationError(fault) }
-            configuration.onPlay = onPlay
+            do throws(ClientDecision.Fault) {
+                configuration.onPlay = try ClientDecision(onPlay, of: "--on-play")
+            } catch {
+                throw ValidationError("\(error)")
+            }
         }
         if Set(configuration.outputs.map(\.text)).count < configuration.outputs.count {
             throw ValidationError("The same output address is given twice; give each once.")

@@ -24,7 +24,10 @@ struct RelayCommand: AsyncParsableCommand {
             signal's number when a second signal ended it at once.
             """,
         version: RelayVersion.text,
-        subcommands: [RunCommand.self, CheckCommand.self, RecordingsCommand.self, DevicesCommand.self],
+        subcommands: [
+            RunCommand.self, CtlCommand.self, CheckCommand.self, RecordingsCommand.self, DevicesCommand.self,
+            DiagnoseCommand.self,
+        ],
         defaultSubcommand: RunCommand.self)
 
     /// As the parser's own, but its messages repeat what was typed, and that may hold a key.

@@ -49,7 +49,10 @@ struct RunCommand: BlockingCommand {
         }
         let http = try httpSettings()
         ArgumentMask.hideSecrets(
-            followingAny: ["--rtmp", "--srt", "--output", "--input", "--audio-input", "--http-token"])
+            followingAny: [
+                "--rtmp", "--srt", "--output", "--input", "--audio-input", "--webhook", "--on-publish", "--on-play",
+            ])
+        ArgumentMask.hideValues(followingAny: ["--http-token"])
         let configuration = try channelConfiguration()
         try run(descriptors: configuration.descriptors, log: ConfigurationReader.Log(), http: http) {
             $0.run(configuration)
@@ -71,16 +74,20 @@ struct RunCommand: BlockingCommand {
     private func run(
         descriptors: Int, log: ConfigurationReader.Log, http: ControlSettings, _ work: (Host) -> ExitStatus
     ) throws {
-        let terminal = Terminal(
-            format: operation.logFormat ?? log.format ?? .text, showsStatus: log.showsStatus && !operation.noStatus)
-        let level = operation.verbose || log.isVerbose ? Logger.Level.debug : .info
+        let notifier = ServiceNotifier.take()
+        let terminal = Terminal(showsStatus: log.showsStatus && !operation.noStatus)
+        // Flags run one channel, and a person who reads text knows which.
         let events = EventLog()
-        LoggingSystem.bootstrap { RelayLogHandler(label: $0, terminal: terminal, events: events, logLevel: level) }
+        let writer = LogWriter(
+            format: operation.logFormat ?? log.format ?? .text, namesChannels: operation.config != nil, events: events
+        ) { terminal.log($1, $0) }
+        let level = operation.verbose || log.isVerbose ? Logger.Level.debug : .info
+        LoggingSystem.bootstrap { RelayLogHandler(label: $0, writer: writer, logLevel: level) }
         let limit = DescriptorLimit.raise()
         if let shortage = DescriptorLimit.shortage(descriptors: descriptors, limit: limit) {
             throw ValidationError(shortage)
         }
-        let host = Host(terminal: terminal)
+        let host = Host(terminal: terminal, notifier: notifier)
         let server = ControlServer(
             http, host: host, events: events, version: RelayVersion.text, logger: Logger(label: "relay"))
         do throws(ControlServer.Failure) {
@@ -90,8 +97,12 @@ struct RunCommand: BlockingCommand {
             terminal.close()
             throw ExitStatus.nothingDelivered.code
         }
+        let webhooks = Webhooks(http.webhooks, events: events, logger: Logger(label: "relay"))
+        webhooks.start()
         let status = work(host)
+        webhooks.stop()
         server.stop()
+        writer.tellLeftOut(isEnd: true)
         terminal.close()
         throw status.code
     }
@@ -121,10 +132,27 @@ struct RunCommand: BlockingCommand {
             }
             return ControlKeys.Token(role: String(text[..<mark]), token: String(text[text.index(after: mark)...]))
         }
+        for (index, text) in operation.webhook.enumerated() {
+            do {
+                keys.webhooks.append(try ControlKeys.Webhook(flag: text))
+            } catch {
+                throw ValidationError("--webhook number \(index + 1) is not usable: \(error)")
+            }
+        }
         do throws(ControlKeys.Fault) {
             return try keys.settings()
         } catch {
-            throw ValidationError("--\(error.key == "address" ? "http" : error.key): \(error.text)")
+            throw ValidationError("--\(Self.flag(of: error.key)): \(error.text)")
+        }
+    }
+
+    /// The flag that stands for a key of `http`.
+    private static func flag(of key: String) -> String {
+        switch key.prefix(while: { $0 != "[" }) {
+        case "address": "http"
+        case "tokens": "http-token"
+        case "webhooks": "webhook"
+        default: key
         }
     }
 

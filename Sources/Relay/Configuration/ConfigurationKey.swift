@@ -90,7 +90,8 @@ struct ConfigurationKey {
     /// Flags that no key of a channel stands for: outputs are one list, and the rest is about the process or the command
     /// line.
     static let flagsWithoutKey: Set = [
-        "--rtmp", "--srt", "--log-format", "--no-status", "--verbose", "--config", "--help", "--version",
+        "--rtmp", "--srt", "--http", "--http-socket", "--http-token", "--webhook", "--log-format", "--no-status",
+        "--verbose", "--config", "--help", "--version",
     ]
 }
 

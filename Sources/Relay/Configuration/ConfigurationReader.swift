@@ -29,8 +29,8 @@ struct ConfigurationReader {
     private(set) var channels: [ChannelFlags] = []
     private(set) var log = Log()
     /// What is said of the HTTP server, and where.
-    private(set) var http = ControlKeys()
-    private(set) var httpMarks: [String: ConfigurationMark] = [:]
+    var http = ControlKeys()
+    var httpMarks: [String: ConfigurationMark] = [:]
     private(set) var faults: [ConfigurationFailure.Fault] = []
 
     /// Reads the whole file.
@@ -68,56 +68,6 @@ struct ConfigurationReader {
             default: unknown(entry, in: "log", known: ["format", "verbose", "status"])
             }
         }
-    }
-}
-
-// MARK: The HTTP server
-
-extension ConfigurationReader {
-    private mutating func readHTTP(_ node: ConfigurationNode) {
-        httpMarks[""] = node.mark
-        for entry in mapping(node, "http", "It is a mapping.") ?? [] {
-            let key = "http.\(entry.key)"
-            httpMarks[entry.key] = entry.node.mark
-            switch entry.key {
-            case "address": http.address = scalar(entry.node, key)
-            case "socket": http.socket = scalar(entry.node, key)
-            case "certificate": http.certificate = scalar(entry.node, key)
-            case "key": http.key = scalar(entry.node, key)
-            case "basePath": http.basePath = scalar(entry.node, key)
-            case "hosts":
-                http.hosts = sequence(entry.node, key).enumerated().compactMap {
-                    scalar($1, "\(key)[\($0)]")
-                }
-            case "tokens": readTokens(entry.node, key)
-            default: unknown(entry, in: "http", known: Self.httpKeys)
-            }
-        }
-    }
-
-    /// The keys of `http`, for which there are no flags but of the first three.
-    static let httpKeys = ["address", "socket", "tokens", "certificate", "key", "hosts", "basePath"]
-
-    private mutating func readTokens(_ node: ConfigurationNode, _ key: String) {
-        for (index, node) in sequence(node, key).enumerated() {
-            let name = "\(key)[\(index)]"
-            var token = ControlKeys.Token(role: "", token: "")
-            for entry in mapping(node, name, "It is a mapping with role: and token:.") ?? [] {
-                httpMarks["tokens[\(index)].\(entry.key)"] = entry.node.mark
-                switch entry.key {
-                case "role": token.role = scalar(entry.node, "\(name).role") ?? ""
-                case "token": token.token = scalar(entry.node, "\(name).token") ?? ""
-                default: unknown(entry, in: name, known: ["role", "token"])
-                }
-            }
-            http.tokens.append(token)
-        }
-    }
-
-    private mutating func sequence(_ node: ConfigurationNode, _ key: String) -> [ConfigurationNode] {
-        if case .sequence(let nodes) = node.content { return nodes }
-        fault(node.mark, key, "It is a list, one behind each hyphen.")
-        return []
     }
 }
 
@@ -250,11 +200,11 @@ extension ConfigurationReader {
 // MARK: Values
 
 extension ConfigurationReader {
-    private mutating func fault(_ mark: ConfigurationMark?, _ key: String, _ text: String) {
+    mutating func fault(_ mark: ConfigurationMark?, _ key: String, _ text: String) {
         faults.append(.init(mark: mark, key: key, text: text))
     }
 
-    private mutating func mapping(
+    mutating func mapping(
         _ node: ConfigurationNode, _ key: String, _ advice: String
     ) -> [ConfigurationNode.Entry]? {
         if case .mapping(let entries) = node.content { return entries }
@@ -262,7 +212,7 @@ extension ConfigurationReader {
         return nil
     }
 
-    private mutating func scalar(
+    mutating func scalar(
         _ node: ConfigurationNode, _ key: String, orElse advice: String = "It is one value, not a list or a mapping."
     ) -> String? {
         guard case .scalar(let text, let isPlain) = node.content else {
@@ -293,7 +243,7 @@ extension ConfigurationReader {
         return nil
     }
 
-    private mutating func unknown(_ entry: ConfigurationNode.Entry, in section: String, known: [String]) {
+    mutating func unknown(_ entry: ConfigurationNode.Entry, in section: String, known: [String]) {
         // What is no key may be a piece of an address, and with it a secret: only what is nearly one is repeated.
         guard let near = EditDistance.nearest(to: entry.key, among: known), entry.key.allSatisfy(\.isLetter) else {
             let advice = known.contains("address") ? " Does it lack address: in front of it, or quotation marks?" : ""

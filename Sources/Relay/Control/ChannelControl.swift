@@ -94,6 +94,7 @@ final class ChannelControl: ControlledChannel {
             status.passthrough.map { Double($0.programNanoseconds) / 1e9 }
             ?? Double(status.program.frames) / max(0.001, status.frameRate.value)
         report.status = status
+        report.certificateExpiry = channel.certificateExpiry
         return report
     }
 
@@ -161,6 +162,7 @@ extension ChannelControl {
         let channel = try open()
         try Self.translating { () throws in
             if isPaused { try channel.outputs.pause(name) } else { try channel.outputs.resume(name) }
+            try channel.outputs.waitUntilDone(name)
         }
         state.withLock { state in
             if isPaused { state.changes.paused.insert(name) } else { state.changes.paused.remove(name) }
@@ -169,7 +171,10 @@ extension ChannelControl {
 
     func retryOutput(_ name: String) throws(ControlFailure) {
         let channel = try open()
-        try Self.translating { () throws in try channel.outputs.retryNow(name) }
+        try Self.translating { () throws in
+            try channel.outputs.retryNow(name)
+            try channel.outputs.waitUntilDone(name)
+        }
     }
 
     /// What `work` returns; its error as the API tells it.

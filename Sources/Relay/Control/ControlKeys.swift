@@ -12,6 +12,17 @@ struct ControlKeys: Equatable {
         var token: String
     }
 
+    /// Who is told of events, as it was written.
+    struct Webhook: Equatable {
+        /// May be secret, or refer to a secret; not to be shown.
+        var url = ""
+        /// May refer to a secret; not to be shown.
+        var secret: String?
+        var events: [String] = []
+        var level: String?
+        var authorities: String?
+    }
+
     /// What is wrong: the key, and a sentence without secrets.
     struct Fault: Error, Equatable {
         let key: String
@@ -24,6 +35,7 @@ struct ControlKeys: Equatable {
     var address: String?
     var socket: String?
     var tokens: [Token] = []
+    var webhooks: [Webhook] = []
     var certificate: String?
     var key: String?
     var hosts: [String] = []
@@ -36,6 +48,9 @@ struct ControlKeys: Equatable {
         settings.socket = socket ?? Self.standardSocket
         for (index, token) in tokens.enumerated() {
             settings.tokens.append(try Self.read(token, "tokens[\(index)]", secrets))
+        }
+        for (index, webhook) in webhooks.enumerated() {
+            settings.webhooks.append(try Self.read(webhook, "webhooks[\(index)]", secrets))
         }
         switch (certificate, key) {
         case (let certificate?, let key?): settings.certificate = (certificate, key)
@@ -92,7 +107,7 @@ struct ControlKeys: Equatable {
     }
 
     /// Where systemd keeps what a service has at run time.
-    private static var standardSocket: String? {
+    static var standardSocket: String? {
         getenv("RUNTIME_DIRECTORY").map { String(cString: $0) }.flatMap { directories in
             directories.split(separator: ":").first.map { "\($0)/relay.sock" }
         }

@@ -109,6 +109,12 @@ final class Channel: Sendable {
         recordings.cancelUploads()
     }
 
+    /// The signs of life of the threads that carry its media now.
+    var heartbeats: [Heartbeat] { program.heartbeats }
+
+    /// Until when the certificate of the channel's listeners is valid, in seconds since 1970; nil without one.
+    var certificateExpiry: Int? { context.listening.certificateExpiry }
+
     /// A snapshot of everything.
     var status: ChannelStatus {
         let recording = recordings.status

@@ -54,9 +54,9 @@ struct ChannelConfiguration {
     var copying = Copying.nothing
     /// What a listener with TLS shows: files in PEM.
     var certificate: (certificate: String, key: String)?
-    /// Programs that decide who may publish to us, and who may play.
-    var onPublish: String?
-    var onPlay: String?
+    /// Who decides who may publish to us, and who may play.
+    var onPublish: ClientDecision?
+    var onPlay: ClientDecision?
     var loops = false
     var isPaced = true
     var size: FrameSize?

@@ -24,10 +24,8 @@ struct ChannelListening: Sendable {
     ) throws(RelayFailure) {
         channelOpening = opening
         server = resources.server
-        let authorization = { (program: String) -> RTMPAuthorization in
-            let command = ClientCommand(
-                program: program, channel: configuration.name, notice: { resources.notices.tell($0) })
-            return { await command.allows($0, from: $1) }
+        let authorization = { (decision: ClientDecision) -> RTMPAuthorization in
+            decision.authorization(channel: configuration.name, notice: { resources.notices.tell($0) })
         }
         onPublish = configuration.onPublish.map(authorization)
         onPlay = configuration.onPlay.map(authorization)
@@ -55,6 +53,9 @@ struct ChannelListening: Sendable {
             throw RelayFailure(.usage, "The input \(location) cannot be opened: \(error)")
         }
     }
+
+    /// Until when the certificate is valid, in seconds since 1970; nil without one.
+    var certificateExpiry: Int? { identity?.expiry }
 
     /// Does something when the channel is given up while it is being opened.
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) { channelOpening.whenCancelled(work) }

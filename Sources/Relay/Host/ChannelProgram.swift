@@ -20,6 +20,8 @@ protocol ChannelProgram: AnyObject, Sendable {
     func run() -> ExitStatus
     /// Ends the program.
     func stop()
+    /// The signs of life of the threads that carry its media now.
+    var heartbeats: [Heartbeat] { get }
     /// A snapshot; of outputs and the recording it has nothing.
     var status: ChannelStatus { get }
 }

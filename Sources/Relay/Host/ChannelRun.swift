@@ -6,6 +6,7 @@ internal import FanOut
 internal import Foundation
 internal import Logging
 internal import Media
+internal import Networking
 internal import Synchronization
 
 /// One channel of a configuration file, on a thread of its own: opened and run, and again where that fails for a reason
@@ -26,6 +27,7 @@ final class ChannelRun: Sendable {
         /// Whether something of the plan could not be done, so that it is tried when the file is read again.
         var isIncomplete = false
         var status: ExitStatus?
+        var wasTried = false
         var isEnding = false
     }
 
@@ -64,13 +66,13 @@ final class ChannelRun: Sendable {
     func start(report: @escaping @Sendable (ChannelStatus) -> Void, completion: @escaping @Sendable () -> Void) {
         over.enter()
         let thread = Thread { [self] in
+            BlockingWork.setName("relay.\(name)")
             let status = run(report)
             control.closed(.over)
             state.withLock { $0.status = status }
             over.leave()
             completion()
         }
-        thread.name = "relay.channel.\(name)"
         // As much as a main thread has: x264 and libavcodec run on it.
         thread.stackSize = 8 << 20
         thread.start()
@@ -97,6 +99,14 @@ final class ChannelRun: Sendable {
     /// How it ended; nil before.
     var status: ExitStatus? { state.withLock { $0.status } }
 
+    /// What a service manager sees of it.
+    var served: ServedChannel {
+        let (channel, wasTried, isOver) = state.withLock { ($0.channel, $0.wasTried, $0.status != nil) }
+        return ServedChannel(
+            name: name, status: channel?.status, wasTried: wasTried, isOver: isOver,
+            heartbeats: channel?.heartbeats ?? [])
+    }
+
     private func run(_ report: (ChannelStatus) -> Void) -> ExitStatus {
         var failures = 0
         var wasOnAir = false
@@ -120,7 +130,7 @@ final class ChannelRun: Sendable {
                 if !state.withLock({ $0.isEnding }) { logger.error("\(error)") } else { break }
             }
             let isEnding = state.withLock { state in
-                (state.channel, state.opening) = (nil, nil)
+                (state.channel, state.opening, state.wasTried) = (nil, nil, true)
                 return state.isEnding
             }
             control.closed(.waiting)

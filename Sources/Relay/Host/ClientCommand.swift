@@ -9,7 +9,7 @@ internal import Upload
 /// What the command should know is in environment variables. It is asked about clients that have the right key.
 struct ClientCommand: Sendable {
     /// Less than the server waits for a decision, so that its end is ours.
-    private static let limit = Duration.seconds(8)
+    static let limit = Duration.seconds(8)
     /// How much a client can have to say.
     private static let longestValue = 2048
 
@@ -47,11 +47,16 @@ struct ClientCommand: Sendable {
 
     /// What the command learns of the client.
     func environment(_ request: RTMPStreamRequest, _ address: String) -> [String: String] {
+        let facts = Self.facts(request, address, channel: channel)
+        return Dictionary(uniqueKeysWithValues: facts.map { ("RELAY_\($0.uppercased())", $1) })
+    }
+
+    /// What is known of a client that wants something of `channel`, by plain words.
+    static func facts(_ request: RTMPStreamRequest, _ address: String, channel: String) -> [String: String] {
         [
-            "RELAY_EVENT": request.action.rawValue, "RELAY_CHANNEL": channel, "RELAY_ADDRESS": address,
-            "RELAY_APP": request.app, "RELAY_STREAM": request.name, "RELAY_QUERY": request.query,
-            "RELAY_CLIENT": request.client,
-        ].mapValues(Self.plain)
+            "event": request.action.rawValue, "channel": channel, "address": address, "app": request.app,
+            "stream": request.name, "query": request.query, "client": request.client,
+        ].mapValues(plain)
     }
 
     /// `text` without what has no place in an environment, and no longer than a client may make it.

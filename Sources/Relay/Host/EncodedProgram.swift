@@ -41,16 +41,18 @@ final class EncodedProgram: ChannelProgram {
         // Audio is ahead of the video by the encoder's delay.
         let delay = inputs.format.frameRate.timeBase.duration(Int64(encoder.delayInFrames))
         interleaver.wait(upTo: max(.seconds(10), delay * 2))
+        let heartbeat = Heartbeat("program", clock: clock)
         monitor = try Self.openMonitor(
             configuration, inputs,
-            sink: configuration.isPaced ? encoder : RecorderPacedSink(encoder: encoder, recordings: recordings),
+            sink: configuration.isPaced
+                ? encoder : RecorderPacedSink(encoder: encoder, recordings: recordings, heartbeat: heartbeat),
             logger)
         program = Program(
             frameRate: inputs.format.frameRate, audio: .program,
             pacing: configuration.isPaced
                 ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
             frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
-            stage: inputs.stage, sink: monitor, clock: clock, logger: logger)
+            stage: inputs.stage, sink: monitor, clock: clock, heartbeat: heartbeat, logger: logger)
     }
 
     var description: StreamDescription { encoder.description }
@@ -80,6 +82,8 @@ final class EncodedProgram: ChannelProgram {
             return .internalError
         }
     }
+
+    var heartbeats: [Heartbeat] { [program.heartbeat] }
 
     func stop() {
         program.stop()

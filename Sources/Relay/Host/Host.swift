@@ -2,10 +2,12 @@
 
 internal import Control
 internal import Dispatch
+internal import FanOut
 internal import Glibc
 internal import Logging
 internal import Media
 internal import Networking
+internal import Publisher
 internal import Synchronization
 
 /// The process: runs channels, owns what they share, shows their status and answers signals.
@@ -39,14 +41,17 @@ final class Host: Sendable {
     let exportJobs = ExportJobs()
     private let terminal: Terminal
     private let logger: Logger
+    private let notifier: ServiceNotifier?
     private let queue = DispatchQueue(label: "relay.host")
     /// A channel of a configuration file is over, or the end was asked for.
     private let changed = DispatchSemaphore(value: 0)
     private let state = Mutex(State())
+    private let service = Mutex<HostService?>(nil)
 
-    /// A host without channels, which shows their status on `terminal`.
-    init(terminal: Terminal) {
+    /// A host without channels, which shows their status on `terminal`, and tells `notifier` when it is up.
+    init(terminal: Terminal, notifier: ServiceNotifier? = nil) {
         self.terminal = terminal
+        self.notifier = notifier
         logger = Logger(label: "relay")
     }
 
@@ -56,6 +61,10 @@ final class Host: Sendable {
         defer { signals.cancel() }
         let control = ChannelControl(name: configuration.name, recording: configuration.recording)
         state.withLock { $0.control = control }
+        serve()
+        defer { endService() }
+        var logger = logger
+        logger[metadataKey: "channel"] = "\(configuration.name)"
         do throws(RelayFailure) {
             let channel = try Channel(configuration, resources: resources, logger: logger)
             state.withLock { $0.channels.append(channel) }
@@ -70,7 +79,7 @@ final class Host: Sendable {
             let timer = showStatus()
             defer { timer.cancel() }
             let status = channel.run()
-            report(channel.status, of: nil)
+            report(channel.status, of: configuration.name)
             return status
         } catch {
             logger.error("\(error)")
@@ -93,6 +102,8 @@ extension Host {
         path.withLock { $0 = file.path }
         var signals = watchSignals(ending: [SIGINT, SIGTERM])
         for channel in file.channels { start(channel, isFirst: true) }
+        serve()
+        defer { endService() }
         signals.watch(SIGHUP) {
             self.state.withLock { $0.reloads += 1 }
             self.reloading.async {
@@ -147,6 +158,13 @@ extension Host {
     /// Reads the file again and applies what it changes; a file that is not right changes nothing. Returns how many
     /// channels it changed. On the reload's queue.
     private func applyFile(_ path: String) throws(ReloadFailure) -> Int {
+        guard let service = service.withLock({ $0 }) else { return try readFile(path) }
+        var result = Result<Int, ReloadFailure>.failure(.none)
+        service.reloading { result = Result { () throws(ReloadFailure) in try readFile(path) } }
+        return try result.get()
+    }
+
+    private func readFile(_ path: String) throws(ReloadFailure) -> Int {
         let file: HostConfiguration
         do throws(ConfigurationFailure) {
             file = try HostConfiguration(reading: path)
@@ -215,6 +233,7 @@ extension Host {
         // Before there is anything to end cleanly, the first ends at once.
         case _ where isIdle && !isFromFile: endAtOnce(ExitStatus.nothingDelivered.rawValue)
         case .end:
+            service.withLock { $0 }?.stopping()
             logger.info("ending; once more to end at once")
             let (channels, runs) = state.withLock { state in
                 state.isEnding = true
@@ -235,6 +254,30 @@ extension Host {
     }
 }
 
+// MARK: The service manager
+
+extension Host {
+    /// Tells the service manager of the channels from now on.
+    private func serve() {
+        let service = HostService(
+            notifier: notifier, directory: getenv("RUNTIME_DIRECTORY").map { String(cString: $0) },
+            queues: [OutputSupervisor.shared] + resources.writers.queues, clock: resources.clock, logger: logger
+        ) { [weak self] in self?.served ?? [] }
+        self.service.withLock { $0 = service }
+        service.start(on: queue)
+    }
+
+    private func endService() { service.withLock { $0 }?.end() }
+
+    private var served: [ServedChannel] {
+        let (channels, runs) = state.withLock { ($0.channels, $0.runs) }
+        return channels.map {
+            ServedChannel(
+                name: $0.name, status: $0.status, wasTried: true, isOver: false, heartbeats: $0.heartbeats)
+        } + runs.map(\.served)
+    }
+}
+
 // MARK: Status
 
 extension Host {
@@ -250,13 +293,13 @@ extension Host {
         let blocks = openChannels.map { (name: $0.name, block: block($0)) }
         guard !blocks.isEmpty else { return }
         terminal.show(blocks.flatMap { block in (blocks.count > 1 ? ["\(block.name):"] : []) + block.block.lines })
-        let (ticks, isFromFile) = state.withLock { state in
+        let ticks = state.withLock { state in
             defer { state.ticks += 1 }
-            return (state.ticks, state.isFromFile)
+            return state.ticks
         }
         // A log is read later: once a minute is enough.
         guard !terminal.showsStatus, ticks > 0, ticks % 60 == 0 else { return }
-        for (name, block) in blocks { log("status: \(block.line)", of: isFromFile ? name : nil) }
+        for (name, block) in blocks { log("status: \(block.line)", of: name) }
     }
 
     private func block(_ channel: Channel) -> StatusBlock {
@@ -266,13 +309,11 @@ extension Host {
         return StatusBlock(now: status, before: last?.status, interval: interval)
     }
 
-    private func report(_ status: ChannelStatus, of name: String?) {
+    private func report(_ status: ChannelStatus, of name: String) {
         terminal.show([])
         log("done: \(StatusBlock(now: status, before: nil, interval: 0).summary)", of: name)
     }
 
-    /// Logs a line about a channel; about the only one for nil.
-    private func log(_ text: String, of name: String?) {
-        logger.info("\(text)", metadata: name.map { ["channel": "\($0)"] } ?? [:])
-    }
+    /// Logs a line about a channel.
+    private func log(_ text: String, of name: String) { logger.info("\(text)", metadata: ["channel": "\(name)"]) }
 }

@@ -42,6 +42,8 @@ final class Passthrough: ChannelProgram {
     private let logger: Logger
     private let state: Mutex<State>
     private let ended = DispatchSemaphore(value: 0)
+    /// Of the source's thread, which rests between its packets: a source may be silent.
+    private let heartbeat: Heartbeat
 
     /// Opens the input; nothing is on air yet. Blocks until its tracks are known, without limit for one that listens.
     /// Packets go to `hub`; without a clock `recordings` holds a file back. Throws ``RelayFailure``.
@@ -73,6 +75,7 @@ final class Passthrough: ChannelProgram {
         encodedGOP = configuration.encoder.gop
         limit = configuration.duration?.inNanoseconds
         self.clock = clock
+        heartbeat = Heartbeat("passthrough", clock: clock)
         state = Mutex(State(timeline: timeline))
     }
 
@@ -117,6 +120,8 @@ final class Passthrough: ChannelProgram {
         return .inputUnreadable
     }
 
+    var heartbeats: [Heartbeat] { [heartbeat] + (mix.map { [$0.sink.heartbeat] } ?? []) }
+
     private let isStopped = Atomic(false)
 
     func stop() {
@@ -144,6 +149,8 @@ final class Passthrough: ChannelProgram {
 
 extension Passthrough: PacketSourceSink {
     func take(_ packet: EncodedPacket, at arrival: Timestamp) {
+        heartbeat.beat()
+        defer { heartbeat.rest() }
         let (packets, events) = state.withLock { state in
             state.isOver ? ([], []) : (state.timeline.take(packet, at: arrival), state.timeline.takeEvents())
         }
@@ -181,10 +188,13 @@ extension Passthrough: PacketSourceSink {
     /// Holds a source that can wait until the packet is due, or the recording has room.
     private func wait(for packet: EncodedPacket) {
         guard isPaced else {
-            recordings.current?.waitForRoom()
+            heartbeat.resting { recordings.current?.waitForRoom() }
             return
         }
-        clock.sleep { due(packet.dtsNanoseconds) }
+        clock.sleep {
+            heartbeat.beat()
+            return due(packet.dtsNanoseconds)
+        }
     }
 
     /// When a packet of this time is due; nil if the program is over.

@@ -8,14 +8,17 @@ internal import Media
 final class RecorderPacedSink: ProgramSink {
     private let encoder: EncoderSession
     private let recordings: RecordingSlot
+    private let heartbeat: Heartbeat
 
-    init(encoder: EncoderSession, recordings: RecordingSlot) {
+    /// `heartbeat` is that of the program, which rests while the disk is waited for.
+    init(encoder: EncoderSession, recordings: RecordingSlot, heartbeat: Heartbeat) {
         self.encoder = encoder
         self.recordings = recordings
+        self.heartbeat = heartbeat
     }
 
     func encode(_ frame: VideoFrame, at index: Int64) throws {
-        recordings.current?.waitForRoom()
+        heartbeat.resting { recordings.current?.waitForRoom() }
         try encoder.encode(frame, at: index)
     }
 

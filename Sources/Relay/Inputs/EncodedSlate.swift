@@ -79,6 +79,9 @@ final class EncodedSlate: Sendable {
         running?.program.stop()
     }
 
+    /// That of its program, while it is encoded.
+    var heartbeat: Heartbeat? { state.withLock { $0.running?.program.heartbeat } }
+
     /// Brings what is seen up to date: a file begins to play by and by.
     func refresh() {
         guard let running = state.withLock({ $0.running }) else { return }

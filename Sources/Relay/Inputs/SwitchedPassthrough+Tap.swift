@@ -29,13 +29,17 @@ extension SwitchedPassthrough {
 
         func take(_ packet: EncodedPacket, at arrival: Timestamp) {
             guard let owner else { return }
+            let heartbeat = owner.inputHeartbeats[index]
+            heartbeat.beat()
+            defer { heartbeat.rest() }
             if packet.track == leading { owner.noteVideo(of: index, at: arrival) }
             guard canWait else { return owner.publish(packet, of: index, at: arrival) }
             let isNew = isFirst.exchange(false, ordering: .relaxed)
             guard hold(owner, upTo: !isLive ? .max : isNew ? Self.firstHold : 0) else { return }
             let clock = owner.clock
             clock.sleep {
-                owner.isWanted(index) ? pace.withLock { $0.due(packet.dtsNanoseconds, now: clock.now) } : nil
+                heartbeat.beat()
+                return owner.isWanted(index) ? pace.withLock { $0.due(packet.dtsNanoseconds, now: clock.now) } : nil
             }
             owner.publish(packet, of: index, at: Timestamp(nanoseconds: clock.now))
         }
@@ -56,6 +60,7 @@ extension SwitchedPassthrough {
             let start = clock.now
             while owner.isWanted(index) {
                 if owner.isPlayed(index) || clock.now - start >= patience { return true }
+                owner.inputHeartbeats[index].beat()
                 beginAnew()
                 // It has a frame ready.
                 owner.noteVideo(of: index, at: Timestamp(nanoseconds: clock.now))

@@ -42,6 +42,8 @@ final class SwitchedPassthrough: ChannelProgram {
     /// What is encoded while no input has anything; nil for nothing.
     let slate: EncodedSlate?
     private let ended = DispatchSemaphore(value: 0)
+    /// Of each input's thread, which rests between its packets: a source may be silent.
+    let inputHeartbeats: [Heartbeat]
     private let firstStream = Mutex(StreamDescription())
 
     /// Opens the inputs that `configuration` names, and waits until one of them says how it is coded, 10 s at most. Throws
@@ -61,6 +63,7 @@ final class SwitchedPassthrough: ChannelProgram {
             try EncodedSlate(slate, channel: configuration.name, clock: clock, logger: logger)
         }
         state = Mutex(State(inputs: names.map { _ in Input() }))
+        inputHeartbeats = names.map { Heartbeat("passthrough of \($0)", clock: clock) }
         let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
         state.withLock { $0.sources = sources }
         listening.whenGivenUp { [weak self] in self?.stop() }
@@ -131,6 +134,8 @@ final class SwitchedPassthrough: ChannelProgram {
         sink.finish()
         return .done
     }
+
+    var heartbeats: [Heartbeat] { inputHeartbeats + (slate?.heartbeat.map { [$0] } ?? []) }
 
     func stop() {
         end()

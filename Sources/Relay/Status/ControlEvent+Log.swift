@@ -9,7 +9,8 @@ extension ControlEvent {
         guard level >= .info, !message.hasPrefix("status: ") else { return nil }
         let output = metadata["output"].map { "\($0)" }
         let known: [(String, String)] = [
-            ("export", "export"), ("output", "output"), ("input", "input"), ("segment", "recorder"), ("since_s", "alarm"),
+            ("webhook", Self.webhookKind), ("export", "export"), ("output", "output"), ("input", "input"),
+            ("segment", "recorder"), ("since_s", "alarm"),
             ("lasted_s", "alarm"), ("channel", "channel"),
         ]
         let details = ["reason", "cause", "delay_s", "segment"].compactMap { key in
@@ -17,8 +18,14 @@ extension ControlEvent {
         }
         self.init(
             channel: metadata["channel"].map { "\($0)" }, level: Level(level),
-            kind: known.first { metadata[$0.0] != nil }?.1 ?? "relay", output: output,
+            kind: Self.kind(saying: message) ?? known.first { metadata[$0.0] != nil }?.1 ?? "relay", output: output,
             text: details.isEmpty ? message : "\(message) (\(details.joined(separator: ", ")))")
+    }
+
+    /// What a line is about that no key tells: they say so in their first words.
+    private static func kind(saying message: String) -> String? {
+        if message.hasPrefix("the operator ") { return "operator" }
+        return message.hasPrefix("storage ") || message.hasPrefix("recording refused") ? "storage" : nil
     }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
-internal import Control
 internal import FoundationEssentials
 internal import Logging
 
@@ -16,9 +15,7 @@ internal import Logging
 /// | debug | for finding faults |
 struct RelayLogHandler: LogHandler {
     let label: String
-    let terminal: Terminal
-    /// Where what an operator reads later is kept; nil for nowhere.
-    var events: EventLog?
+    let writer: LogWriter
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]
 
@@ -28,11 +25,7 @@ struct RelayLogHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let all = metadata.merging(event.metadata ?? [:]) { _, new in new }
-        if let events, let told = ControlEvent(event.level, "\(event.message)", all) { events.append(told) }
-        terminal.log(
-            terminal.format == .json
-                ? Self.json(event.level, event.message, all) : Self.text(event.level, event.message, all))
+        writer.log(event.level, event.message, metadata.merging(event.metadata ?? [:]) { _, new in new })
     }
 
     static func text(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {

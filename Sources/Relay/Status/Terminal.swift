@@ -2,6 +2,7 @@
 
 internal import Dispatch
 internal import Glibc
+internal import Logging
 internal import Synchronization
 
 /// Standard error: log lines, and below them a status block where it is a terminal.
@@ -19,21 +20,21 @@ final class Terminal: Sendable {
         var isDrawQueued = false
     }
 
-    /// How log lines look.
-    let format: LogFormat
     /// Whether there is a terminal to draw a status block on.
     let showsStatus: Bool
 
     private let state = Mutex(State())
+    /// Whether the journal reads, which takes a priority before each line.
+    private let isJournal = Journal.readsStandardError
     private let queue = DispatchQueue(label: "relay.terminal", qos: .utility)
 
-    init(format: LogFormat, showsStatus: Bool) {
-        self.format = format
+    init(showsStatus: Bool) {
         self.showsStatus = showsStatus && isatty(STDERR_FILENO) == 1
     }
 
     /// Queues one log line.
-    func log(_ line: String) {
+    func log(_ line: String, _ level: Logger.Level = .info) {
+        let line = isJournal ? Journal.marked(line, level) : line
         let isQueued = state.withLock { state in
             guard state.pendingLines < Self.limit else {
                 state.lostLines += 1

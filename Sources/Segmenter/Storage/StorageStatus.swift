@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the storage guard thinks of the disk.
-public enum StorageState: String, Sendable, Codable {
+public enum StorageState: String, Sendable, Codable, CaseIterable {
     /// There is room.
     case ok
     /// The time until the disk is full is short.

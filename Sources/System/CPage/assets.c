@@ -1,15 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "CPage.h"
 
-// C23, which the Swift toolchain's own compiler has; the files stand where the compiler was told to look.
+// C23, which the Swift toolchain's own compiler has.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
 static const unsigned char openapi[] = {
 #embed "openapi.json"
 };
+static const unsigned char index_html[] = {
+#embed "../../Control/Page/index.html"
+};
+static const unsigned char page_css[] = {
+#embed "../../Control/Page/page.css"
+};
+static const unsigned char icon_svg[] = {
+#embed "../../Control/Page/icon.svg"
+};
+static const unsigned char api_js[] = {
+#embed "../../Control/Page/api.js"
+};
+static const unsigned char deck_js[] = {
+#embed "../../Control/Page/deck.js"
+};
+static const unsigned char dom_js[] = {
+#embed "../../Control/Page/dom.js"
+};
+static const unsigned char events_js[] = {
+#embed "../../Control/Page/events.js"
+};
+static const unsigned char glance_js[] = {
+#embed "../../Control/Page/glance.js"
+};
+static const unsigned char live_preview_js[] = {
+#embed "../../Control/Page/live-preview.js"
+};
+static const unsigned char outputs_js[] = {
+#embed "../../Control/Page/outputs.js"
+};
+static const unsigned char page_js[] = {
+#embed "../../Control/Page/page.js"
+};
+static const unsigned char recorder_js[] = {
+#embed "../../Control/Page/recorder.js"
+};
+static const unsigned char recordings_js[] = {
+#embed "../../Control/Page/recordings.js"
+};
+static const unsigned char words_js[] = {
+#embed "../../Control/Page/words.js"
+};
+
+#define SCRIPT "text/javascript; charset=utf-8"
 
 static const struct relay_asset assets[] = {
     {"v1/openapi.json", "application/json", openapi, sizeof openapi},
+    {"", "text/html; charset=utf-8", index_html, sizeof index_html},
+    {"page.css", "text/css; charset=utf-8", page_css, sizeof page_css},
+    {"icon.svg", "image/svg+xml", icon_svg, sizeof icon_svg},
+    {"page/api.js", SCRIPT, api_js, sizeof api_js},
+    {"page/deck.js", SCRIPT, deck_js, sizeof deck_js},
+    {"page/dom.js", SCRIPT, dom_js, sizeof dom_js},
+    {"page/events.js", SCRIPT, events_js, sizeof events_js},
+    {"page/glance.js", SCRIPT, glance_js, sizeof glance_js},
+    {"page/live-preview.js", SCRIPT, live_preview_js, sizeof live_preview_js},
+    {"page/outputs.js", SCRIPT, outputs_js, sizeof outputs_js},
+    {"page/page.js", SCRIPT, page_js, sizeof page_js},
+    {"page/recorder.js", SCRIPT, recorder_js, sizeof recorder_js},
+    {"page/recordings.js", SCRIPT, recordings_js, sizeof recordings_js},
+    {"page/words.js", SCRIPT, words_js, sizeof words_js},
 };
 
 const struct relay_asset *relay_assets(size_t *count) {

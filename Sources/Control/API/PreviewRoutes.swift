@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import LibAV
+internal import Media
+internal import NIOCore
+internal import Synchronization
+
+/// What goes on air, to be looked at.
+final class PreviewRoutes: Sendable {
+    /// Between two looks for new fragments: less than a frame's time costs nothing that anybody sees.
+    private static let step = Duration.milliseconds(30)
+    /// How long the first keyframe may take.
+    private static let patience = Duration.seconds(10)
+
+    private let host: any ControlledHost
+    private let feeds = Mutex<[String: PreviewFeed]>([:])
+    private let snapshots = SnapshotCache()
+
+    init(host: any ControlledHost) { self.host = host }
+
+    var endpoints: [Endpoint] {
+        [
+            Endpoint(.get, "/v1/channels/{channel}/preview.mp4", .view) { [self] request in try preview(request) },
+            Endpoint(.get, "/v1/channels/{channel}/snapshot.jpg", .view) { [self] request in
+                try await snapshot(request)
+            },
+        ]
+    }
+
+    private func preview(_ request: ControlRequest) throws(ControlFailure) -> Response {
+        let feed = try feed(try request.parameter("channel"))
+        if let reason = feed.refusal { throw ControlFailure(.conflict, reason) }
+        let body = StreamedBody.body(of: request) { [self] write in
+            feed.begin()
+            defer { feed.end() }
+            try await send(feed, write)
+        }
+        return Response(status: .ok, headers: [.contentType: "video/mp4"], body: body)
+    }
+
+    private func send(_ feed: PreviewFeed, _ write: (ByteBuffer) async throws -> Void) async throws {
+        let began = ContinuousClock.now
+        while feed.beginning == nil {
+            guard ContinuousClock.now - began < Self.patience else { return }
+            try await Task.sleep(for: Self.step)
+        }
+        guard let (head, pieces) = feed.beginning, var last = pieces.last?.number else { return }
+        var buffer = head
+        for piece in pieces { buffer.writeImmutableBuffer(piece.bytes) }
+        try await write(buffer)
+        while isCurrent(feed) {
+            try await Task.sleep(for: Self.step)
+            for piece in feed.pieces(after: last) {
+                try await write(piece.bytes)
+                last = piece.number
+            }
+        }
+    }
+
+    /// The newest keyframe, decoded once for all who ask in a second: one at a time, so that nobody can keep the
+    /// processor busy by asking.
+    private func snapshot(_ request: ControlRequest) async throws -> Response {
+        let name = try request.parameter("channel")
+        let widths = Snapshot.widths
+        let width = try request.number("width", in: Double(widths.lowerBound)...Double(widths.upperBound)).map {
+            Int($0)
+        }
+        let feed = try feed(name)
+        let bytes = try await Blocking.run { [snapshots] in
+            try snapshots.bytes(of: "\(name) \(width ?? 0)") { () throws(ControlFailure) in
+                try Self.jpeg(of: feed.stream, width: width)
+            }
+        }
+        return Response(
+            status: .ok, headers: [.contentType: "image/jpeg"], body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+
+    private static func jpeg(of stream: PacketStream, width: Int?) throws(ControlFailure) -> [UInt8] {
+        guard let keyframe = stream.currentGOP.packets.first(where: { $0.track == .video }) else {
+            throw ControlFailure(.conflict, "There is no video on air.")
+        }
+        do throws(AVFailure) {
+            return try Snapshot.jpeg(of: keyframe, width: width)
+        } catch {
+            throw ControlFailure(.conflict, "The video on air cannot be shown as an image: \(error)")
+        }
+    }
+
+    /// The feed of a channel: one for all who watch, until the channel is opened anew.
+    private func feed(_ name: String) throws(ControlFailure) -> PreviewFeed {
+        guard let channel = host.channel(name) else {
+            throw ControlFailure(.notFound, "There is no channel of this name.")
+        }
+        guard let stream = channel.stream else { throw ControlFailure(.unavailable, "The channel is not on air.") }
+        return feeds.withLock { feeds in
+            if let feed = feeds[name], feed.stream === stream { return feed }
+            let feed = PreviewFeed(of: stream)
+            feeds[name] = feed
+            return feed
+        }
+    }
+
+    /// Whether what the feed shows is still what is on air.
+    private func isCurrent(_ feed: PreviewFeed) -> Bool {
+        feeds.withLock { feeds in feeds.contains { $0.value === feed && host.channel($0.key)?.stream === feed.stream } }
+    }
+}

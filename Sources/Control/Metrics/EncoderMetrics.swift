@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Encoder
+
+/// The encoders, and what is left of their machine. What is passed through has none.
+enum EncoderMetrics {
+    static let families: [MetricFamily] = [
+        encoder("relay_encoder_input_frames_total", "Frames that went into the encoder.") { Double($0.framesIn) },
+        encoder("relay_encoder_output_frames_total", "Coded frames that came out.") { Double($0.framesOut) },
+        .channel("relay_encoder_bytes_total", .counter, "Coded bytes, by track.", labels: ["track"]) {
+            report, samples in
+            guard let encoder = status(of: report) else { return }
+            samples.add(Double(encoder.bytes - encoder.audioBytes), "video")
+            samples.add(Double(encoder.audioBytes), "audio")
+        },
+        encoder("relay_encoder_forced_keyframes_total", "Keyframes that somebody asked for.") {
+            Double($0.forcedKeyframes)
+        },
+        .channel(
+            "relay_encoder_cpu_seconds_total", .counter,
+            "CPU time of the program's thread, of the encoder's own threads, and of the whole process.",
+            labels: ["part"]
+        ) { report, samples in
+            guard let encoder = status(of: report) else { return }
+            samples.add(encoder.callerSeconds, "program")
+            samples.add(encoder.threadSeconds, "threads")
+            samples.add(encoder.processSeconds, "process")
+        },
+        .channel(
+            "relay_encoder_cpu_limit_cores", .gauge, "How many cores each part can keep busy at once.", labels: ["part"]
+        ) { report, samples in
+            guard let encoder = status(of: report) else { return }
+            samples.add(1, "program")
+            samples.add(Double(max(1, min(encoder.threads, encoder.cores))), "threads")
+            samples.add(Double(max(1, encoder.cores)), "process")
+        },
+    ]
+
+    private static func encoder(
+        _ name: String, _ help: String, _ value: @escaping @Sendable (EncoderStatus) -> Double
+    ) -> MetricFamily {
+        .channel(name, .counter, help) { report, samples in samples.add(status(of: report).map(value)) }
+    }
+
+    private static func status(of report: ChannelReport) -> EncoderStatus? {
+        guard let status = report.status, status.passthrough == nil else { return nil }
+        return status.encoder
+    }
+}

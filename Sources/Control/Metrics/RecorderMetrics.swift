@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import Segmenter
+
+/// The recorder.
+enum RecorderMetrics {
+    static let families = states + files + gaps + times
+
+    private static let states: [MetricFamily] = [
+        .channel("relay_recorder_wanted", .gauge, "Whether a recording is wanted.") { report, samples in
+            samples.add(MetricFamily.number(report.isRecordingWanted))
+        },
+        .channel(
+            "relay_recorder_state", .gauge, "What the recorder does: 1 of its state, 0 of the others.",
+            labels: ["state"]
+        ) { report, samples in
+            guard let recorder = report.status?.recorder else { return }
+            samples.choose(recorder.state.rawValue, among: RecorderState.allCases.map(\.rawValue))
+        },
+        recorder("relay_recorder_queue_bytes", .gauge, "Bytes that wait to be written.") { Double($0.queueBytes) },
+        recorder("relay_recorder_queue_seconds", .gauge, "Media that waits to be written.") {
+            Double($0.queueMilliseconds) / 1000
+        },
+    ]
+
+    private static let files: [MetricFamily] = [
+        recorder("relay_recorder_written_bytes_total", .counter, "Bytes written to all files.") {
+            Double($0.totalBytes)
+        },
+        recorder("relay_recorder_written_frames_total", .counter, "Frames written to all files.") {
+            Double($0.framesWritten)
+        },
+        recorder("relay_recorder_segments_total", .counter, "Files finished.") { Double($0.segmentsFinished) },
+        recorder("relay_recorder_segment_bytes", .gauge, "Bytes of the open file.") { Double($0.segmentBytes) },
+        recorder("relay_recorder_segment_seconds", .gauge, "Media in the open file.") { $0.segmentSeconds },
+    ]
+
+    private static let gaps: [MetricFamily] = [
+        .channel(
+            "relay_recorder_gaps_total", .counter, "Gaps in the recording that are over, by cause.", labels: ["cause"]
+        ) { report, samples in
+            guard let recorder = report.status?.recorder else { return }
+            for cause in RecordingGap.Cause.allCases {
+                samples.add(Double(recorder.gapCauses[cause] ?? 0), cause.rawValue)
+            }
+        },
+        recorder("relay_recorder_gap_frames_total", .counter, "Frames missing over all gaps.") { Double($0.gapFrames) },
+        recorder(
+            "relay_recorder_incomplete_frames_total", .counter,
+            "Frames left out at the end of files because others that are shown before them never came."
+        ) { Double($0.incompleteFrames) },
+        .channel(
+            "relay_recorder_keyframes_requested_total", .counter,
+            "Keyframes that the recorder asked for: for a cut, or at once.", labels: ["kind"]
+        ) { report, samples in
+            guard let recorder = report.status?.recorder else { return }
+            samples.add(Double(recorder.keyframesRequested.timed), "timed")
+            samples.add(Double(recorder.keyframesRequested.prompt), "prompt")
+        },
+    ]
+
+    private static let times: [MetricFamily] = [
+        latency("relay_recorder_write_duration_seconds", "How long writes take.") { $0.writeLatency },
+        latency("relay_recorder_sync_duration_seconds", "How long it takes to make an open file durable.") {
+            $0.syncLatency
+        },
+    ]
+
+    private static func recorder(
+        _ name: String, _ kind: MetricFamily.Kind, _ help: String,
+        _ value: @escaping @Sendable (RecorderStatus) -> Double?
+    ) -> MetricFamily {
+        .program(name, kind, help) { $0.recorder.flatMap(value) }
+    }
+
+    private static func latency(
+        _ name: String, _ help: String, _ value: @escaping @Sendable (RecorderStatus) -> WriteLatencyStatus
+    ) -> MetricFamily {
+        .channel(name, .histogram, help) { report, samples in
+            guard let latency = report.status?.recorder.map(value) else { return }
+            samples.add(
+                counts: latency.counts, bounds: WriteLatencyStatus.bounds, count: latency.count,
+                sum: latency.totalSeconds)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Ingest
+internal import Media
+
+/// The sources.
+enum SourceMetrics {
+    static let families = states + packets + clocks
+
+    /// A source, as it is labelled.
+    struct Named {
+        var name: String
+        var status: SourceStatus
+        /// Whether it is to be open: a backup that nobody needs is not.
+        var isOpen: Bool
+    }
+
+    /// What the state of a source is called that is not to be open.
+    private static let closed = "closed"
+    private static let all = SourceStatus.State.allCases.map(\.rawValue) + [closed]
+
+    /// The sources by their names: those of the inputs where there is a choice, else what the flags call them.
+    static func named(_ status: ChannelStatus) -> [Named] {
+        let names = (status.selection?.inputs ?? ["input"]) + ["audio-input"]
+        return status.sources.enumerated().map { index, source in
+            let isOpen = status.selection.map { index >= $0.inputs.count || $0.open.contains(names[index]) } ?? true
+            return Named(name: index < names.count ? names[index] : "\(index + 1)", status: source, isOpen: isOpen)
+        }
+    }
+
+    private static let states: [MetricFamily] = [
+        .each(
+            "relay_source_state", .gauge, "What the source does: 1 of its state, 0 of the others.",
+            labels: ["source", "state"], of: named
+        ) { source, samples in
+            samples.choose(source.isOpen ? source.status.state.rawValue : closed, among: all, source.name)
+        },
+        .each(
+            "relay_source_silent", .gauge, "Whether nothing comes of a track of a live source that is open.",
+            labels: ["source", "track"], of: named
+        ) { source, samples in
+            guard source.status.clock != nil else { return }
+            for track in [TrackKind.video, .audio] {
+                let isSilent = source.status.silentTracks.contains(track)
+                samples.add(MetricFamily.number(isSilent), source.name, "\(track)")
+            }
+        },
+    ]
+
+    private static let packets: [MetricFamily] = [
+        count("relay_source_frames_total", "Frames delivered.") { Double($0.framesDecoded) },
+        count("relay_source_skipped_frames_total", "Frames that were not decoded because nobody needed them.") {
+            Double($0.framesSkipped)
+        },
+        count("relay_source_packets_total", "Packets read.") { Double($0.packetsRead) },
+        count("relay_source_decode_errors_total", "What the decoders refused or repaired, and damaged packets.") {
+            Double($0.decodeErrors)
+        },
+        count("relay_source_reopens_total", "Times the source was opened again.") { Double($0.reopens) },
+    ]
+
+    private static let clocks: [MetricFamily] = [
+        one(
+            "relay_source_audio_offset_seconds", .gauge,
+            "How far audio lies from where its stamps put it against video; positive if early."
+        ) { $0.audioOffsetSeconds },
+        one("relay_source_drift_ppm", .gauge, "By how much the sender's clock is faster than this machine's.") {
+            $0.clock?.ratePPM
+        },
+        one("relay_source_buffer_seconds", .gauge, "The buffer over the earliest packets.") {
+            $0.clock.map { $0.bufferMilliseconds / 1000 }
+        },
+        one("relay_source_interleaving_seconds", .gauge, "How much later than video audio comes in the multiplex.") {
+            $0.clock.map { $0.audioBehindVideoMilliseconds / 1000 }
+        },
+        count("relay_source_late_packets_total", "Packets that came after their time.") {
+            $0.clock.map { Double($0.latePackets) }
+        },
+        count("relay_source_steps_total", "Times all that was not shown yet was moved at once.") {
+            $0.clock.map { Double($0.steps) }
+        },
+        count("relay_source_jumps_total", "Times the sender's stamps jumped.") { $0.clock.map { Double($0.jumps) } },
+        count("relay_source_lone_jumps_total", "Jumps that only one track made.") {
+            $0.clock.map { Double($0.loneJumps) }
+        },
+        count("relay_source_path_changes_total", "Times the path's delay changed for good.") {
+            $0.clock.map { Double($0.pathChanges) }
+        },
+    ]
+
+    private static func one(
+        _ name: String, _ kind: MetricFamily.Kind, _ help: String,
+        _ value: @escaping @Sendable (SourceStatus) -> Double?
+    ) -> MetricFamily {
+        .each(name, kind, help, labels: ["source"], of: named) { source, samples in
+            samples.add(value(source.status), source.name)
+        }
+    }
+
+    private static func count(
+        _ name: String, _ help: String, _ value: @escaping @Sendable (SourceStatus) -> Double?
+    ) -> MetricFamily {
+        one(name, .counter, help, value)
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small tools for the document. Everything writes into existing nodes: what holds focus is never replaced.
+
+export const byID = (id) => document.getElementById(id);
+
+/** The elements with `data-part` inside `root`, by name. */
+export function partsOf(root) {
+    const parts = {};
+    for (const node of root.querySelectorAll("[data-part]")) parts[node.dataset.part] ??= node;
+    return parts;
+}
+
+/** A copy of a template's one element. */
+export const copy = (id) => byID(id).content.firstElementChild.cloneNode(true);
+
+export function setText(node, value) {
+    const text = value ?? "";
+    if (node.textContent !== text) node.textContent = text;
+}
+
+/** Sets an attribute, or removes it for null. */
+export function setAttribute(node, name, value) {
+    if (value === null) {
+        if (node.hasAttribute(name)) node.removeAttribute(name);
+    } else if (node.getAttribute(name) !== String(value)) {
+        node.setAttribute(name, value);
+    }
+}
+
+export function setShown(node, isShown) {
+    if (node.hidden === isShown) node.hidden = !isShown;
+}
+
+/** A custom property, through the object model: the policy forbids style attributes. */
+export function setProperty(node, name, value) {
+    if (node.style.getPropertyValue(name) !== String(value)) node.style.setProperty(name, value);
+}
+
+export const setIcon = (use, name) => setAttribute(use, "href", `#i-${name}`);
+
+/** Whether keyboard focus is on or in `node`. */
+export const holdsFocus = (node) => node.contains(document.activeElement);
+
+/** A list whose nodes belong to keys: they are made once, updated in place, and moved only if their order changes. */
+export class KeyedList {
+    /** `make()` returns a view with `root` and `update(item)`. */
+    constructor(parent, make) {
+        this.parent = parent;
+        this.make = make;
+        this.views = new Map();
+    }
+
+    /** Shows `items`; `key` tells the key of one. */
+    show(items, key) {
+        const present = new Set(items.map(key));
+        for (const [name, view] of this.views) {
+            if (present.has(name)) continue;
+            view.root.remove();
+            this.views.delete(name);
+        }
+        let place = this.parent.firstElementChild;
+        for (const item of items) {
+            const name = key(item);
+            let view = this.views.get(name);
+            if (!view) this.views.set(name, view = this.make(item));
+            view.update(item);
+            if (view.root === place) place = place.nextElementSibling;
+            else this.#move(view.root, place);
+        }
+    }
+
+    get(name) { return this.views.get(name); }
+
+    /** `moveBefore` keeps focus; where a browser lacks it, what holds focus stays where it is. */
+    #move(root, place) {
+        if (root.parentNode === this.parent && this.parent.moveBefore) this.parent.moveBefore(root, place);
+        else if (!(root.parentNode === this.parent && holdsFocus(root))) this.parent.insertBefore(root, place);
+    }
+}
+
+// ---- What may be pressed ----
+
+/** Why nothing may be pressed now; empty if it may. */
+let blockedBecause = "";
+export const isBlocked = () => blockedBecause !== "";
+export function block(reason) { blockedBecause = reason; }
+
+/** Lets a button act or not. `aria-disabled` in place of `disabled`: it stays reachable, and says why. */
+export function enable(button, isEnabled = true, why = "") {
+    const reason = blockedBecause || (isEnabled ? "" : why || "Not now");
+    setAttribute(button, "aria-disabled", reason ? "true" : null);
+    if (button.dataset.title === undefined) button.dataset.title = button.getAttribute("title") ?? "";
+    setAttribute(button, "title", reason || button.dataset.title || null);
+}
+
+/** Gives a button its work: it acts once, shows "Asked" until the answer, and says what came.
+ *
+ * `work()` returns words for the polite region, or nothing; what it throws is shown in `failed` (an element or a
+ * function that returns one). */
+export function onPress(button, work, failed) {
+    button.addEventListener("click", () => press(button, work, failed));
+}
+
+export async function press(button, work, failed) {
+    if (button.getAttribute("aria-disabled") === "true" || button.getAttribute("aria-busy") === "true") return;
+    const place = typeof failed === "function" ? failed() : failed;
+    if (place) setShown(place, false);
+    const label = button.querySelector("[data-label]");
+    const words = label?.textContent;
+    const begin = setTimeout(() => {
+        if (!label) return;
+        button.style.minWidth = `${button.offsetWidth}px`;
+        label.textContent = "Asked…";
+    }, 150);
+    button.setAttribute("aria-busy", "true");
+    try {
+        const answer = await work();
+        if (answer) announce(answer);
+    } catch (problem) {
+        showFailure(place, problem);
+    } finally {
+        clearTimeout(begin);
+        button.removeAttribute("aria-busy");
+        button.style.minWidth = "";
+        if (label?.textContent === "Asked…") label.textContent = words;
+    }
+}
+
+/** Shows why an action failed where it was asked for; what was there stays. */
+export function showFailure(place, problem) {
+    const words = problem?.words ?? "This page made a mistake. The browser's console has more.";
+    if (!problem?.words) console.error(problem);
+    if (place) {
+        setText(place, words);
+        setShown(place, true);
+    }
+    announce(words);
+}
+
+/** A question in place, with focus on what keeps things as they are. */
+export class Question {
+    /** `parts` has `ask`, `ask-text`, `keep` and `sure`; `hidden` is hidden meanwhile. */
+    constructor(parts, { hidden, failed } = {}) {
+        Object.assign(this, { parts, hidden, failed, opener: null, work: null });
+        parts.keep.addEventListener("click", () => this.close());
+        parts.ask.addEventListener("keydown", (event) => {
+            if (event.key !== "Escape") return;
+            event.stopPropagation();
+            this.close();
+        });
+        onPress(parts.sure, async () => {
+            const words = await this.work();
+            this.close();
+            return words;
+        }, failed);
+    }
+
+    get isOpen() { return !this.parts.ask.hidden; }
+
+    /** Asks `text`; `work` runs if the answer is yes. */
+    open(opener, text, work) {
+        Object.assign(this, { opener, work });
+        setText(this.parts["ask-text"], text);
+        setShown(this.parts.ask, true);
+        if (this.hidden) setShown(this.hidden, false);
+        this.parts.keep.focus();
+        announce(text);
+    }
+
+    close() {
+        const had = holdsFocus(this.parts.ask);
+        setShown(this.parts.ask, false);
+        if (this.hidden) setShown(this.hidden, true);
+        if (had && this.opener?.isConnected) this.opener.focus({ preventScroll: true });
+    }
+}
+
+// ---- Live regions ----
+
+/** Says words by the polite region, or by the assertive one. */
+export function announce(words, isUrgent = false) {
+    const region = byID(isUrgent ? "assertive" : "polite");
+    region.textContent = "";
+    setTimeout(() => { region.textContent = words; }, 30);
+}
+
+// ---- Things that open ----
+
+/** A small dialog below its button; Escape and a click elsewhere close it. */
+export class Popover {
+    constructor(button, root, beforeOpening = () => {}) {
+        Object.assign(this, { button, root, beforeOpening });
+        button.addEventListener("click", () => (root.hidden ? this.open() : this.close()));
+        document.addEventListener("keydown",
+            (event) => { if (event.key === "Escape" && !root.hidden) this.close(true); });
+        document.addEventListener("pointerdown", (event) => {
+            if (!root.hidden && !root.contains(event.target) && !button.contains(event.target)) this.close();
+        });
+    }
+
+    open() {
+        this.beforeOpening();
+        const place = this.button.getBoundingClientRect();
+        setShown(this.root, true);
+        const width = this.root.offsetWidth;
+        this.root.style.top = `${place.bottom + scrollY + 6}px`;
+        this.root.style.left = `${Math.max(8, Math.min(place.left, document.documentElement.clientWidth - width - 8))}px`;
+        this.button.setAttribute("aria-expanded", "true");
+        this.root.querySelector("button, input")?.focus();
+    }
+
+    close(returnsFocus = false) {
+        const had = holdsFocus(this.root);
+        setShown(this.root, false);
+        this.button.setAttribute("aria-expanded", "false");
+        if (returnsFocus || had) this.button.focus();
+    }
+}

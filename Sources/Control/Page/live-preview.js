@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// The live preview: preview.mp4 by a streaming fetch into Media Source Extensions, held close to what arrives. Where the
+// browser cannot play the codec it shows snapshots.
+
+import { channelPath, urlOf } from "./api.js";
+import { setShown, setText } from "./dom.js";
+
+/** Seconds of media to have in hand before the next fragment arrives. */
+const reserve = 0.12;
+/** Seconds behind what arrived from which a seek catches up; below, a faster rate does. */
+const seekFrom = 1.2;
+/** Seconds without a byte after which the connection counts as broken. */
+const silence = 4;
+
+const Source = globalThis.ManagedMediaSource ?? globalThis.MediaSource;
+
+/** `video/mp4; codecs="…"` of what is on air; null if it is not known yet. */
+export function mimeOf(report) {
+    const codecs = [report?.video?.codecString, report?.audio?.codecString].filter(Boolean);
+    if (!codecs.length) return null;
+    return `${report.video ? "video" : "audio"}/mp4; codecs="${codecs.join(",")}"`;
+}
+
+/** The name that people know a codec by. */
+function codecName(report) {
+    return { hevc: "HEVC", h264: "H.264", av1: "AV1", aac: "AAC", opus: "Opus" }[report?.video?.codec]
+        ?? report?.video?.codec ?? "this codec";
+}
+
+export class LivePreview {
+    constructor({ stage, video, still, cover, coverText }) {
+        Object.assign(this, { stage, video, still, cover, coverText });
+        this.run = 0;
+        this.channel = null;
+        this.mime = null;
+        this.isWanted = false;
+        document.addEventListener("visibilitychange", () => this.#reconsider());
+        video.addEventListener("playing", () => this.#moves());
+        setInterval(() => this.#hold(), 100);
+    }
+
+    /** Asks for the video of `channel` before it is known what it is: in a cold start none waits for another. */
+    expect(channel) {
+        const abort = new AbortController();
+        const answering = this.#fetch(channel, abort);
+        answering.catch(() => {});
+        this.early = { channel, abort, answering };
+    }
+
+    #fetch(channel, abort) {
+        return fetch(urlOf(channelPath(channel, "/preview.mp4")), { signal: abort.signal, cache: "no-store" });
+    }
+
+    /** What was asked for early, if it is for the channel shown and will be used now. */
+    #takeEarly(isUseful) {
+        const early = this.early;
+        this.early = undefined;
+        if (early && isUseful && early.channel === this.channel) return early;
+        early?.abort.abort();
+        return null;
+    }
+
+    /** Shows `channel`, of which `report` tells what is on air. */
+    show(channel, report) {
+        const mime = mimeOf(report);
+        if (channel !== this.channel) {
+            this.#clear();
+            this.channel = channel;
+            this.mime = undefined;
+        }
+        this.isReady = report?.state === "on_air";
+        if (mime && (mime !== this.mime || (this.isReady && !this.isWanted))) {
+            this.report = report;
+            this.mime = mime;
+            this.isWanted = true;
+            this.#restart();
+        }
+        if (!mime) this.#say("Waiting for the first frame");
+    }
+
+    /** Seconds from the frame shown to the newest that arrived; null if nothing plays. */
+    get lag() {
+        const { buffered, currentTime } = this.video;
+        return buffered.length && this.stage.classList.contains("moving")
+            ? buffered.end(buffered.length - 1) - currentTime : null;
+    }
+
+    /** Whether `still` or the video has something to show, and which; for echo and ambient light. */
+    get surface() { return this.stage.classList.contains("moving") ? this.video : this.still; }
+
+    #reconsider() {
+        if (!this.isWanted) return;
+        if (document.hidden && this.video.muted) this.#end();
+        else if (!document.hidden && !this.abort) this.#restart();
+    }
+
+    #clear() {
+        this.#end();
+        this.isWanted = false;
+        this.stage.classList.remove("moving");
+        this.still.getContext("2d").clearRect(0, 0, this.still.width, this.still.height);
+    }
+
+    #end() {
+        this.run += 1;
+        this.abort?.abort();
+        this.abort = null;
+    }
+
+    async #restart() {
+        this.#end();
+        if (document.hidden && this.video.muted) return;
+        const run = this.run;
+        let canPlay = Boolean(Source?.isTypeSupported(this.mime));
+        let refusals = 0;
+        for (let failures = 0; run === this.run; failures += 1) {
+            const early = this.#takeEarly(canPlay);
+            this.abort = early?.abort ?? new AbortController();
+            try {
+                if (canPlay) await this.#play(run, early?.answering ?? this.#fetch(this.channel, this.abort),
+                    () => { failures = 0; });
+                else await this.#snapshots(run);
+            } catch (problem) {
+                if (run !== this.run) return;
+                if (!["AbortError", "TypeError", "EncodingError"].includes(problem?.name) && !problem?.status) {
+                    console.warn("preview:", problem?.message);
+                    // What the browser says it can play, and then cannot.
+                    refusals += 1;
+                    if (refusals > 2) canPlay = false;
+                }
+            }
+            if (run !== this.run) return;
+            this.#keepLastFrame();
+            this.#say("The last frame stands. Waiting for video");
+            await new Promise((resolve) => setTimeout(resolve, failures < 2 ? 300 : 2000));
+        }
+    }
+
+    // ---- Media Source Extensions ----
+
+    async #play(run, answering, progressed) {
+        const abort = this.abort;
+        // It may fail before it is waited for.
+        answering.catch(() => {});
+        this.#keepLastFrame();
+        const source = new Source();
+        const address = URL.createObjectURL(source);
+        this.video.disableRemotePlayback = true;
+        this.video.src = address;
+        let heard = performance.now();
+        const watch = setInterval(() => { if (performance.now() - heard > silence * 1000) abort.abort(); }, 1000);
+        try {
+            await once(source, "sourceopen", abort.signal);
+            const buffer = source.addSourceBuffer(this.mime);
+            const answer = await answering;
+            if (!answer.ok) throw Object.assign(new Error(`preview.mp4: ${answer.status}`), { status: answer.status });
+            const reader = answer.body.getReader();
+            this.margins = [];
+            for (;;) {
+                const { value, done } = await reader.read();
+                if (done || run !== this.run) return;
+                heard = performance.now();
+                progressed();
+                await this.#append(buffer, value, abort.signal);
+            }
+        } finally {
+            clearInterval(watch);
+            abort.abort();
+            URL.revokeObjectURL(address);
+        }
+    }
+
+    async #append(buffer, bytes, signal) {
+        this.#noteMargin();
+        buffer.appendBuffer(bytes);
+        await once(buffer, "updateend", signal);
+        if (this.video.error) throw new Error(this.video.error.message);
+        const { buffered, currentTime } = this.video;
+        if (!buffered.length) return;
+        const [begin, end] = [buffered.start(buffered.length - 1), buffered.end(buffered.length - 1)];
+        if (currentTime < begin) this.video.currentTime = Math.max(begin, end - reserve);
+        if (this.video.paused) this.video.play().catch(() => {});
+        // Else the buffer grows for ever.
+        if (buffered.start(0) < currentTime - 20) {
+            buffer.remove(0, currentTime - 8);
+            await once(buffer, "updateend", signal);
+        }
+    }
+
+    /** What is in hand just before more is appended tells how much later it could be shown without a stall. */
+    #noteMargin() {
+        const lag = this.lag;
+        if (lag === null) return;
+        const now = performance.now();
+        this.margins.push([now, lag]);
+        while (this.margins[0][0] < now - 1500) this.margins.shift();
+    }
+
+    /** Keeps the frame shown close to the newest: faster while there is more in hand than needed, a seek when far. */
+    #hold() {
+        const { video, lag } = this;
+        if (lag === null || video.seeking) return;
+        const margin = this.margins.length ? Math.min(...this.margins.map(([, value]) => value)) : lag;
+        if (lag > seekFrom || margin > 0.8) {
+            const { buffered } = video;
+            video.currentTime = buffered.end(buffered.length - 1) - reserve;
+            this.margins = [];
+        } else if (margin > reserve + 0.06 || lag > 0.75) {
+            video.playbackRate = 1 + Math.min(0.2, Math.max(0.05, (margin - reserve) * 0.5));
+        } else if (margin <= reserve + 0.02) {
+            video.playbackRate = 1;
+        }
+    }
+
+    #moves() {
+        const shown = () => {
+            if (!this.stage.classList.contains("moving")) performance.mark("first-frame");
+            this.stage.classList.add("moving");
+            this.#say(this.report?.video ? "" : "Audio only");
+        };
+        if (this.video.requestVideoFrameCallback && this.report?.video) this.video.requestVideoFrameCallback(shown);
+        else shown();
+    }
+
+    /** Draws the frame shown where it stays while the video's source changes. */
+    #keepLastFrame() {
+        if (!this.stage.classList.contains("moving")) return;
+        this.#draw(this.video, this.video.videoWidth, this.video.videoHeight);
+        this.stage.classList.remove("moving");
+    }
+
+    #draw(surface, width, height) {
+        if (!width || !height) return;
+        const scale = Math.min(1, 960 / width);
+        const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
+        if (this.still.width !== w || this.still.height !== h) Object.assign(this.still, { width: w, height: h });
+        this.still.getContext("2d").drawImage(surface, 0, 0, w, h);
+    }
+
+    // ---- Snapshots ----
+
+    async #snapshots(run) {
+        this.video.removeAttribute("src");
+        const why = Source ? `This browser cannot play ${codecName(this.report)}: one frame a second`
+            : "This browser cannot play live video: one frame a second";
+        for (;;) {
+            const image = new Image();
+            image.src = urlOf(channelPath(this.channel, `/snapshot.jpg?width=960&t=${Date.now()}`));
+            await image.decode();
+            if (run !== this.run) return;
+            this.#draw(image, image.naturalWidth, image.naturalHeight);
+            this.#say(why);
+            await new Promise((resolve) => setTimeout(resolve, 1000));
+            if (run !== this.run) return;
+        }
+    }
+
+    #say(words) {
+        setText(this.coverText, words);
+        setShown(this.cover, words !== "");
+    }
+}
+
+/** Waits for one event of `target`; throws when `signal` aborts. */
+function once(target, name, signal) {
+    return new Promise((resolve, reject) => {
+        const stopped = () => reject(new DOMException("ended", "AbortError"));
+        if (signal.aborted) return stopped();
+        signal.addEventListener("abort", stopped, { once: true });
+        target.addEventListener(name, () => {
+            signal.removeEventListener("abort", stopped);
+            resolve();
+        }, { once: true });
+    });
+}

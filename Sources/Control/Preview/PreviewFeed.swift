@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import DequeModule
+internal import Dispatch
+internal import FanOut
+internal import Media
+internal import NIOCore
+internal import Synchronization
+
+/// What goes on air as fragmented MP4, for all who watch it: made once, and only while somebody watches.
+///
+/// All calls may come from any thread and return at once.
+final class PreviewFeed: PacketConsumer {
+    /// A fragment, and where it stands in the feed.
+    struct Piece {
+        let number: UInt64
+        let bytes: ByteBuffer
+        let beginsGOP: Bool
+    }
+
+    private struct State {
+        var muxer: PreviewMuxer?
+        var pieces = Deque<Piece>()
+        var bytes = 0
+        var next: UInt64 = 0
+        var watchers = 0
+    }
+
+    /// More than the fragments of a GOP hold, but for one of many seconds, which is then begun in its middle never.
+    private static let mostBytes = 32 << 20
+
+    let stream: PacketStream
+    private let queue = DispatchQueue(label: "relay.preview", qos: .utility)
+    private let state = Mutex(State())
+
+    /// A feed of `stream` that nobody watches yet.
+    init(of stream: PacketStream) { self.stream = stream }
+
+    /// Why nobody can watch it, in a sentence; nil if it can be watched.
+    var refusal: String? {
+        let description = stream.description
+        if description.tracks.isEmpty { return "Nothing is on air yet." }
+        return Carriage.movie.refusal(of: description)
+    }
+
+    /// Somebody begins to watch.
+    func begin() {
+        let isFirst = state.withLock { state in
+            state.watchers += 1
+            if state.watchers == 1 {
+                (state.muxer, state.pieces, state.bytes) = (PreviewMuxer(stream.description), [], 0)
+            }
+            return state.watchers == 1
+        }
+        // The GOP under way comes at once.
+        if isFirst { stream.join(self) }
+    }
+
+    /// Somebody does not watch any more.
+    func end() {
+        let isLast = state.withLock { state in
+            state.watchers -= 1
+            if state.watchers == 0 { (state.muxer, state.pieces, state.bytes) = (nil, [], 0) }
+            return state.watchers == 0
+        }
+        if isLast { stream.remove(self) }
+    }
+
+    @discardableResult
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        queue.async { [self] in take(packets) }
+        return nil
+    }
+
+    private func take(_ packets: [EncodedPacket]) {
+        state.withLock { state in
+            for piece in state.muxer?.push(packets) ?? [] {
+                if piece.beginsGOP {
+                    // Who is behind goes on from here.
+                    while let first = state.pieces.first, !first.beginsGOP || state.pieces.count > 1 && isOld(state) {
+                        state.bytes -= first.bytes.readableBytes
+                        state.pieces.removeFirst()
+                    }
+                }
+                state.bytes += piece.bytes.count
+                state.pieces.append(
+                    Piece(number: state.next, bytes: ByteBuffer(bytes: piece.bytes), beginsGOP: piece.beginsGOP))
+                state.next += 1
+            }
+            while state.bytes > Self.mostBytes, let first = state.pieces.first {
+                state.bytes -= first.bytes.readableBytes
+                state.pieces.removeFirst()
+            }
+        }
+    }
+
+    /// Whether more is kept than the GOP before: that one serves who is only a little late.
+    private func isOld(_ state: borrowing State) -> Bool { state.pieces.count { $0.beginsGOP } > 1 }
+
+    /// The head of what comes now, and the pieces from the newest keyframe on; nil as long as there is none.
+    var beginning: (head: ByteBuffer, pieces: [Piece])? {
+        state.withLock { state in
+            guard let muxer = state.muxer, let start = state.pieces.lastIndex(where: \.beginsGOP) else { return nil }
+            return (ByteBuffer(bytes: muxer.head), Array(state.pieces[start...]))
+        }
+    }
+
+    /// The pieces behind number `last`; from the newest keyframe on if some of them are gone.
+    func pieces(after last: UInt64) -> [Piece] {
+        state.withLock { state in
+            guard let first = state.pieces.first, let newest = state.pieces.last, newest.number > last else {
+                return []
+            }
+            if first.number <= last + 1 { return Array(state.pieces.suffix(Int(newest.number - last))) }
+            guard let start = state.pieces.lastIndex(where: \.beginsGOP) else { return [] }
+            return Array(state.pieces[start...])
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import MP4
+internal import Media
+
+/// Makes fragmented MP4 of packets as they come. A value for one thread at a time.
+struct PreviewMuxer {
+    /// One fragment, or several boxes that belong together.
+    struct Piece {
+        var bytes: [UInt8]
+        /// Whether a decoder that was told the head can begin with it.
+        var beginsGOP: Bool
+        /// Whether the head is in front, because the coding changed.
+        var hasHead: Bool
+    }
+
+    /// Media time that is gathered for a fragment: what it costs in delay, and saves in boxes.
+    private static let length: Int64 = 150_000_000
+    /// What all times are later by, so that those before the program's start are not below zero.
+    private static let lead: Int64 = 1
+
+    /// `ftyp` and `moov` of what comes.
+    private(set) var head: [UInt8] = []
+    private var description: StreamDescription
+    private var layout: MovieLayout
+    private var clocks: [TrackKind: TrackClock] = [:]
+    private var waiting: [EncodedPacket] = []
+    private var sequence: UInt32 = 0
+    private var isHeadDue = false
+
+    /// Makes fragments of the video and audio of `description`.
+    init(_ description: StreamDescription) {
+        self.description = description
+        layout = MovieLayout(description: description, creationTime: 0, userData: [])
+        begin()
+    }
+
+    private mutating func begin() {
+        layout = MovieLayout(description: description, creationTime: 0, userData: [])
+        for track in layout.tracks {
+            var clock = TrackClock(timescale: track.timescale)
+            clock.origin = -Self.lead * Int64(track.timescale)
+            clocks[track.kind] = clock
+        }
+        head = MovieBox.openHead + MovieBox.open(layout)
+    }
+
+    /// Takes packets in decoding order, and returns what is whole.
+    mutating func push(_ packets: [EncodedPacket]) -> [Piece] {
+        var pieces: [Piece] = []
+        for packet in packets where packet.track != .data {
+            let isLeading = packet.track == description.leadingKind
+            let isCut =
+                isLeading && !waiting.isEmpty
+                && (packet.isKeyframe && packet.track == .video || span(to: packet) >= Self.length)
+            if isCut, let piece = flush(next: packet) { pieces.append(piece) }
+            if !description.holds(packet) {
+                if let piece = flush(next: nil) { pieces.append(piece) }
+                description = description.updated(by: packet)
+                begin()
+                isHeadDue = true
+            }
+            waiting.append(packet)
+        }
+        return pieces
+    }
+
+    private func span(to packet: EncodedPacket) -> Int64 {
+        guard let first = waiting.first(where: { $0.track == packet.track }) else { return 0 }
+        return packet.dtsNanoseconds - first.dtsNanoseconds
+    }
+
+    private mutating func flush(next: EncodedPacket?) -> Piece? {
+        guard !waiting.isEmpty else { return nil }
+        defer { waiting.removeAll(keepingCapacity: true) }
+        var runs: [Fragment.Run] = []
+        var payloads: [EncodedPacket] = []
+        for track in layout.tracks {
+            let packets = waiting.filter { $0.track == track.kind }
+            guard let clock = clocks[track.kind], !packets.isEmpty else { continue }
+            let following = next.flatMap { $0.track == track.kind ? $0 : nil }
+            runs.append(Fragment.Run(track: track, samples: clock.entries(packets, next: following)))
+            payloads += packets
+        }
+        sequence &+= 1
+        var bytes = isHeadDue ? head : []
+        bytes += Fragment(sequence: sequence, runs: runs).encode().header
+        for packet in payloads { packet.payload.withUnsafeBytes { bytes.append(contentsOf: $0) } }
+        defer { isHeadDue = false }
+        let leading = payloads.first { $0.track == description.leadingKind }
+        return Piece(bytes: bytes, beginsGOP: leading?.isKeyframe ?? false, hasHead: isHeadDue)
+    }
+}

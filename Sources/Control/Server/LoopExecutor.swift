@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+
+/// Runs tasks on the thread of an event loop, where their connections are served: a request that is answered at once then
+/// wakes no other thread, which costs more than the answer. What blocks must not be done on it: see ``Blocking``.
+final class LoopExecutor: TaskExecutor {
+    private let loop: any EventLoop
+
+    /// Runs tasks on the thread of `loop`, which must outlive them.
+    init(_ loop: any EventLoop) { self.loop = loop }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        loop.execute { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Dispatch
+internal import Glibc
+package import Logging
+internal import Networking
+internal import Synchronization
+
+/// Sends the events of a log to one receiver, one at a time and in their order.
+///
+/// It looks at the log ten times a second in a task of its own, so that nobody who makes an event ever waits for it. All
+/// calls may come from any thread.
+final class Webhook: Sendable {
+    private struct State {
+        var queue = WebhookQueue()
+        var lastError: String?
+        var isEnding = false
+        var task: Task<Void, Never>?
+    }
+
+    private static let step = Duration.milliseconds(100)
+    /// How long a delivery may take, from the name to the end of the answer.
+    private static let limit = Duration.seconds(10)
+    /// More of an answer is not read.
+    private static let mostAnswerBytes = 64 << 10
+
+    private let settings: WebhookSettings
+    private let events: EventLog
+    private let host: String
+    private let startedAt: UTCTime
+    private let logger: Logger
+    private let client: HTTPClient
+    private let state = Mutex(State())
+    private let ended = DispatchSemaphore(value: 0)
+
+    /// A hook that has not begun.
+    init(_ settings: WebhookSettings, events: EventLog, host: String, startedAt: UTCTime, logger: Logger) {
+        (self.settings, self.events, self.host, self.startedAt) = (settings, events, host, startedAt)
+        var logger = logger
+        logger[metadataKey: "webhook"] = "\(settings.endpoint.name)"
+        self.logger = logger
+        client = HTTPClient(settings.endpoint, trust: settings.trust)
+    }
+
+    /// What it did so far.
+    var status: WebhookStatus {
+        state.withLock { state in
+            WebhookStatus(
+                name: settings.endpoint.name, delivered: state.queue.delivered, failed: state.queue.failed,
+                leftOut: state.queue.leftOutInAll, waiting: state.queue.count, lastError: state.lastError)
+        }
+    }
+
+    /// Begins with the events that the log has now.
+    func start() {
+        // Ended by ``stop(at:)``.
+        let task = Task { [self] in
+            await run()
+            ended.signal()
+        }
+        state.withLock { $0.task = task }
+    }
+
+    /// Tries what waits once more. ``finish(at:)`` says how long.
+    func stop() { state.withLock { $0.isEnding = true } }
+
+    /// Waits for the end until `deadline`, and ends what is under way then. Blocks.
+    func finish(at deadline: DispatchTime) {
+        _ = ended.wait(timeout: deadline)
+        state.withLock { $0.task }?.cancel()
+    }
+
+    private func run() async {
+        var last: UInt64 = 0
+        var due = ContinuousClock.now
+        while !Task.isCancelled {
+            let isEnding = state.withLock { $0.isEnding }
+            let new = events.events(after: last)
+            if let first = new.first, let newest = new.last {
+                let missed = first.id > last + 1 ? first.id - last - 1 : 0
+                last = newest.id
+                state.withLock { $0.queue.append(new.lazy.filter(settings.takes), missed: missed) }
+            }
+            while isEnding || ContinuousClock.now >= due, let wait = await deliver() {
+                due = .now + wait
+                if wait > .zero { break }
+            }
+            if isEnding { return }
+            try? await Task.sleep(for: Self.step)
+        }
+    }
+
+    /// Tries the first event that waits. Returns how long to wait before the next attempt; nil where nothing waits.
+    private func deliver() async -> Duration? {
+        let (next, leftOut) = state.withLock { ($0.queue.next, $0.queue.leftOut) }
+        guard let event = next, !Task.isCancelled else { return nil }
+        let message = WebhookMessage(event: event, host: host, startedAt: startedAt, leftOut: leftOut)
+        let (outcome, reason) = await send(message)
+        let (wait, before, failures) = state.withLock { state in
+            let before = state.queue.failures
+            let wait = state.queue.tried(event, outcome, told: leftOut)
+            state.lastError = reason
+            return (wait, before, state.queue.failures)
+        }
+        if outcome == .delivered, before > 0 {
+            logger.notice("the webhook takes events again", metadata: ["failures": "\(before)"])
+        } else if failures == 1 {
+            logger.warning("a webhook failed and is tried again", metadata: ["reason": "\(reason ?? "")"])
+        }
+        // Hosts that fail together are not to come back together.
+        return wait * Double.random(in: 0.8...1.2)
+    }
+
+    private func send(_ message: WebhookMessage) async -> (WebhookQueue.Outcome, reason: String?) {
+        do throws(EndpointFailure) {
+            let answer = try await client.answer(
+                to: message.request(at: .now, secret: settings.secret), within: Self.limit,
+                mostBytes: Self.mostAnswerBytes)
+            if answer.head.isSuccess { return (.delivered, nil) }
+            let isRefusal = [400, 405, 406, 409, 410, 411, 413, 414, 415, 422].contains(answer.head.status)
+            return (isRefusal ? .refused : .failed, "the receiver answers with \(answer.head.status)")
+        } catch {
+            return (.failed, "\(error)")
+        }
+    }
+}
+
+/// All webhooks of the process. All calls may come from any thread.
+package final class Webhooks: Sendable {
+    private let hooks: [Webhook]
+
+    /// Hooks of `settings`, which have not begun, for what is in `events` and will be.
+    package init(_ settings: [WebhookSettings], events: EventLog, logger: Logger) {
+        let (host, startedAt) = (Self.hostName, UTCTime.now)
+        hooks = settings.map { Webhook($0, events: events, host: host, startedAt: startedAt, logger: logger) }
+    }
+
+    /// What they did so far, in their order.
+    package var statuses: [WebhookStatus] { hooks.map(\.status) }
+
+    /// Begins.
+    package func start() { for hook in hooks { hook.start() } }
+
+    /// Tries what waits once more, and ends. Blocks, a second at most.
+    package func stop() {
+        for hook in hooks { hook.stop() }
+        let deadline = DispatchTime.now() + 1
+        for hook in hooks { hook.finish(at: deadline) }
+    }
+
+    private static var hostName: String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { name in
+            guard let start = name.baseAddress, gethostname(start, name.count - 1) == 0 else { return "" }
+            name[name.count - 1] = 0
+            return String(cString: start)
+        }
+    }
+}

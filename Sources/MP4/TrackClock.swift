@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// The clock of one track of a file.
+package struct TrackClock {
+    /// The ticks at which the track's own timeline begins.
+    package var origin: Int64 = 0
+    package let timeBase: TimeBase
+
+    /// A clock of so many ticks a second, whose track begins at 0.
+    package init(timescale: UInt32) { timeBase = TimeBase(1, Int32(clamping: timescale)) }
+
+    /// A time of `packet` in ticks of the track. From the program's start, so that rounding does not add up.
+    package func ticks(_ time: Int64, _ packet: EncodedPacket) -> Int64 { packet.timeBase.rescale(time, to: timeBase) }
+
+    /// What the tables say of `packets`.
+    package func entries(_ packets: [EncodedPacket], next: EncodedPacket?) -> [SampleEntry] {
+        packets.enumerated().map { index, packet in
+            let decode = ticks(packet.dts, packet)
+            let following = index + 1 < packets.count ? packets[index + 1] : next
+            let end = following.map { ticks($0.dts, $0) } ?? ticks(packet.dts + packet.duration, packet)
+            return SampleEntry(
+                decodeTime: max(0, decode - origin), duration: UInt32(clamping: end - decode),
+                compositionOffset: Int32(clamping: ticks(packet.pts, packet) - decode),
+                size: UInt32(clamping: packet.payload.count), isSync: packet.isKeyframe)
+        }
+    }
+}

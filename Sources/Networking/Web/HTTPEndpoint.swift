@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where requests go: a server by TCP, with or without TLS, or one behind a Unix socket; and the path that all begin with.
+package struct HTTPEndpoint: Sendable, Equatable {
+    /// How the server is reached.
+    enum Place: Sendable, Equatable {
+        case tcp(host: String, port: UInt16, isSecure: Bool)
+        case socket(path: String)
+    }
+
+    let place: Place
+    /// The path and query of the address, with the slash in front. May be secret.
+    package let path: String
+    /// What the server wants to be shown for the user and password of the address. Secret.
+    let authorization: String?
+    /// The server's name, for messages: no path, no user.
+    package let name: String
+
+    /// The endpoint of an `http://` or `https://` address. Its errors never repeat what it holds.
+    package init(_ address: String) throws(AddressError) {
+        let parts = try URLParts(address)
+        guard ["http", "https"].contains(parts.scheme) else {
+            throw AddressError("The address begins with http:// or https://.")
+        }
+        guard !parts.host.isEmpty else { throw AddressError("The address names no host.") }
+        guard address.allSatisfy(\.isASCII), !address.contains("#") else {
+            throw AddressError("The address has characters that are written with % there, such as %C3%BC.")
+        }
+        let isSecure = parts.scheme == "https"
+        let port = parts.port ?? (isSecure ? 443 : 80)
+        place = .tcp(host: parts.host, port: port, isSecure: isSecure)
+        path = "/" + parts.path + (parts.query.map { "?\($0)" } ?? "")
+        authorization = parts.user.map {
+            "Basic " + Base64.encode(Array("\($0):\(parts.password ?? "")".utf8))
+        }
+        name = URLParts.bracketed(parts.host) + (parts.port.map { ":\($0)" } ?? "")
+    }
+
+    /// The server that listens at the Unix socket at `path`.
+    package init(socket path: String) {
+        (place, self.path, authorization, name) = (.socket(path: path), "/", nil, path)
+    }
+
+    /// What the header `Host` says.
+    var host: String {
+        switch place {
+        case .tcp: name
+        case .socket: "localhost"
+        }
+    }
+
+    /// Whether nobody on the way can read what is sent.
+    package var isPrivate: Bool {
+        switch place {
+        case .tcp(let host, _, let isSecure): isSecure || host == "localhost" || host == "::1" || host.hasPrefix("127.")
+        case .socket: true
+        }
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Networking
+
+/// The HTTP API of a running relay, as commands use it.
+struct ControlAPI: Sendable {
+    /// Why something was not done: what relay says, or that nobody answers.
+    struct Failure: Error, CustomStringConvertible {
+        let status: ExitStatus
+        /// A line for each thing that is wrong; without secrets.
+        let lines: [String]
+
+        init(_ status: ExitStatus, _ lines: String...) { (self.status, self.lines) = (status, lines) }
+
+        fileprivate init(saying lines: [String]) { (status, self.lines) = (.refused, lines) }
+
+        var description: String { lines.joined(separator: "\n") }
+    }
+
+    /// An answer's body.
+    struct Answer: Sendable {
+        let bytes: [UInt8]
+        var text: String { String(decoding: bytes, as: UTF8.self) }
+
+        /// The body as a `Value`.
+        func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value {
+            do {
+                return try JSONDecoder().decode(type, from: Data(bytes))
+            } catch {
+                throw Failure(.refused, "The answer is not what this version of relay understands.")
+            }
+        }
+    }
+
+    private struct Problem: Decodable {
+        let detail: String?
+        let title: String?
+        let errors: [String]?
+    }
+
+    /// The longest thing that is asked for is a recording's directory, or the trial of an address.
+    private static let patience = Duration.seconds(40)
+    private static let mostBytes = 32 << 20
+
+    private let client: HTTPClient
+    /// What messages call the server.
+    private let name: String
+    private let token: String?
+
+    /// The API of the server at `endpoint`, which wants `token` to be shown.
+    init(_ endpoint: HTTPEndpoint, trust: TLSVerification = .system, token: String? = nil) {
+        client = HTTPClient(endpoint, trust: trust)
+        (name, self.token) = (endpoint.name, token)
+    }
+
+    /// What is answered to `method` and `path`. Throws ``Failure`` where relay says no, or nobody answers.
+    func ask(_ method: String, _ path: String, _ body: (some Encodable)? = String?.none) async throws -> Answer {
+        var bytes: [UInt8] = []
+        if let body { bytes = Array(try JSONEncoder().encode(body)) }
+        let answer: (head: HTTPClient.Head, body: [UInt8])
+        do throws(EndpointFailure) {
+            answer = try await client.answer(
+                to: request(method, path, bytes), within: Self.patience, mostBytes: Self.mostBytes)
+        } catch {
+            throw told(error)
+        }
+        guard answer.head.isSuccess else { throw Self.refused(answer.head.status, answer.body) }
+        return Answer(bytes: answer.body)
+    }
+
+    /// Hands the bytes of the answer to a GET of `path` to `take` as they come, until it returns false.
+    func stream(
+        _ path: String, headers: [(name: String, value: String)] = [],
+        _ take: (_ bytes: [UInt8], _ length: Int64?) async throws -> Bool
+    ) async throws {
+        var refusal: [UInt8] = []
+        let head: HTTPClient.Head
+        do {
+            head = try await client.stream(request("GET", path, [], headers), connecting: .seconds(10)) { head, bytes in
+                guard head.isSuccess else {
+                    refusal += bytes
+                    return refusal.count < Self.mostBytes
+                }
+                return try await take(bytes, head.length)
+            }
+        } catch let failure as EndpointFailure {
+            throw told(failure)
+        }
+        guard head.isSuccess else { throw Self.refused(head.status, refusal) }
+    }
+
+    private func request(
+        _ method: String, _ path: String, _ body: [UInt8], _ more: [(name: String, value: String)] = []
+    ) -> HTTPClient.Request {
+        var headers = more
+        if !body.isEmpty { headers.append(("Content-Type", "application/json")) }
+        if let token { headers.append(("Authorization", "Bearer \(token)")) }
+        return HTTPClient.Request(method, path, headers: headers, body: body)
+    }
+
+    private func told(_ failure: EndpointFailure) -> Failure {
+        Failure(
+            .nothingDelivered, "No relay answers at \(name): \(failure.reason). --socket or --url says where it is.")
+    }
+
+    private static func refused(_ status: Int, _ body: [UInt8]) -> Failure {
+        let problem = try? JSONDecoder().decode(Problem.self, from: Data(body))
+        let detail = problem?.detail ?? problem?.title ?? "The server answers with \(status)."
+        let errors = problem?.errors ?? []
+        return Failure(saying: errors.isEmpty ? [detail] : errors)
+    }
+}
+
+// MARK: Names
+
+extension ControlAPI {
+    private struct Channels: Decodable {
+        struct Channel: Decodable { let name: String }
+        let channels: [Channel]
+    }
+
+    /// The names of all channels.
+    func channels() async throws -> [String] {
+        try await ask("GET", "/v1/channels").decoded(Channels.self).channels.map(\.name)
+    }
+
+    /// The path of the channel `name`; of the only one for nil.
+    func path(ofChannel name: String?) async throws -> String {
+        if let name { return "/v1/channels/\(Self.encoded(name))" }
+        let names = try await channels()
+        guard let only = names.first, names.count == 1 else {
+            let list = names.joined(separator: ", ")
+            throw Failure(
+                .usage, names.isEmpty ? "There is no channel." : "There are several: choose with --channel: \(list).")
+        }
+        return "/v1/channels/\(Self.encoded(only))"
+    }
+
+    /// `name` as a piece of a path, or as a value in a query.
+    static func encoded(_ name: String) -> String {
+        name.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(.init(charactersIn: "-._~"))) ?? name
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Foundation
+
+/// `relay ctl events`.
+struct CtlEventsCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "events", abstract: "Shows what happened: the newest 500 events, and with --follow what happens.",
+        discussion: "With --json each event is one line.")
+
+    @OptionGroup var options: CtlOptions
+
+    @Flag(help: "Go on until Ctrl-C, also when relay starts anew.")
+    var follow = false
+
+    func perform(_ api: ControlAPI) async throws {
+        var last = "0"
+        let show = { (event: CtlEvents.Event) in
+            Terminal.put((options.json ? event.json : event.line) + "\n", to: 1)
+        }
+        last = try await CtlEvents.read(api, after: last, isEndless: follow, show)
+        while follow {
+            try await Task.sleep(for: .seconds(1))
+            do {
+                last = try await CtlEvents.read(api, after: last, isEndless: true, show)
+            } catch let failure as ControlAPI.Failure where failure.status == .nothingDelivered {
+                continue
+            }
+        }
+    }
+}
+
+/// The events of a running relay.
+enum CtlEvents {
+    /// One of them.
+    struct Event: Decodable {
+        let time: String
+        let channel: String?
+        let level: String
+        let kind: String
+        let output: String?
+        let text: String
+        /// As relay wrote it.
+        fileprivate(set) var json = ""
+
+        private enum CodingKeys: String, CodingKey { case time, channel, level, kind, output, text }
+
+        /// For people.
+        var line: String {
+            let name = level + String(repeating: " ", count: max(0, 7 - level.count))
+            let subject = [channel, output].compactMap(\.self).joined(separator: "/")
+            return "\(time) \(name) \(subject.isEmpty ? kind : subject): \(text)"
+        }
+    }
+
+    private struct Hello: Decodable { let lastEvent: UInt64? }
+
+    /// Shows the events behind number `id`, up to those that were there at the beginning, or without an end. Returns the
+    /// number of the last. An endless reading ends where the connection does.
+    static func read(
+        _ api: ControlAPI, after id: String, isEndless: Bool, _ show: (Event) -> Void
+    ) async throws -> String {
+        var parser = EventStreamParser()
+        var last = id
+        var target: UInt64?
+        do {
+            try await api.stream("/v1/events", headers: [("Last-Event-ID", id)]) { bytes, _ in
+                for message in parser.take(bytes) {
+                    let data = Data(message.data.utf8)
+                    switch message.event {
+                    case "hello": target = try JSONDecoder().decode(Hello.self, from: data).lastEvent
+                    case "event":
+                        last = message.id ?? last
+                        var event = try JSONDecoder().decode(Event.self, from: data)
+                        event.json = message.data
+                        show(event)
+                    // The state comes behind what happened before.
+                    case "status" where !isEndless: return false
+                    default: break
+                    }
+                    if !isEndless, let target, target <= UInt64(last) ?? 0 { return false }
+                }
+                return true
+            }
+        } catch let failure as ControlAPI.Failure
+            where isEndless && target != nil && failure.status == .nothingDelivered
+        {
+            return last
+        }
+        return last
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import ArgumentParser
+internal import Foundation
+internal import Glibc
+
+/// `relay ctl export`.
+struct CtlExportCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Has relay make one MP4 of what was on air between two moments.",
+        discussion: """
+            The running relay makes it, also of the file that is being written; the clip stays there until it is \
+            removed. With -o it is fetched. Ctrl-C leaves the work to go on.
+            """)
+
+    private struct Asked: Encodable {
+        let channel: String
+        let from: String
+        let to: String
+        let name: String?
+    }
+    private struct Job: Decodable {
+        let id: CtlRecordings.Identifier
+        let state: String
+        let progress: Double?
+        let detail: String?
+        let bytes: Double?
+        let url: String?
+    }
+
+    private static let step = Duration.milliseconds(300)
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    @Option(help: ArgumentHelp("The first moment, in UTC, such as 2026-11-21T14:03:10.250Z.", valueName: "time"))
+    var from: String
+
+    @Option(help: ArgumentHelp("The moment behind the last one, or +LENGTH, such as +14:27.", valueName: "time"))
+    var to: String
+
+    @Option(help: "What the clip is called.")
+    var name: String?
+
+    @Option(
+        name: .shortAndLong, help: ArgumentHelp("The file to fetch it to, which must not exist.", valueName: "file"))
+    var output: String?
+
+    func validate() throws { _ = try ExportRange(from: from, to: to) }
+
+    func perform(_ api: ControlAPI) async throws {
+        let range = try ExportRange(from: from, to: to).milliseconds
+        let path = try await api.path(ofChannel: channel.channel)
+        let asked = Asked(
+            channel: path.split(separator: "/").last.flatMap { $0.removingPercentEncoding } ?? "",
+            from: UTCTime(milliseconds: range.lowerBound).extended,
+            to: UTCTime(milliseconds: range.upperBound).extended,
+            name: name)
+        if let output, access(output, F_OK) == 0 {
+            throw ControlAPI.Failure(.cannotRecord, "\(output) exists; name another file.")
+        }
+        var answer = try await api.ask("POST", "/v1/exports", asked)
+        let bar = ProgressBar()
+        var job = try answer.decoded(Job.self)
+        let place = "/v1/exports/\(ControlAPI.encoded(job.id.text))"
+        while ["queued", "running"].contains(job.state) {
+            bar.show("exporting", done: Int64((job.progress ?? 0) * 1000), of: 1000)
+            try await Task.sleep(for: Self.step)
+            answer = try await api.ask("GET", place)
+            job = try answer.decoded(Job.self)
+        }
+        bar.clear()
+        guard job.state == "done" else {
+            throw ControlAPI.Failure(.refused, job.detail ?? "The export is \(job.state).")
+        }
+        if let output { try await fetch(place + "/file", to: output, api) }
+        let size = job.bytes.map { "  \(CtlChannel.bytes($0))" } ?? ""
+        try put(answer, as: Job.self) { "\(output ?? $0.url ?? place + "/file")\(size)\n" }
+    }
+
+    private func fetch(_ path: String, to output: String, _ api: ControlAPI) async throws {
+        let descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw Self.failure(output) }
+        defer { close(descriptor) }
+        let bar = ProgressBar()
+        var done: Int64 = 0
+        do {
+            try await api.stream(path) { bytes, length in
+                var rest = bytes[...]
+                while !rest.isEmpty {
+                    let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+                    guard count > 0 else { throw Self.failure(output) }
+                    rest = rest.dropFirst(count)
+                }
+                done += Int64(bytes.count)
+                bar.show("fetching", done: done, of: length ?? 0)
+                return true
+            }
+            bar.clear()
+        } catch {
+            bar.clear()
+            unlink(output)
+            throw error
+        }
+    }
+
+    private static func failure(_ output: String) -> ControlAPI.Failure {
+        ControlAPI.Failure(.cannotRecord, "\(output) cannot be written: \(String(cString: strerror(errno))).")
+    }
+}

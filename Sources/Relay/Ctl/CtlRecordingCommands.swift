@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+
+/// `relay ctl recording`: the recording of a channel.
+struct CtlRecordingCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "recording", abstract: "Starts, stops and splits a recording, and holds its files.",
+        subcommands: [
+            CtlRecordingStartCommand.self, CtlRecordingStopCommand.self, CtlRecordingSplitCommand.self,
+            CtlRecordingListCommand.self, CtlRecordingHoldCommand.self, CtlRecordingReleaseCommand.self,
+        ])
+}
+
+extension CtlSubcommand {
+    /// Asks `action` of the recording of `channel`, and prints how it is then.
+    fileprivate func perform(_ action: String, of channel: CtlChannelOptions, _ api: ControlAPI) async throws {
+        let path = try await api.path(ofChannel: channel.channel)
+        let answer = try await api.ask("POST", "\(path)/recording/\(action)")
+        if options.json { Terminal.put(answer.text + "\n", to: 1) }
+    }
+}
+
+/// `relay ctl recording start`.
+struct CtlRecordingStartCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "start", abstract: "Starts the recording with the next keyframe.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    func perform(_ api: ControlAPI) async throws { try await perform("start", of: channel, api) }
+}
+
+/// `relay ctl recording stop`.
+struct CtlRecordingStopCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stop", abstract: "Stops the recording until it is started again.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    func perform(_ api: ControlAPI) async throws { try await perform("stop", of: channel, api) }
+}
+
+/// `relay ctl recording split`.
+struct CtlRecordingSplitCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "split", abstract: "Begins a new file, without losing a frame.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    func perform(_ api: ControlAPI) async throws { try await perform("split", of: channel, api) }
+}
+
+/// `relay ctl recording list`.
+struct CtlRecordingListCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists what was recorded.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    @Option(help: ArgumentHelp("Only what was on air after this time, in UTC.", valueName: "time"))
+    var from: String?
+
+    @Option(help: ArgumentHelp("Only what was on air before this time, in UTC.", valueName: "time"))
+    var to: String?
+
+    func perform(_ api: ControlAPI) async throws {
+        let bounds = [("from", from), ("to", to)].compactMap { name, time in
+            time.map { "\(name)=\(ControlAPI.encoded($0))" }
+        }
+        let query = bounds.isEmpty ? "" : "?" + bounds.joined(separator: "&")
+        let path = try await api.path(ofChannel: channel.channel)
+        try put(try await api.ask("GET", "\(path)/recordings\(query)"), as: CtlRecordings.self, \.text)
+    }
+}
+
+/// `relay ctl recording hold`.
+struct CtlRecordingHoldCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hold", abstract: "Keeps a file from being deleted by retention.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    @Argument(help: "The file's number, as list shows it.")
+    var id: String
+
+    func perform(_ api: ControlAPI) async throws {
+        let path = try await api.path(ofChannel: channel.channel)
+        _ = try await api.ask("PUT", "\(path)/recordings/\(ControlAPI.encoded(id))/hold")
+    }
+}
+
+/// `relay ctl recording release`.
+struct CtlRecordingReleaseCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "release", abstract: "Lets retention delete a file again that was held.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    @Argument(help: "The file's number, as list shows it.")
+    var id: String
+
+    func perform(_ api: ControlAPI) async throws {
+        let path = try await api.path(ofChannel: channel.channel)
+        _ = try await api.ask("DELETE", "\(path)/recordings/\(ControlAPI.encoded(id))/hold")
+    }
+}
+
+/// What people want to see of recordings.
+struct CtlRecordings: Decodable {
+    /// A number or a word.
+    struct Identifier: Decodable {
+        let text: String
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let number = try? container.decode(Int64.self) {
+                text = "\(number)"
+            } else {
+                text = try container.decode(String.self)
+            }
+        }
+    }
+    struct Recording: Decodable {
+        let id: Identifier
+        let name: String
+        let start: String
+        let durationSeconds: Double?
+        let bytes: Double?
+        let state: String?
+        let isHeld: Bool?
+        let upload: String?
+    }
+    struct Gap: Decodable {
+        let start: String
+        let durationSeconds: Double?
+        let cause: String?
+    }
+
+    let recordings: [Recording]
+    let gaps: [Gap]?
+
+    /// A line for each file, and each gap.
+    var text: String {
+        let files = recordings.map { file in
+            [
+                file.id.text, file.start, file.durationSeconds.map { CtlChannel.clock($0) } ?? "",
+                file.bytes.map { CtlChannel.bytes($0) } ?? "", file.state ?? "", file.isHeld == true ? "held" : "",
+                file.name,
+            ]
+        }
+        let gaps = (gaps ?? []).map { gap in
+            ["gap", gap.start, gap.durationSeconds.map { CtlChannel.clock($0) } ?? "", "", gap.cause ?? ""]
+        }
+        return files.isEmpty && gaps.isEmpty ? "nothing was recorded\n" : TextTable.text(files + gaps)
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+
+/// `relay ctl mark`.
+struct CtlMarkCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "mark", abstract: "Marks this moment of the program, in all that can carry it.")
+
+    private struct NewMarker: Encodable { let text: String }
+    private struct Marker: Decodable {
+        let time: String
+        let programSeconds: Double
+    }
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    @Argument(help: "What is to be said of it.")
+    var text: String
+
+    func perform(_ api: ControlAPI) async throws {
+        let path = try await api.path(ofChannel: channel.channel)
+        try put(try await api.ask("POST", "\(path)/markers", NewMarker(text: text)), as: Marker.self) {
+            "\($0.time)  \(CtlChannel.clock($0.programSeconds))\n"
+        }
+    }
+}
+
+/// `relay ctl keyframe`.
+struct CtlKeyframeCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(commandName: "keyframe", abstract: "Asks for a keyframe.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    func perform(_ api: ControlAPI) async throws {
+        _ = try await api.ask("POST", try await api.path(ofChannel: channel.channel) + "/keyframe")
+    }
+}
+
+/// `relay ctl reload`.
+struct CtlReloadCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reload", abstract: "Has relay read its configuration file again.",
+        discussion: "A file with mistakes changes nothing: they are printed, and the exit status is 1.")
+
+    private struct Reloaded: Decodable { let changedChannels: Int }
+
+    @OptionGroup var options: CtlOptions
+
+    func perform(_ api: ControlAPI) async throws {
+        try put(try await api.ask("POST", "/v1/reload"), as: Reloaded.self) {
+            $0.changedChannels == 1 ? "1 channel changed\n" : "\($0.changedChannels) channels changed\n"
+        }
+    }
+}
+
+/// `relay ctl check`.
+struct CtlCheckCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Tries an output's address, as the running relay sees it, without going live.")
+
+    private struct Address: Encodable { let address: String }
+    private struct Check: Decodable {
+        struct Step: Decodable {
+            let name: String
+            let state: String
+            let detail: String
+        }
+        let isUsable: Bool
+        let steps: [Step]
+    }
+
+    @OptionGroup var options: CtlOptions
+
+    @Argument(help: "The address, with options behind a #.")
+    var address: String
+
+    func perform(_ api: ControlAPI) async throws {
+        let answer = try await api.ask("POST", "/v1/check", Address(address: address))
+        try put(answer, as: Check.self) { TextTable.text($0.steps.map { [$0.name, $0.state, $0.detail] }) }
+        if !(try answer.decoded(Check.self).isUsable) { throw ExitStatus.refused.code }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+
+/// `relay ctl status`.
+struct CtlStatusCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "Shows the channels, or one of them, with inputs, outputs and recording.",
+        discussion: "With --json of one channel, or of the only one, it is all that relay knows of it.")
+
+    @OptionGroup var options: CtlOptions
+
+    @Argument(help: "The channel; all without it.")
+    var channel: String?
+
+    func perform(_ api: ControlAPI) async throws {
+        let names = if let channel { [channel] } else { try await api.channels() }
+        if options.json, channel == nil, names.count != 1 {
+            return Terminal.put(try await api.ask("GET", "/v1/channels").text + "\n", to: 1)
+        }
+        for (index, name) in names.enumerated() {
+            let answer = try await api.ask("GET", "/v1/channels/\(ControlAPI.encoded(name))")
+            if index > 0 { Terminal.put("\n", to: 1) }
+            try put(answer, as: CtlChannel.self, \.text)
+        }
+    }
+}
+
+/// What people want to see of a channel, out of all that relay says of it.
+struct CtlChannel: Decodable {
+    struct Source: Decodable {
+        let name: String?
+        let state: String
+        let lastError: String?
+    }
+    struct Selection: Decodable { let onAir: String? }
+    struct Output: Decodable {
+        struct Queue: Decodable {
+            let milliseconds: Double?
+            let droppedFrames: Int?
+        }
+        let name: String
+        let state: String
+        let address: String?
+        let detail: String?
+        let liveSeconds: Double?
+        let nextAttemptSeconds: Double?
+        let roundTripSeconds: Double?
+        let endpoint: String?
+        let queue: Queue?
+    }
+    struct Recorder: Decodable {
+        let state: String
+        let fileName: String?
+        let segmentSeconds: Double?
+        let totalBytes: Double?
+        let gapCount: Int?
+        let lastError: String?
+        let suspension: String?
+    }
+    struct Storage: Decodable {
+        let state: String
+        let freeBytes: Double?
+        let secondsUntilFull: Double?
+        let reason: String?
+    }
+
+    let name: String
+    let state: String
+    let problems: Int
+    let programSeconds: Double?
+    let sources: [Source]?
+    let selection: Selection?
+    let outputs: [Output]?
+    let recorder: Recorder?
+    let isRecordingWanted: Bool?
+    let storage: Storage?
+
+    /// The channel in lines.
+    var text: String {
+        let time = programSeconds.map { Self.clock($0) }
+        let trouble = problems == 0 ? "well" : problems == 1 ? "1 problem" : "\(problems) problems"
+        let head = [name, state.replacing("_", with: " "), time, trouble].compactMap(\.self).joined(separator: "  ")
+        var rows = (sources ?? []).enumerated().map { index, source in
+            ["input", source.name ?? "\(index + 1)", source.state, source.lastError ?? ""]
+        }
+        if let onAir = selection?.onAir { rows.append(["", "", "on air", onAir]) }
+        rows += (outputs ?? []).map { ["output", $0.name, $0.state, Self.words($0)] }
+        if let recorder {
+            let state =
+                recorder.state == "stopped" && isRecordingWanted == false ? "stopped by the operator" : recorder.state
+            rows.append(["record", "", state, Self.words(recorder)])
+        }
+        if let storage { rows.append(["disk", "", storage.state, Self.words(storage)]) }
+        return "\(head)\n" + TextTable.text(rows.map { [" "] + $0 })
+    }
+
+    private static func words(_ output: Output) -> String {
+        var words: [String] = []
+        if output.state == "live" {
+            words += [output.liveSeconds.map { clock($0) }, output.address].compactMap(\.self)
+            if let place = output.endpoint, place != "primary" { words.append("at \(place)") }
+            words += output.queue?.milliseconds.map { ["queue \(Int($0)) ms"] } ?? []
+            words += output.roundTripSeconds.map { ["rtt \(number($0 * 1000)) ms"] } ?? []
+        } else {
+            words += [output.address, output.detail].compactMap(\.self)
+            words += output.nextAttemptSeconds.map { ["again in \(number($0)) s"] } ?? []
+        }
+        if let dropped = output.queue?.droppedFrames, dropped > 0 { words.append("dropped \(dropped)") }
+        return words.joined(separator: "  ")
+    }
+
+    private static func words(_ recorder: Recorder) -> String {
+        let gaps = recorder.gapCount.flatMap { $0 > 0 ? "\($0) gaps" : nil }
+        return [
+            recorder.fileName, recorder.segmentSeconds.map { clock($0) }, recorder.totalBytes.map { bytes($0) }, gaps,
+            recorder.suspension, recorder.lastError,
+        ].compactMap(\.self).joined(separator: "  ")
+    }
+
+    private static func words(_ storage: Storage) -> String {
+        let full = storage.secondsUntilFull.map { $0 < 2 * 86_400 ? "full in \(clock($0))" : "not full for days" }
+        return [storage.freeBytes.map { "\(bytes($0)) free" }, full, storage.reason].compactMap(\.self)
+            .joined(separator: "  ")
+    }
+
+    /// `01:02:03`.
+    static func clock(_ seconds: Double) -> String {
+        let whole = Int(max(0, min(seconds, 1e9)))
+        return [whole / 3600, whole / 60 % 60, whole % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
+    }
+
+    /// `12.3 MB`.
+    static func bytes(_ count: Double) -> String {
+        let units = ["B", "kB", "MB", "GB", "TB"]
+        var (rest, unit) = (max(0, count), 0)
+        while rest >= 1000, unit < units.count - 1 {
+            rest /= 1000
+            unit += 1
+        }
+        return unit == 0 ? "\(Int(rest)) B" : "\(number(rest)) \(units[unit])"
+    }
+
+    /// With one decimal.
+    static func number(_ value: Double) -> String {
+        let tenths = Int((max(0, min(value, 1e12)) * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads server-sent events (HTML, 9.2.6) out of bytes as they come.
+struct EventStreamParser {
+    /// One of them.
+    struct Message: Equatable {
+        /// Its type; `message` if it has none.
+        var event = "message"
+        var data = ""
+        /// Its number; nil if it has none.
+        var id: String?
+    }
+
+    /// A line may have so many bytes; what is longer is no event of ours.
+    private static let longestLine = 4 << 20
+
+    private var line: [UInt8] = []
+    private var message = Message()
+
+    /// Takes `bytes` in, and returns the messages that are complete with them.
+    mutating func take(_ bytes: [UInt8]) -> [Message] {
+        var messages: [Message] = []
+        for byte in bytes where byte != UInt8(ascii: "\r") {
+            guard byte == UInt8(ascii: "\n") else {
+                if line.count < Self.longestLine { line.append(byte) }
+                continue
+            }
+            if line.isEmpty {
+                if !message.data.isEmpty { messages.append(message) }
+                message = Message()
+            } else {
+                read(String(decoding: line, as: UTF8.self))
+            }
+            line.removeAll(keepingCapacity: true)
+        }
+        return messages
+    }
+
+    private mutating func read(_ line: String) {
+        let sides = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let value = sides.count > 1 ? sides[1].drop { $0 == " " } : ""
+        switch sides[0] {
+        case "event": message.event = String(value)
+        case "data": message.data += (message.data.isEmpty ? "" : "\n") + value
+        case "id": message.id = String(value)
+        // A comment begins with the colon.
+        default: break
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Upload
+
+/// The files of a report of a fault, as they are gathered; secrets are taken out at the end once more.
+struct DiagnosticReport {
+    /// The files so far.
+    private(set) var files: [(name: String, text: String)] = []
+    /// What could not be had.
+    private(set) var notes: [String] = []
+    /// What the configuration file records to.
+    private(set) var directories: [String] = []
+    private var secrets = SecretScrubber()
+
+    /// Adds a file.
+    mutating func add(_ name: String, _ text: String) { files.append((name, text)) }
+
+    /// The files, without what is known to be secret.
+    var scrubbed: [(name: String, text: String)] {
+        let all = files + [("notes.txt", notes.map { $0 + "\n" }.joined())]
+        return all.map { ($0.name, secrets.scrubbing($0.text)) }
+    }
+
+    /// Adds the configuration file at `path`, without its comments and what may be secret in it.
+    mutating func readConfiguration(_ path: String?) {
+        guard let path else {
+            notes.append("no configuration file: --config names it")
+            return
+        }
+        let text: String
+        do {
+            text = try String(contentsOfFile: path, encoding: .utf8)
+        } catch {
+            notes.append("the configuration file cannot be read")
+            return
+        }
+        do throws(ConfigurationFailure) {
+            let masked = MaskedConfiguration(try ConfigurationNode(parsing: text, path: path))
+            add("configuration.yaml", masked.text)
+            directories = masked.directories
+            secrets = SecretScrubber(masked.secrets)
+            _ = try HostConfiguration(parsing: text, path: path)
+        } catch {
+            add("configuration-errors.txt", error.lines.map { $0 + "\n" }.joined())
+        }
+    }
+
+    /// Adds what the relay behind `api` says of itself. Returns what it records to.
+    mutating func ask(_ api: ControlAPI) async -> [String] {
+        struct Storage: Decodable { let directory: String? }
+        struct Channel: Decodable { let storage: Storage? }
+        guard await take(api, "/v1", as: "relay.json") != nil else { return [] }
+        _ = await take(api, "/v1/channels", as: "channels.json")
+        _ = await take(api, "/metrics", as: "metrics.txt")
+        await takeEvents(api)
+        var directories: [String] = []
+        for (index, name) in ((try? await api.channels()) ?? []).enumerated() {
+            let path = "/v1/channels/\(ControlAPI.encoded(name))"
+            if let answer = await take(api, path, as: "channel-\(index + 1).json") {
+                directories += [(try? answer.decoded(Channel.self))?.storage?.directory].compactMap(\.self)
+            }
+            await takeRecordings(api, path, "recordings-\(index + 1).json")
+        }
+        return directories
+    }
+
+    private mutating func take(_ api: ControlAPI, _ path: String, as name: String) async -> ControlAPI.Answer? {
+        do {
+            let answer = try await api.ask("GET", path)
+            add(name, answer.text + "\n")
+            return answer
+        } catch {
+            notes.append("\(name): \(error)")
+            return nil
+        }
+    }
+
+    private mutating func takeEvents(_ api: ControlAPI) async {
+        var lines = ""
+        do {
+            _ = try await CtlEvents.read(api, after: "0", isEndless: false) { lines += $0.json + "\n" }
+        } catch {
+            notes.append("events.json: \(error)")
+        }
+        add("events.json", lines)
+    }
+
+    /// Adds the totals and the gaps of what was recorded: a list of all files would be long, and tell little.
+    private mutating func takeRecordings(_ api: ControlAPI, _ path: String, _ name: String) async {
+        do {
+            let answer = try await api.ask("GET", path + "/recordings")
+            let object = try JSONSerialization.jsonObject(with: Data(answer.bytes)) as? [String: Any] ?? [:]
+            let summary = object.filter { ["totals", "gaps", "events"].contains($0.key) }
+            let data = try JSONSerialization.data(withJSONObject: summary, options: [.prettyPrinted, .sortedKeys])
+            add(name, String(decoding: data, as: UTF8.self) + "\n")
+        } catch {
+            notes.append("\(name): \(error)")
+        }
+    }
+
+    /// Adds what `relay check` says of the configuration file at `path`.
+    mutating func check(_ path: String) async {
+        guard let own = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe") else { return }
+        let command = ChildCommand(program: own, arguments: ["check", "--json", path], limit: .seconds(180))
+        do {
+            let outcome = try await command.run()
+            add("check.json", outcome.output + outcome.errors)
+        } catch {
+            notes.append("check.json: \(error)")
+        }
+    }
+}
+
+/// Replaces what is known to be secret, wherever it stands.
+struct SecretScrubber {
+    /// The longest first: one may be a piece of another.
+    private let secrets: [String]
+
+    /// One that knows `secrets`.
+    init(_ secrets: Set<String> = []) {
+        self.secrets = secrets.sorted { ($0.count, $0) > ($1.count, $1) }
+    }
+
+    /// `text` with each of them replaced.
+    func scrubbing(_ text: String) -> String {
+        secrets.reduce(text) { $0.replacing($1, with: "***") }
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A configuration file for others to read: without comments, without what may be secret, and without what is no key of
+/// ours. References to secrets stay, as they say nothing.
+struct MaskedConfiguration {
+    /// The file in YAML.
+    private(set) var text = ""
+    /// Pieces that are secret, or may be, to be looked for elsewhere; also what the references stand for.
+    private(set) var secrets: Set<String> = []
+    /// What is recorded to.
+    private(set) var directories: [String] = []
+
+    private static let mask = "***"
+    private static let keys = ConfigurationKey.words
+        .union(ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["http", "role", "token"])
+    /// Keys whose values are secret as a whole.
+    private static let secretKeys: Set = ["token", "secret"]
+    /// Shorter pieces are words that stand everywhere.
+    private static let shortestPiece = 8
+
+    private let references: SecretReferences
+
+    /// The file whose tree is `root`.
+    init(_ root: ConfigurationNode, secrets references: SecretReferences = .process) {
+        self.references = references
+        write(root, key: "", indent: "")
+    }
+
+    private mutating func write(_ node: ConfigurationNode, key: String, indent: String) {
+        switch node.content {
+        case .scalar(let value, _): text += "\(indent)\(quoted(masked(value, of: key)))\n"
+        case .sequence(let nodes):
+            for node in nodes {
+                if case .scalar(let value, _) = node.content {
+                    text += "\(indent)- \(quoted(masked(value, of: key)))\n"
+                } else {
+                    text += "\(indent)-\n"
+                    write(node, key: key, indent: indent + "  ")
+                }
+            }
+        case .mapping(let entries):
+            for entry in entries {
+                let isKnown = Self.keys.contains(entry.key)
+                if !isKnown { note(entry.key) }
+                let name = isKnown ? entry.key : Self.mask
+                if case .scalar(let value, _) = entry.node.content {
+                    if entry.key == "directory" { directories.append(value) }
+                    text += "\(indent)\(name): \(quoted(masked(value, of: isKnown ? entry.key : nil)))\n"
+                } else {
+                    text += "\(indent)\(name):\n"
+                    write(entry.node, key: isKnown ? entry.key : "secret", indent: indent + "  ")
+                }
+            }
+        }
+    }
+
+    /// `value` without what may be secret in the value of `key`; nil for a key that is none.
+    private mutating func masked(_ value: String, of key: String?) -> String {
+        noteReferences(in: value)
+        if value.wholeMatch(of: /\$\{[^}]*\}/) != nil { return value }
+        // rclone's connection strings have options, and among them keys.
+        let isRemote = key == "upload" && value.contains { ",=".contains($0) }
+        guard let key, !Self.secretKeys.contains(key), !isRemote else {
+            note(value)
+            return Self.mask
+        }
+        let bytes = Array(value.utf8)
+        guard let range = ArgumentMask.secretRange(in: bytes), !range.isEmpty else { return value }
+        note(String(decoding: bytes[range], as: UTF8.self))
+        return String(decoding: bytes[..<range.lowerBound], as: UTF8.self) + Self.mask
+            + String(decoding: bytes[range.upperBound...], as: UTF8.self)
+    }
+
+    /// What the references in `value` stand for is secret, wherever it stands.
+    private mutating func noteReferences(in value: String) {
+        for match in value.matches(of: /\$\{[^}]*\}/) {
+            if let secret = try? references.expand(String(match.output)), secret.count > 3 { secrets.insert(secret) }
+        }
+    }
+
+    /// Notes the pieces of a hidden text but names of options, words of ours, and what is short.
+    private mutating func note(_ hidden: String) {
+        let plain = hidden.replacing(/\$\{[^}]*\}/, with: " ")
+        for piece in plain.split(whereSeparator: { "/?&#,;@ ".contains($0) }) {
+            let sides = piece.split(separator: "=", maxSplits: 1)
+            guard let value = sides.last.map(String.init), sides.count == 2 || !piece.hasSuffix("=") else { continue }
+            for part in [value] + value.split(separator: ":").map(String.init)
+            where part.count >= Self.shortestPiece && !Self.keys.contains(part) { secrets.insert(part) }
+        }
+    }
+
+    private func quoted(_ value: String) -> String {
+        let isPlain = value.allSatisfy { $0.isLetter || $0.isNumber || "/._-".contains($0) } && !value.isEmpty
+        return isPlain ? value : "\"" + value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Dispatch
+internal import FanOut
+internal import Glibc
+internal import Logging
+internal import Media
+internal import Program
+internal import Segmenter
+internal import Synchronization
+
+/// A channel, as a service manager sees it.
+struct ServedChannel {
+    var name: String
+    /// What it shows while it is open; nil while it is opened, or waits to be opened again.
+    var status: ChannelStatus?
+    /// Whether it was opened at least once, or failed.
+    var wasTried: Bool
+    /// Whether it is over.
+    var isOver: Bool
+    /// The signs of life of its threads.
+    var heartbeats: [Heartbeat] = []
+
+    /// Whether media moves.
+    var isOnAir: Bool { (status?.program.frames ?? 0) > 0 || (status?.passthrough?.packets ?? 0) > 0 }
+}
+
+/// The process as a service: tells the service manager when it is up, how it is, and that it is well; and keeps the file
+/// `heartbeat` in the directory that the service manager gave it at run time, for health checks, new while it is well.
+///
+/// All calls may come from any thread.
+final class HostService: Sendable {
+    private struct State {
+        var watchdog: Watchdog
+        var isReady = false
+        var isStopping = false
+        var line = ""
+        var isOver = false
+    }
+
+    /// Who waits longer for a channel waits for a source, a target or a disk, and these are no reason to be down.
+    static let patience = Duration.seconds(5)
+    /// How often channels are looked at until the service is up.
+    private static let impatience = Duration.milliseconds(100)
+    /// The interval of the watchdog where no service manager says one, for the file alone.
+    private static let usualInterval = Duration.seconds(10)
+
+    private let notifier: ServiceNotifier?
+    /// The file that is new while the process is well; nil for none.
+    private let file: String?
+    private let clock: any MonotonicClock
+    private let logger: Logger
+    private let began: Int64
+    private let probes: [QueueProbe]
+    private let channels: @Sendable () -> [ServedChannel]
+    private let state: Mutex<State>
+
+    /// The service that tells `notifier` of `channels` and of `queues`, on which nothing may block. `directory` is that of the
+    /// run time, `$RUNTIME_DIRECTORY`.
+    init(
+        notifier: ServiceNotifier?, directory: String?, queues: [DispatchQueue], clock: any MonotonicClock,
+        logger: Logger, channels: @escaping @Sendable () -> [ServedChannel]
+    ) {
+        self.notifier = notifier
+        // systemd.exec(5): several directories are separated by colons.
+        file = directory?.split(separator: ":").first.map { "\($0)/heartbeat" }
+        self.clock = clock
+        self.logger = logger
+        began = clock.now
+        probes = queues.map { QueueProbe($0, clock: clock) }
+        self.channels = channels
+        state = Mutex(State(watchdog: Watchdog(interval: notifier?.watchdog.map { $0 / 2 } ?? Self.usualInterval)))
+    }
+
+    /// Looks after the service from now on, on `queue`, so that it answers, too. Does nothing where nobody waits for word.
+    func start(on queue: DispatchQueue) {
+        guard notifier != nil || file != nil else { return }
+        queue.async { [weak self] in self?.turn(on: queue) }
+    }
+
+    /// Looks, and again after a while.
+    private func turn(on queue: DispatchQueue) {
+        if state.withLock({ $0.isOver }) { return }
+        look()
+        let period = state.withLock { $0.isReady ? $0.watchdog.period : Self.impatience }
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(period.inNanoseconds))) { [weak self] in
+            self?.turn(on: queue)
+        }
+    }
+
+    /// The configuration is read again while `work` runs.
+    func reloading(_ work: () -> Void) {
+        // systemd knows a reload only of a service that is up.
+        let isReady = state.withLock { $0.isReady && !$0.isStopping }
+        if isReady { notifier?.send(.reloading(clock.now)) }
+        work()
+        if isReady, !state.withLock({ $0.isStopping }) { notifier?.send(.ready) }
+    }
+
+    /// The end has begun.
+    func stopping() {
+        let isFirst = state.withLock { state in
+            defer { state.isStopping = true }
+            return !state.isStopping
+        }
+        if isFirst { notifier?.send(.stopping) }
+    }
+
+    /// The process is about to end: no more is told.
+    func end() {
+        stopping()
+        state.withLock { $0.isOver = true }
+        if let file { unlink(file) }
+    }
+
+    /// Looks at all channels, and tells what there is to tell.
+    func look() {
+        let channels = channels()
+        let (isReady, isStopping) = state.withLock { ($0.isReady, $0.isStopping) }
+        if !isReady, !isStopping { tellReady(channels) }
+        let line = Self.line(of: channels)
+        if !isStopping, state.withLock({ $0.line != line }), notifier?.send(.status(line)) ?? true {
+            state.withLock { $0.line = line }
+        }
+        lookForSilence(channels)
+    }
+
+    private func tellReady(_ channels: [ServedChannel]) {
+        let isLate = clock.now - began >= Self.patience.inNanoseconds
+        let isUp =
+            !channels.isEmpty && channels.allSatisfy { $0.isOnAir || $0.isOver || ($0.wasTried && $0.status == nil) }
+        let line = Self.line(of: channels)
+        guard isUp || isLate, notifier?.send(.ready, .status(line)) ?? true else { return }
+        state.withLock { ($0.isReady, $0.line) = (true, line) }
+    }
+
+    private func lookForSilence(_ channels: [ServedChannel]) {
+        var silences = channels.flatMap { channel in
+            channel.heartbeats.compactMap { heartbeat in
+                heartbeat.silence.map {
+                    Watchdog.Silence(channel: channel.name, thread: heartbeat.name, length: $0)
+                }
+            }
+        }
+        silences += probes.compactMap { probe in
+            probe.heartbeat.silence.map { Watchdog.Silence(thread: probe.heartbeat.name, length: $0) }
+        }
+        let answer = state.withLock { $0.watchdog.look(at: clock.now, silences: silences) }
+        if let silent = answer.silent {
+            var metadata: Logger.Metadata = ["thread": "\(silent.thread)"]
+            if let channel = silent.channel { metadata["channel"] = "\(channel)" }
+            logger.error("a media thread stands still: the watchdog is not fed any more", metadata: metadata)
+        }
+        if answer.isOver { logger.notice("every media thread goes on: the watchdog is fed again") }
+        guard answer.feeds else { return }
+        for probe in probes { probe.ask() }
+        if notifier?.watchdog != nil { notifier?.send(.watchdog) }
+        touch()
+    }
+
+    /// Makes the file new. Directories of the run time are in memory: this does not wait for a disk.
+    private func touch() {
+        guard let file else { return }
+        let descriptor = open(file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        guard descriptor >= 0 else { return }
+        futimens(descriptor, nil)
+        close(descriptor)
+    }
+
+    /// What `systemctl status` shows.
+    static func line(of channels: [ServedChannel]) -> String {
+        let onAir = channels.filter { $0.isOnAir && !$0.isOver }
+        let outputs = channels.compactMap(\.status).flatMap(\.outputs)
+        let recording = channels.filter { $0.status?.recorder?.state == .recording }
+        var parts = ["\(onAir.count) of \(channels.count) channels on air"]
+        if !outputs.isEmpty { parts.append("\(outputs.count { $0.state == "live" }) of \(outputs.count) outputs live") }
+        if !recording.isEmpty { parts.append("\(recording.count) recording") }
+        return parts.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Media
+
+/// The service manager that started the process and waits for word from it: systemd, by the protocol of sd_notify(3), which
+/// is one datagram with lines of `NAME=value` to a socket that the environment names.
+///
+/// All calls may come from any thread and do not block.
+struct ServiceNotifier: Sendable {
+    /// What the service manager is told.
+    enum Word: Equatable {
+        /// The service is up, or up again after ``reloading(_:)``.
+        case ready
+        /// The configuration is read again; the moment is in nanoseconds of the monotonic clock.
+        case reloading(Int64)
+        /// The end has begun.
+        case stopping
+        /// One line for people.
+        case status(String)
+        /// The process is well. Without this for the time of ``ServiceNotifier/watchdog`` it is killed.
+        case watchdog
+
+        /// The line on the wire.
+        var text: String {
+            switch self {
+            case .ready: "READY=1"
+            case .reloading(let moment): "RELOADING=1\nMONOTONIC_USEC=\(moment / 1000)"
+            case .stopping: "STOPPING=1"
+            case .status(let line): "STATUS=" + line.map { $0.isNewline ? " " : String($0) }.joined()
+            case .watchdog: "WATCHDOG=1"
+            }
+        }
+    }
+
+    /// How long the service manager waits for ``Word/watchdog``; nil if it does not.
+    let watchdog: Duration?
+    private let address: [UInt8]
+
+    /// The variables of the environment that say all of it.
+    private static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
+
+    /// The service manager that `environment` names, as far as it waits for the process `pid`; nil if nobody waits.
+    init?(environment: [String: String], pid: Int32 = getpid()) {
+        // Other families (vsock) are for virtual machines.
+        guard let name = environment["NOTIFY_SOCKET"], name.hasPrefix("/") || name.hasPrefix("@") else { return nil }
+        var address = Array(name.utf8)
+        // unix(7): an abstract name begins with a zero byte.
+        if name.hasPrefix("@") { address[0] = 0 }
+        guard (2...Self.longestName).contains(address.count) else { return nil }
+        self.address = address
+        let isMeant = environment["WATCHDOG_PID"].map { $0 == "\(pid)" } ?? true
+        let microseconds = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
+        watchdog = isMeant && microseconds > 0 ? .microseconds(microseconds) : nil
+    }
+
+    /// The service manager of this process, whose variables are taken out of the environment: programs that relay runs are not
+    /// to speak for it. To be called before there are threads that read the environment.
+    static func take() -> ServiceNotifier? {
+        var environment: [String: String] = [:]
+        for name in variables {
+            environment[name] = getenv(name).map { String(cString: $0) }
+            unsetenv(name)
+        }
+        return ServiceNotifier(environment: environment)
+    }
+
+    /// Sends all of `words` as one message. Whether it was taken; a service manager that is busy takes it later.
+    @discardableResult
+    func send(_ words: Word...) -> Bool {
+        let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: address) }
+        // An abstract name is as long as it is said to be; a path ends with a zero byte.
+        let length = socklen_t(Self.pathOffset + address.count + (address[0] == 0 ? 0 : 1))
+        let bytes = Array(words.map(\.text).joined(separator: "\n").utf8)
+        let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
+        let sent = withUnsafePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                sendto(descriptor, bytes, bytes.count, flags, generic, length)
+            }
+        }
+        return sent == bytes.count
+    }
+
+    private static let pathOffset = MemoryLayout<sockaddr_un>.offset(of: \sockaddr_un.sun_path) ?? 2
+    /// A path needs one byte more, for the zero at its end.
+    private static let longestName = MemoryLayout<sockaddr_un>.size - pathOffset - 1
+}

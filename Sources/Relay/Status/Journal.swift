@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import Logging
+
+/// systemd's journal, as the reader of standard error.
+enum Journal {
+    /// Whether `descriptor` is what `stream`, the value of `JOURNAL_STREAM`, says to be connected to the journal: its device
+    /// and inode (systemd.exec(5)). The variable is inherited by processes whose output goes elsewhere.
+    static func reads(_ descriptor: Int32, stream: String?) -> Bool {
+        guard let parts = stream?.split(separator: ":"), parts.count == 2 else { return false }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return false }
+        return UInt64(parts[0]) == UInt64(status.st_dev) && UInt64(parts[1]) == UInt64(status.st_ino)
+    }
+
+    /// Whether standard error is read by the journal.
+    static var readsStandardError: Bool {
+        reads(STDERR_FILENO, stream: getenv("JOURNAL_STREAM").map { String(cString: $0) })
+    }
+
+    /// The text with the priority of `level` before each line, as the journal reads it (sd-daemon(3)).
+    static func marked(_ text: String, _ level: Logger.Level) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { "<\(priority(of: level))>\($0)" }
+            .joined(separator: "\n")
+    }
+
+    /// The priority of syslog(3).
+    private static func priority(of level: Logger.Level) -> Int {
+        switch level {
+        case .critical: 2
+        case .error: 3
+        case .warning: 4
+        case .notice: 5
+        case .info: 6
+        case .debug, .trace: 7
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Logging
+internal import Media
+
+/// Which log lines are written, and which are only counted: of one cause 10 in 10 s, and then how many were left out.
+struct LogLimit {
+    /// What lines have in common that are about the same. Numbers do not tell causes apart.
+    struct Cause: Hashable {
+        let level: Logger.Level
+        let message: String
+        let subject: [String]
+
+        /// The cause of a line.
+        init(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
+            self.level = level
+            self.message = Self.withoutNumbers(message)
+            subject = Self.subjects.map { key in metadata[key].map { "\($0)" } ?? "" }
+        }
+
+        /// What lines are about.
+        static let subjects = ["channel", "output", "input"]
+
+        private static func withoutNumbers(_ text: String) -> String {
+            var kept = ""
+            for character in text where !(character.isNumber && kept.last == "#") {
+                kept.append(character.isNumber ? "#" : character)
+            }
+            return kept
+        }
+    }
+
+    /// Lines that were left out.
+    struct LeftOut: Equatable {
+        /// How many.
+        var count = 0
+        /// The last of them.
+        var level = Logger.Level.info
+        var message = ""
+        var metadata: Logger.Metadata = [:]
+    }
+
+    private struct Interval {
+        let end: Int64
+        var lines = 0
+        var leftOut = LeftOut()
+    }
+
+    /// How many lines of a cause are written in an interval.
+    static let most = 10
+    /// From a cause's first line on.
+    static let interval = Duration.seconds(10)
+    /// Causes that are counted at a time. What clients make up must not fill the memory: beyond this, all of a level are one.
+    static let mostCauses = 1000
+
+    private var intervals: [Cause: Interval] = [:]
+
+    /// Whether a line is written at `now`, in nanoseconds.
+    mutating func admits(
+        _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, at now: Int64
+    ) -> Bool {
+        var cause = Cause(level, message, metadata)
+        if intervals[cause] == nil, intervals.count >= Self.mostCauses { cause = Cause(level, "", [:]) }
+        var interval = intervals[cause] ?? Interval(end: now + Self.interval.inNanoseconds)
+        defer { intervals[cause] = interval }
+        interval.lines += 1
+        if interval.lines <= Self.most { return true }
+        interval.leftOut = LeftOut(
+            count: interval.leftOut.count + 1, level: level, message: message, metadata: metadata)
+        return false
+    }
+
+    /// What was left out in the intervals that are over at `now`, and forgets them.
+    mutating func takeEnded(at now: Int64) -> [LeftOut] {
+        let ended = intervals.filter { $0.value.end <= now }
+        for cause in ended.keys { intervals[cause] = nil }
+        return ended.values.map(\.leftOut).filter { $0.count > 0 }.sorted { $0.message < $1.message }
+    }
+
+    /// When the next interval is over; nil if there is none.
+    var nextEnd: Int64? { intervals.values.map(\.end).min() }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Control
+
+@Suite("The log of events")
+struct EventLogTests {
+    private let log = EventLog()
+
+    private func add(_ count: Int) {
+        for index in 0..<count {
+            log.append(ControlEvent(channel: "main", level: .info, kind: "output", text: "event \(index)"))
+        }
+    }
+
+    @Test("Who looks again gets what came since, in order and once")
+    func resumed() {
+        #expect(log.events(after: 0).isEmpty && log.last == 0)
+        add(3)
+        #expect(log.events(after: 0).map(\.id) == [1, 2, 3])
+        add(2)
+        #expect(log.events(after: 3).map(\.text) == ["event 0", "event 1"])
+        #expect(log.events(after: 5).isEmpty)
+    }
+
+    @Test("The newest 500 are kept, and who missed more gets these")
+    func bounded() {
+        add(1200)
+        #expect(log.events(after: 0).map(\.id) == Array(701...1200))
+        #expect(log.events(after: 100).count == 500)
+        #expect(log.events(after: 1199).map(\.id) == [1200])
+    }
+
+    @Test("A number of another run, which is ahead, gets all that is kept")
+    func restarted() {
+        add(2)
+        #expect(log.events(after: 77).map(\.id) == [1, 2])
+    }
+}

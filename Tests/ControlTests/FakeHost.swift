@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+
+@testable import Control
+
+/// A host of channels that say what they are told, for what the server itself decides.
+struct FakeHost: ControlledHost {
+    var channels: [String] { ["main"] }
+    func channel(_ name: String) -> (any ControlledChannel)? { name == "main" ? FakeChannel() : nil }
+    func reload() throws(ControlFailure) -> Int { throw ControlFailure(.conflict, "There is no file.") }
+    var exports: any ControlledExports { NoExports() }
+    func startExport(_ request: ExportRequest) throws(ControlFailure) -> ExportJob {
+        throw ControlFailure(.notFound, "There is no channel of this name.")
+    }
+    func check(_ address: String) -> AddressCheck { AddressCheck([.init("address", .ok, "It is well formed.")]) }
+}
+
+/// A channel that is not on air.
+struct FakeChannel: ControlledChannel {
+    var report: ChannelReport { ChannelReport(name: "main", state: .waiting) }
+    var stream: PacketStream? { nil }
+    var archive: (any ControlledArchive)? { nil }
+
+    private var off: ControlFailure { ControlFailure(.unavailable, "The channel is not on air.") }
+
+    func addOutput(_ address: String) throws(ControlFailure) -> String { throw off }
+    func replaceOutput(_ name: String, by address: String) throws(ControlFailure) { throw off }
+    func removeOutput(_ name: String) throws(ControlFailure) { throw off }
+    func setPaused(_ isPaused: Bool, output name: String) throws(ControlFailure) { throw off }
+    func retryOutput(_ name: String) throws(ControlFailure) { throw off }
+    func startRecording() throws(ControlFailure) { throw off }
+    func stopRecording() throws(ControlFailure) { throw off }
+    func splitRecording() throws(ControlFailure) { throw off }
+    func requestKeyframe() throws(ControlFailure) { throw off }
+    func mark(_ text: String) throws(ControlFailure) -> Marker { throw off }
+}
+
+/// No clips.
+struct NoExports: ControlledExports {
+    private var absent: ControlFailure { ControlFailure(.notFound, "There is no such clip.") }
+
+    var jobs: [ExportJob] { [] }
+    func job(_ id: String) throws(ControlFailure) -> ExportJob { throw absent }
+    func file(_ id: String) throws(ControlFailure) -> ArchivedFile { throw absent }
+    func remove(_ id: String) throws(ControlFailure) { throw absent }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Control
+
+@Suite("Tokens and sessions")
+struct TokenGuardTests {
+    private let tokens = TokenGuard([
+        .init(role: .view, secret: "looking-only-1"), .init(role: .operate, secret: "everything-22"),
+    ])
+
+    @Test("A token has the role that it was given, and nothing else has one")
+    func roles() throws {
+        #expect(try tokens.role(ofToken: "looking-only-1") == .view)
+        #expect(try tokens.role(ofToken: "everything-22") == .operate)
+        for wrong in ["", "looking-only-", "looking-only-11", "Looking-only-1", "everything-23"] {
+            #expect(throws: ControlFailure.self) { try tokens.role(ofToken: wrong) }
+        }
+        #expect(tokens.failures == 5)
+    }
+
+    @Test("After ten wrong tokens nobody is believed for a while, not even who knows one")
+    func guesses() throws {
+        for _ in 0..<10 { #expect(throws: ControlFailure.self) { try tokens.role(ofToken: "guess") } }
+        #expect(throws: ControlFailure(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.")) {
+            try tokens.role(ofToken: "everything-22")
+        }
+        #expect(tokens.failures == 10)
+    }
+
+    @Test("A session has its token's role until it ends, and names of sessions cannot be guessed from each other")
+    func sessions() {
+        let (one, two) = (tokens.beginSession(.view), tokens.beginSession(.operate))
+        #expect(one != two && one.count == 64)
+        #expect(tokens.role(ofSession: one) == .view && tokens.role(ofSession: two) == .operate)
+        tokens.endSession(one)
+        #expect(tokens.role(ofSession: one) == .none && tokens.role(ofSession: two) == .operate)
+        #expect(tokens.role(ofSession: "") == .none)
+    }
+
+    @Test("There are never more than a thousand sessions: the oldest goes")
+    func bounded() {
+        let first = tokens.beginSession(.view)
+        let others = (0..<1000).map { _ in tokens.beginSession(.view) }
+        #expect(tokens.role(ofSession: first) == .none)
+        #expect(others.allSatisfy { tokens.role(ofSession: $0) == .view })
+    }
+
+    @Test("Words are compared whole")
+    func comparison() {
+        #expect(TokenGuard.isEqual("abc", "abc"))
+        for other in ["abd", "ab", "abcd", "", "ABC"] { #expect(!TokenGuard.isEqual("abc", other)) }
+        #expect(!TokenGuard.isEqual("", ""))
+    }
+}

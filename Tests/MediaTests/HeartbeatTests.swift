@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import Media
+
+@Suite("Signs of life")
+struct HeartbeatTests {
+    @Test("Silence counts from the last beat, and not while the thread rests")
+    func silence() {
+        let clock = ManualClock(now: 5)
+        let heartbeat = Heartbeat("program", clock: clock)
+        #expect(heartbeat.silence == nil)
+        heartbeat.beat()
+        clock.advance(by: .seconds(3))
+        #expect(heartbeat.silence == .seconds(3))
+        heartbeat.beat()
+        #expect(heartbeat.silence == .zero)
+        heartbeat.rest()
+        clock.advance(by: .seconds(3000))
+        #expect(heartbeat.silence == nil)
+    }
+
+    @Test("What may take any time is no silence, and ends with a beat, also by an error")
+    func resting() {
+        struct Failure: Error {}
+        let clock = ManualClock()
+        let heartbeat = Heartbeat("program", clock: clock)
+        heartbeat.beat()
+        let silence = heartbeat.resting {
+            clock.advance(by: .seconds(100))
+            return heartbeat.silence
+        }
+        #expect(silence == nil && heartbeat.silence == .zero)
+        clock.advance(by: .seconds(1))
+        #expect(throws: Failure.self) { try heartbeat.resting { throw Failure() } }
+        #expect(heartbeat.silence == .zero)
+    }
+}

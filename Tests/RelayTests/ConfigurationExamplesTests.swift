@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Control
+@testable import Relay
+
+@Suite("Examples of configuration files")
+struct ConfigurationExamplesTests {
+    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appendingPathComponent("Config/examples")
+
+    private static var names: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
+    }
+
+    /// The file as it would be read where what it refers to is there.
+    private static func read(_ name: String) throws -> HostConfiguration {
+        let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
+        let usable = text.replacing(/\$\{[^}]*\}/, with: "key-of-more-than-twelve")
+            .replacing("/srv/media/slate.png", with: "/dev/null")
+        return try HostConfiguration(parsing: usable, path: name)
+    }
+
+    @Test("Each is right, has no secret in it, and says at its top what it is for", arguments: names)
+    func isRight(name: String) throws {
+        let file = try Self.read(name)
+        #expect(file.http.address != nil)
+        let text = try String(contentsOf: Self.folder.appendingPathComponent(name), encoding: .utf8)
+        #expect(text.hasPrefix("# "))
+        // Whatever would be hidden is a reference, a path that others know, or the application of a server.
+        #expect(!text.contains(/(?i)(passphrase|token|secret): *"?[^$ "\/]/))
+    }
+
+    @Test("They are the common cases")
+    func cases() throws {
+        #expect(
+            Self.names == [
+                "backups.yaml", "camera-two-services.yaml", "channels.yaml", "passthrough.yaml", "recorder.yaml",
+                "reverse-proxy.yaml",
+            ])
+        #expect(try Self.read("channels.yaml").channels.count == 3)
+        #expect(try Self.read("backups.yaml").channels[0].configuration.backups.count == 2)
+        #expect(try Self.read("reverse-proxy.yaml").http.tokens.map(\.role) == [.view, .operate])
+        #expect(try Self.read("recorder.yaml").http.webhooks.first?.level == .warning)
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import Networking
+@testable import Relay
+
+@Suite("relay ctl")
+struct CtlTests {
+    @Test("Server-sent events are read in whatever pieces they come, comments left out")
+    func events() {
+        let text =
+            "event: hello\ndata: {\"a\":1}\n\n: ping\n\nid: 7\nevent: event\r\ndata: one\r\ndata: two\r\n\r\ndata:x\n\nda"
+        for size in [1, 2, 7, 1000] {
+            var parser = EventStreamParser()
+            let bytes = Array(text.utf8)
+            let messages = stride(from: 0, to: bytes.count, by: size).flatMap {
+                parser.take(Array(bytes[$0..<min($0 + size, bytes.count)]))
+            }
+            #expect(
+                messages == [
+                    .init(event: "hello", data: "{\"a\":1}"), .init(event: "event", data: "one\ntwo", id: "7"),
+                    .init(data: "x"),
+                ])
+        }
+    }
+
+    @Test("A channel is shown in columns, with what is wrong")
+    func status() throws {
+        let json = """
+            {"name":"one","state":"on_air","problems":2,"programSeconds":3723.4,"isRecordingWanted":false,"extra":1,
+             "sources":[{"name":"cam1","state":"waiting","lastError":"no answer"}],
+             "outputs":[
+              {"name":"a","state":"live","address":"rtmp://host/***","liveSeconds":61,"endpoint":"backup",
+               "queue":{"milliseconds":12,"droppedFrames":3},"roundTripSeconds":0.0123},
+              {"name":"second","state":"backing_off","address":"srt://host:1","detail":"connect: refused",
+               "nextAttemptSeconds":1.25}],
+             "recorder":{"state":"stopped","totalBytes":1500000},
+             "storage":{"state":"ok","freeBytes":2500,"secondsUntilFull":60}}
+            """
+        let channel = try JSONDecoder().decode(CtlChannel.self, from: Data(json.utf8))
+        #expect(
+            channel.text == """
+                one  on air  01:02:03  2 problems
+                   input   cam1    waiting                  no answer
+                   output  a       live                     00:01:01  rtmp://host/***  at backup  queue 12 ms  rtt 12.3 ms  \
+                dropped 3
+                   output  second  backing_off              srt://host:1  connect: refused  again in 1.3 s
+                   record          stopped by the operator  1.5 MB
+                   disk            ok                       2.5 kB free  full in 00:01:00
+
+                """)
+    }
+
+    @Test("Recordings are listed whatever their numbers look like")
+    func recordings() throws {
+        let json = """
+            {"recordings":[{"id":12,"name":"a.mp4","start":"2026-11-21T14:03:10.000Z","durationSeconds":60,"bytes":10,
+             "state":"finished","isHeld":true},{"id":"b1","name":"b.mp4","start":"2026-11-21T14:04:10.000Z"}],"gaps":[]}
+            """
+        let text = try JSONDecoder().decode(CtlRecordings.self, from: Data(json.utf8)).text
+        #expect(text.split(separator: "\n").map { $0.prefix(3) } == ["12 ", "b1 "] && text.contains("held  a.mp4"))
+    }
+
+    @Test("A server is named by its host alone, whatever its address holds; names are escaped as pieces of a path")
+    func endpoints() throws {
+        let endpoint = try HTTPEndpoint("https://user:topsecret@[::1]:8443/base/topsecret?key=topsecret")
+        #expect(endpoint.name == "[::1]:8443" && endpoint.path == "/base/topsecret?key=topsecret")
+        #expect(endpoint.authorization == "Basic " + Data("user:topsecret".utf8).base64EncodedString())
+        #expect(ControlAPI.encoded("a/b c?é.1") == "a%2Fb%20c%3F%C3%A9.1")
+        for wrong in ["topsecret", "rtmp://host/topsecret", "http:///topsecret", "http://host/ö", "http://host/a#b"] {
+            let error = #expect(throws: AddressError.self) { try HTTPEndpoint(wrong) }
+            #expect(error?.description.contains("topsecret") == false)
+        }
+    }
+
+    @Test("Commands are read, and flags that do not go together refused")
+    func flags() throws {
+        let set = try RelayCommand.parseAsRoot(["ctl", "output", "set", "a", "udp://host:1", "--channel", "c"])
+        #expect((set as? CtlOutputSetCommand)?.output.name == "a")
+        let events = try RelayCommand.parseAsRoot(["ctl", "events", "--follow", "--url", "http://h", "--token", "t"])
+        #expect((events as? CtlEventsCommand)?.follow == true)
+        for wrong in [
+            ["ctl", "status", "--url", "http://h", "--socket", "s"], ["ctl", "status", "--token", "t"],
+            ["ctl", "export", "--from", "x", "--to", "y"], ["ctl", "output", "pause"],
+        ] { #expect(throws: (any Error).self) { try RelayCommand.parseAsRoot(wrong) } }
+    }
+
+    @Test("Whoever decides about clients is a program that can be run, or an address")
+    func decisions() throws {
+        #expect(try ClientDecision("/bin/true", of: "--on-publish") == .program("/bin/true"))
+        let secrets = SecretReferences { _ in "topsecret" }
+        let server = try ClientDecision("https://host/a?k=${K}", of: "--on-play", secrets: secrets)
+        #expect(server == .server(try HTTPEndpoint("https://host/a?k=topsecret")))
+        for wrong in ["/bin/topsecret-none", "https://", "http://host/a b${K}"] {
+            let fault = #expect(throws: ClientDecision.Fault.self) {
+                try ClientDecision(wrong, of: "--on-play", secrets: secrets)
+            }
+            #expect(fault?.description.contains("--on-play") == true)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import Relay
+
+@Suite("What the package installs")
+struct ServiceUnitTests {
+    private static func path(_ name: String) -> String {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent(name).path
+    }
+
+    @Test("The service's configuration is right, and listens on the loopback interface alone")
+    func configuration() throws {
+        let file = try HostConfiguration(reading: Self.path("Config/relay.yaml"))
+        #expect(file.channels.map(\.name) == ["test"])
+        let channel = try #require(file.channels.first?.configuration)
+        #expect(channel.recording == nil && channel.outputs.count == 1)
+        #expect("\(channel.outputs[0].address)".contains("127.0.0.1"))
+    }
+
+    @Test("The service's command is one that relay knows, and its exit status for what no restart helps is right")
+    func unit() throws {
+        let text = try String(contentsOfFile: Self.path("Config/systemd/relay.service"), encoding: .utf8)
+        let lines = text.split(separator: "\n").map(String.init)
+        let command = try #require(lines.first { $0.hasPrefix("ExecStart=/usr/bin/relay ") })
+        let arguments = command.split(separator: " ").dropFirst().map(String.init)
+        let run = try #require(try RelayCommand.parseAsRoot(arguments) as? RunCommand)
+        #expect(run.operation.config == "/etc/relay/relay.yaml")
+        #expect(lines.contains("RestartPreventExitStatus=\(Relay.ExitStatus.usage.rawValue)"))
+        #expect(lines.contains("Type=notify"))
+        let watchdog = try #require(lines.first { $0.hasPrefix("WatchdogSec=") }?.dropFirst("WatchdogSec=".count))
+        #expect(Int(watchdog) ?? 0 >= 20)
+    }
+}

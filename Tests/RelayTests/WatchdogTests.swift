@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Media
+import TestSupport
+import Testing
+
+@testable import Relay
+
+@Suite("Watchdog")
+struct WatchdogTests {
+    private func silence(_ length: Duration) -> Watchdog.Silence {
+        Watchdog.Silence(channel: "one", thread: "program", length: length)
+    }
+
+    @Test("It is fed at once, and then each half of what the service manager waits")
+    func interval() {
+        var watchdog = Watchdog(interval: .seconds(10))
+        let fed = (0..<40).filter { second in
+            watchdog.look(at: Int64(second) * 1_000_000_000, silences: [silence(.seconds(9))]).feeds
+        }
+        #expect(fed == [0, 10, 20, 30])
+        #expect(watchdog.period == .seconds(1) && Watchdog(interval: .seconds(2)).period == .milliseconds(500))
+    }
+
+    @Test("A look that comes early by the timer's leeway does not put the word off by a whole look")
+    func leeway() {
+        var watchdog = Watchdog(interval: .seconds(1))
+        let fed = (0..<20).filter { look in
+            watchdog.look(at: Int64(look) * 249_000_000, silences: []).feeds
+        }
+        #expect(fed == [0, 4, 8, 12, 16])
+    }
+
+    @Test("While a thread that works gives no sign of life it is not fed, and is fed at once when the thread goes on")
+    func wedge() {
+        var watchdog = Watchdog(interval: .seconds(10))
+        #expect(watchdog.look(at: 0, silences: []) == Watchdog.Answer(feeds: true))
+        let first = watchdog.look(at: 11_000_000_000, silences: [silence(.seconds(1)), silence(.seconds(11))])
+        #expect(first == Watchdog.Answer(silent: silence(.seconds(11))))
+        // It is told once.
+        #expect(watchdog.look(at: 12_000_000_000, silences: [silence(.seconds(12))]) == Watchdog.Answer())
+        let last = watchdog.look(at: 13_000_000_000, silences: [silence(.milliseconds(20))])
+        #expect(last == Watchdog.Answer(feeds: true, isOver: true))
+        #expect(watchdog.look(at: 14_000_000_000, silences: []) == Watchdog.Answer())
+    }
+
+    @Test("A queue that does not answer is silent from the question on")
+    func probe() throws {
+        let clock = ManualClock()
+        let queue = DispatchQueue(label: "relay.test")
+        let probe = QueueProbe(queue, clock: clock)
+        #expect(probe.heartbeat.name == "relay.test" && probe.heartbeat.silence == nil)
+        queue.suspend()
+        probe.ask()
+        clock.advance(by: .seconds(2))
+        probe.ask()
+        #expect(probe.heartbeat.silence == .seconds(2))
+        queue.resume()
+        try eventually { probe.heartbeat.silence == nil }
+        queue.suspend()
+        // The answer's last step may still be under way.
+        try eventually {
+            probe.ask()
+            return probe.heartbeat.silence == .zero
+        }
+        queue.resume()
+    }
+}
