@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import MP4
 import Testing
 
+@testable import MP4
 @testable import Relay
 
 @Suite("Recordings for the API")

@@ -40,7 +40,8 @@ final class ChannelArchive: ControlledArchive {
     let logger: Logger
     let plans = DeletionPlans()
     let thumbnails = RecentValues<ThumbnailKey, [UInt8]>(limit: 64)
-    private let maps = RecentValues<MapKey, FragmentMap>(limit: 24)
+    /// Maps that were read, and whether of a file that was closed then.
+    private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
 
     /// The archive of `channel` as `recording` says. Nothing is opened yet.
     init(_ recording: ChannelConfiguration.Recording, channel: String) {
@@ -105,14 +106,16 @@ final class ChannelArchive: ControlledArchive {
     func map(_ file: OpenFile) throws -> FragmentMap {
         let stamp = try file.descriptor.stamp()
         let key = MapKey(name: file.closedName, number: stamp.number)
-        if var known = maps[key], known.end <= stamp.size {
-            // Of a file that was closed since, the end may be missing, too.
-            try known.extend(file.descriptor)
-            maps[key] = known
-            return known
+        var map: FragmentMap
+        if let known = maps[key], known.map.end <= stamp.size {
+            map = known.map
+            if known.isWhole { return map }
+            // Also of one that was closed since: the last fragments came after the last look.
+            try map.extend(file.descriptor)
+        } else {
+            map = try FragmentMap(file.descriptor)
         }
-        let map = try FragmentMap(file.descriptor)
-        maps[key] = map
+        maps[key] = (map, !file.isOpen)
         return map
     }
 
