@@ -52,7 +52,9 @@ struct MetricsTests {
 
     private func render(_ channels: [ChannelReport]) -> String {
         MetricsText.render(
-            MetricsSnapshot(channels: channels, version: "1.2", failedLogins: 4, certificateExpiry: 1_800_000_000))
+            MetricsSnapshot(
+                channels: channels, version: "1.2", failedLogins: 4, certificateExpiry: 1_800_000_000,
+                webhooks: [WebhookStatus(name: "hooks.example", delivered: 5, failed: 3, leftOut: 2, waiting: 1)]))
     }
 
     private func lines(_ channels: [ChannelReport]) -> [Substring] { render(channels).split(separator: "\n") }
@@ -109,7 +111,7 @@ struct MetricsTests {
             "relay_output_consecutive_failures", "relay_output_receivers", "relay_output_receiver_dropped_frames",
             "relay_recorder_wanted", "relay_retention_problem", "relay_upload_running", "relay_source_silent",
             "relay_srt_packets_flight_size", "relay_srt_packets_flow_window", "relay_srt_packets_receive_buf",
-            "relay_alarm_active", "relay_storage_seconds_until_full",
+            "relay_alarm_active", "relay_storage_seconds_until_full", "relay_webhook_waiting_events",
         ]
         let names = MetricsText.families.map(\.name)
         #expect(Set(names).count == names.count)
@@ -150,6 +152,8 @@ struct MetricsTests {
             "relay_loudness_momentary_lufs{channel=\"news\"} -120",
             "relay_build_info{version=\"1.2\"} 1", "relay_http_failed_logins_total 4",
             "relay_certificate_expiry_timestamp_seconds{listener=\"http\"} 1800000000",
+            "relay_webhook_delivered_total{webhook=\"hooks.example\"} 5",
+            "relay_webhook_left_out_total{webhook=\"hooks.example\"} 2",
         ] {
             #expect(lines.contains(Substring(line)), "\(line)")
         }

@@ -144,6 +144,11 @@ extension SerialPeers {
                 let done = try await ctl(["recording"] + action + here)
                 #expect(done.code == .exited(0), "\(action) \(done)")
             }
+            let file = try #require(fileNames(in: directory.file("records")).first { $0.hasSuffix(".mp4") })
+            #expect(try await ctl(["recording", "hold", file] + here).code == .exited(0))
+            #expect(try await ctl(["recording", "list"] + here).output.contains("held"))
+            #expect(try await ctl(["recording", "release", file] + here).code == .exited(0))
+            #expect(try await ctl(["recording", "hold", "none.mp4"] + here).code == .exited(1))
             #expect(try await ctl(["mark", "a goal"] + here).code == .exited(0))
             #expect(try await ctl(["keyframe"] + here).code == .exited(0))
             #expect(try await ctl(["reload"] + here).code == .exited(1))

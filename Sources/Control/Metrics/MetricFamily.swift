@@ -11,6 +11,8 @@ struct MetricsSnapshot: Sendable {
     var certificateExpiry: Int?
     /// What the process takes; nil if the system does not tell.
     var process: ProcessUsage?
+    /// Of each webhook, what it did.
+    var webhooks: [WebhookStatus] = []
 }
 
 /// A metric of one name: what it is, and how its samples are read from a snapshot.

@@ -6,7 +6,7 @@ enum MetricsText {
     static let families =
         ChannelMetrics.families + ProgramMetrics.families + EncoderMetrics.families + OutputMetrics.families
         + RecorderMetrics.families + StorageMetrics.families + SourceMetrics.families + SRTMetrics.families
-        + MonitorMetrics.families + ProcessMetrics.families
+        + MonitorMetrics.families + WebhookMetrics.families + ProcessMetrics.families
 
     /// All metrics.
     static func render(_ snapshot: MetricsSnapshot) -> String {

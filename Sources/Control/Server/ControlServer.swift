@@ -35,6 +35,7 @@ package final class ControlServer: Sendable {
     private let endpoints: [Endpoint]
     private let tokens: TokenGuard
     private let certificate = ServedCertificate()
+    private let webhooks: Webhooks
     private let logger: Logger
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let executor: LoopExecutor
@@ -47,12 +48,13 @@ package final class ControlServer: Sendable {
         self.settings = settings
         self.logger = logger
         tokens = TokenGuard(settings.tokens)
+        webhooks = Webhooks(settings.webhooks, events: events, logger: logger)
         executor = LoopExecutor(group.next())
-        let reports = ReportCache(host, version: version) { [tokens, certificate] reports in
+        let reports = ReportCache(host, version: version) { [tokens, certificate, webhooks] reports in
             MetricsText.render(
                 MetricsSnapshot(
                     channels: reports, version: version, failedLogins: tokens.failures,
-                    certificateExpiry: certificate.expiry, process: ProcessUsage.now))
+                    certificateExpiry: certificate.expiry, process: ProcessUsage.now, webhooks: webhooks.statuses))
         }
         endpoints =
             ChannelRoutes(host: host, reports: reports).endpoints + RecordingRoutes(host: host).endpoints
@@ -68,7 +70,7 @@ package final class ControlServer: Sendable {
     /// The port that the server listens at; nil before it does, and without an address.
     package var port: Int? { state.withLock { $0.port } }
 
-    /// Begins to listen. Blocks until it does, 5 s at most.
+    /// Begins to listen, and to tell of events. Blocks until it does, 5 s at most.
     package func start() throws(Failure) {
         if let address = settings.address {
             let place: BindAddress =
@@ -85,10 +87,13 @@ package final class ControlServer: Sendable {
             try listen(at: place, server: server, isLocal: false, name: "\(address.text)")
         }
         if let path = settings.socket { try listen(atSocket: path) }
+        webhooks.start()
     }
 
-    /// Ends all connections and gives the addresses up. Returns at once.
+    /// Tells of the last events, ends all connections and gives the addresses up. Blocks while a webhook takes time, a second
+    /// at most.
     package func stop() {
+        webhooks.stop()
         let tasks = state.withLock { state in
             defer { state.tasks = [] }
             return state.tasks

@@ -3,7 +3,7 @@
 internal import Archive
 internal import Dispatch
 internal import Glibc
-package import Logging
+internal import Logging
 internal import Networking
 internal import Synchronization
 
@@ -26,6 +26,7 @@ final class Webhook: Sendable {
     private static let mostAnswerBytes = 64 << 10
 
     private let settings: WebhookSettings
+    private let name: String
     private let events: EventLog
     private let host: String
     private let startedAt: UTCTime
@@ -34,11 +35,14 @@ final class Webhook: Sendable {
     private let state = Mutex(State())
     private let ended = DispatchSemaphore(value: 0)
 
-    /// A hook that has not begun.
-    init(_ settings: WebhookSettings, events: EventLog, host: String, startedAt: UTCTime, logger: Logger) {
+    /// A hook that has not begun, called `name`.
+    init(
+        _ settings: WebhookSettings, name: String, events: EventLog, host: String, startedAt: UTCTime, logger: Logger
+    ) {
         (self.settings, self.events, self.host, self.startedAt) = (settings, events, host, startedAt)
+        self.name = name
         var logger = logger
-        logger[metadataKey: "webhook"] = "\(settings.endpoint.name)"
+        logger[metadataKey: "webhook"] = "\(name)"
         self.logger = logger
         client = HTTPClient(settings.endpoint, trust: settings.trust)
     }
@@ -47,7 +51,7 @@ final class Webhook: Sendable {
     var status: WebhookStatus {
         state.withLock { state in
             WebhookStatus(
-                name: settings.endpoint.name, delivered: state.queue.delivered, failed: state.queue.failed,
+                name: name, delivered: state.queue.delivered, failed: state.queue.failed,
                 leftOut: state.queue.leftOutInAll, waiting: state.queue.count, lastError: state.lastError)
         }
     }
@@ -127,23 +131,31 @@ final class Webhook: Sendable {
 }
 
 /// All webhooks of the process. All calls may come from any thread.
-package final class Webhooks: Sendable {
+final class Webhooks: Sendable {
     private let hooks: [Webhook]
 
     /// Hooks of `settings`, which have not begun, for what is in `events` and will be.
-    package init(_ settings: [WebhookSettings], events: EventLog, logger: Logger) {
+    init(_ settings: [WebhookSettings], events: EventLog, logger: Logger) {
         let (host, startedAt) = (Self.hostName, UTCTime.now)
-        hooks = settings.map { Webhook($0, events: events, host: host, startedAt: startedAt, logger: logger) }
+        var names: [String] = []
+        hooks = settings.map { settings in
+            // Several may go to one host.
+            let count = names.count { $0 == settings.endpoint.name }
+            names.append(settings.endpoint.name)
+            return Webhook(
+                settings, name: settings.endpoint.name + (count > 0 ? " \(count + 1)" : ""), events: events, host: host,
+                startedAt: startedAt, logger: logger)
+        }
     }
 
     /// What they did so far, in their order.
-    package var statuses: [WebhookStatus] { hooks.map(\.status) }
+    var statuses: [WebhookStatus] { hooks.map(\.status) }
 
     /// Begins.
-    package func start() { for hook in hooks { hook.start() } }
+    func start() { for hook in hooks { hook.start() } }
 
     /// Tries what waits once more, and ends. Blocks, a second at most.
-    package func stop() {
+    func stop() {
         for hook in hooks { hook.stop() }
         let deadline = DispatchTime.now() + 1
         for hook in hooks { hook.finish(at: deadline) }

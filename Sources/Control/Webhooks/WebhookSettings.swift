@@ -25,19 +25,19 @@ package struct WebhookSettings: Sendable, Equatable {
 }
 
 /// What a webhook did so far: a snapshot, without secrets.
-package struct WebhookStatus: Sendable, Codable, Equatable {
+struct WebhookStatus: Sendable, Equatable {
     /// The receiver's host.
-    package var name: String
+    var name: String
     /// Events that the receiver took.
-    package var delivered: UInt64 = 0
+    var delivered: UInt64 = 0
     /// Attempts that failed.
-    package var failed: UInt64 = 0
+    var failed: UInt64 = 0
     /// Events that were never delivered, because too many waited or the receiver refused them.
-    package var leftOut: UInt64 = 0
+    var leftOut: UInt64 = 0
     /// Events that wait.
-    package var waiting = 0
+    var waiting = 0
     /// Why the last attempt failed; nil if it did not.
-    package var lastError: String?
+    var lastError: String?
 }
 
 extension ControlEvent {

@@ -97,10 +97,7 @@ struct RunCommand: BlockingCommand {
             terminal.close()
             throw ExitStatus.nothingDelivered.code
         }
-        let webhooks = Webhooks(http.webhooks, events: events, logger: Logger(label: "relay"))
-        webhooks.start()
         let status = work(host)
-        webhooks.stop()
         server.stop()
         writer.tellLeftOut(isEnd: true)
         terminal.close()

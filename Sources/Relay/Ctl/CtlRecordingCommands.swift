@@ -19,6 +19,20 @@ extension CtlSubcommand {
         let answer = try await api.ask("POST", "\(path)/recording/\(action)")
         if options.json { Terminal.put(answer.text + "\n", to: 1) }
     }
+
+    /// The path of the recording whose name or identifier is `file`.
+    fileprivate func path(
+        of file: String, _ channel: CtlChannelOptions, _ api: ControlAPI
+    ) async throws -> String {
+        let path = try await api.path(ofChannel: channel.channel) + "/recordings"
+        // Identifiers have no full stop, names of files have.
+        guard file.contains(".") else { return "\(path)/\(ControlAPI.encoded(file))" }
+        let all = try await api.ask("GET", path).decoded(CtlRecordings.self).recordings
+        guard let found = all.first(where: { $0.name == file }) else {
+            throw ControlAPI.Failure(.refused, "There is no recording of this name.")
+        }
+        return "\(path)/\(ControlAPI.encoded(found.id.text))"
+    }
 }
 
 /// `relay ctl recording start`.
@@ -85,12 +99,11 @@ struct CtlRecordingHoldCommand: CtlSubcommand {
     @OptionGroup var options: CtlOptions
     @OptionGroup var channel: CtlChannelOptions
 
-    @Argument(help: "The file's number, as list shows it.")
-    var id: String
+    @Argument(help: "The file, by its name or by the first column of list.")
+    var file: String
 
     func perform(_ api: ControlAPI) async throws {
-        let path = try await api.path(ofChannel: channel.channel)
-        _ = try await api.ask("PUT", "\(path)/recordings/\(ControlAPI.encoded(id))/hold")
+        _ = try await api.ask("PUT", try await path(of: file, channel, api) + "/hold")
     }
 }
 
@@ -102,12 +115,11 @@ struct CtlRecordingReleaseCommand: CtlSubcommand {
     @OptionGroup var options: CtlOptions
     @OptionGroup var channel: CtlChannelOptions
 
-    @Argument(help: "The file's number, as list shows it.")
-    var id: String
+    @Argument(help: "The file, by its name or by the first column of list.")
+    var file: String
 
     func perform(_ api: ControlAPI) async throws {
-        let path = try await api.path(ofChannel: channel.channel)
-        _ = try await api.ask("DELETE", "\(path)/recordings/\(ControlAPI.encoded(id))/hold")
+        _ = try await api.ask("DELETE", try await path(of: file, channel, api) + "/hold")
     }
 }
 

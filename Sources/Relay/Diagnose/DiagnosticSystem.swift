@@ -31,7 +31,7 @@ enum DiagnosticSystem {
     /// Of each relay that runs: limits, memory, threads, open files and the libraries that it has loaded.
     static var processes: String {
         let own = "\(getpid())"
-        let relays = names(in: "/proc").filter { $0 != own && read("/proc/\($0)/comm") == "relay" }
+        let relays = names(in: "/proc").filter { $0 != own && read("/proc/\($0)/comm")?.hasPrefix("relay") == true }
         if relays.isEmpty { return "no relay runs here, or none that can be looked at\n" }
         return relays.map { pid in
             let status = (read("/proc/\(pid)/status") ?? "").split(separator: "\n").filter { line in
