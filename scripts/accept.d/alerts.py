@@ -222,9 +222,9 @@ scrape_configs:
         tool("amtool", "check-config", f"{home}/alertmanager.yml")
         log = open(f"{home}/watchers.log", "w", encoding="utf-8")
         start(["prometheus-alertmanager", f"--config.file={home}/alertmanager.yml", f"--storage.path={home}/am",
-               f"--web.listen-address=127.0.0.1:{manager}", "--cluster.listen-address="], log)
+               f"--web.listen-address=127.0.0.1:{manager}", "--cluster.listen-address=", "--log.level=warn"], log)
         self.prometheus = start(["prometheus", f"--config.file={home}/prometheus.yml", f"--storage.tsdb.path={home}/tsdb",
-                                 f"--web.listen-address=127.0.0.1:{self.port}"], log)
+                                 f"--web.listen-address=127.0.0.1:{self.port}", "--log.level=warn"], log)
 
     def apply(self, rules):
         """Puts other alerts in the place of those that there are."""
