@@ -102,6 +102,17 @@ package final class TCPSocket: Sendable {
 }
 
 extension TCPSocket {
+    /// The smoothed round trip of the connection, in microseconds (`tcpi_rtt`); nil where the kernel has none, as of the near
+    /// end of a tunnel.
+    package var roundTripMicroseconds: UInt32? {
+        var info = tcp_info()
+        var length = socklen_t(MemoryLayout<tcp_info>.size)
+        guard getsockopt(descriptor, CInt(IPPROTO_TCP), TCP_INFO, &info, &length) == 0, info.tcpi_rtt > 0 else {
+            return nil
+        }
+        return info.tcpi_rtt
+    }
+
     /// From now on no call waits.
     package func setNonBlocking() { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) }
 

@@ -79,6 +79,14 @@ private final class Counter: Sendable {
         #expect(small.resumeBytes == .max)
     }
 
+    @Test func `Recording does not resume because its own stop gave space back`() {
+        let fast = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3600))
+        #expect(fast.resumeBytes - fast.reserveBytes == fast.bytes(in: .seconds(5)))
+        // A file of few bits reserves a mebibyte at a time, which is more than five seconds of it.
+        let slow = StorageBudget(videoBitrate: 300_000, audioBitrate: 64_000, duration: .seconds(3600))
+        #expect(slow.resumeBytes - slow.reserveBytes == 2 << 20)
+    }
+
     @Test func `The reserve is a gibibyte or a minute, whichever is more`() {
         #expect(StorageBudget(videoBitrate: 4_000_000, audioBitrate: 0, duration: .zero).reserveBytes == 1 << 30)
         let fast = StorageBudget(videoBitrate: 400_000_000, audioBitrate: 0, duration: .zero)

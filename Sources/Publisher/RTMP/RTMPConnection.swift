@@ -22,6 +22,7 @@ actor RTMPConnection: QueueActor {
     /// How long the peer has to close the connection after the teardown.
     private static let teardownTimeout = Duration.milliseconds(300)
     private static let teardownInterval = Duration.milliseconds(20)
+    private static let measurementInterval = Duration.seconds(1)
 
     // What each frame needs comes first: with hundreds of connections the time goes into fetching memory.
     private var phase = Phase.attached
@@ -34,6 +35,8 @@ actor RTMPConnection: QueueActor {
     private let clock: any MonotonicClock
     private var outbound: OutboundBuffer
     private var lastProgress: Int64 = 0
+    /// When the round trip is to be looked at again.
+    private var nextMeasurement: Int64 = 0
     private var timeline = RTMPTimeline()
     private var chunks: RTMPChunkWriter
     /// The tracks as the peer was told of them.
@@ -125,6 +128,7 @@ extension RTMPConnection {
     private func service(now: Int64) {
         guard phase != .closed, let socket else { return }
         if outbound.isEmpty { lastProgress = now }
+        if now >= nextMeasurement { measure(socket, now: now) }
         switch writer.shared.withLock({ shared in pump(into: socket, &shared, now: now) }) {
         case .wouldBlock: awaitRoom()
         case .failed(let code): fail("sending to \(peer): \(socket.reason(code))")
@@ -133,6 +137,12 @@ extension RTMPConnection {
             endAwaitingRoom()
             if phase == .draining { leave() }
         }
+    }
+
+    private func measure(_ socket: TCPSocket, now: Int64) {
+        nextMeasurement = now + Self.measurementInterval.inNanoseconds
+        guard let roundTrip = socket.roundTripMicroseconds else { return }
+        sent.withLock { $0.details["rtt_ms"] = Double(roundTrip) / 1000 }
     }
 
     /// What ``service(now:)`` does with the socket; `.bytes` when everything went out.

@@ -53,8 +53,11 @@ public struct StorageBudget: Sendable, Hashable {
     }
 
     /// Free bytes from which recording resumes: five seconds of recording above the reserve, so that it does not stop again
-    /// at once, and no more, because somebody who has made room waits for it.
-    public var resumeBytes: Int64 { Self.sum(reserveBytes, bytes(in: .seconds(5))) }
+    /// at once, and no more, because somebody who has made room waits for it. At a low bitrate it is more than a file that
+    /// is closed gives back and a new one takes at once: otherwise its own stop would be what makes it begin again.
+    public var resumeBytes: Int64 {
+        Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep))
+    }
 
     /// Free bytes that retention keeps at least, so that old files go before recording stops: a minute above what lets
     /// recording go on. On a small disk a minute would be much of it, so that is at most a tenth of the file system.
