@@ -97,18 +97,18 @@ public final class OutputSet: Sendable {
             guard !state.outputs.contains(where: { $0.name == definition.name }) else {
                 throw .nameTaken(definition.name)
             }
-            try append(definition, to: &state)
+            try append(definition, isPaused: false, to: &state)
         }
     }
 
     /// Puts an output in the place of the one of the same name, which ends as ``remove(_:)`` says. If the new one cannot
-    /// carry the program, nothing is changed.
-    public func replace(by definition: OutputDefinition) throws(OutputSetError) {
+    /// carry the program, nothing is changed. One that is to be paused makes no connection.
+    public func replace(by definition: OutputDefinition, isPaused: Bool = false) throws(OutputSetError) {
         let old = try change { (state) throws(OutputSetError) in
             guard let index = state.outputs.firstIndex(where: { $0.name == definition.name }) else {
                 throw .unknown(definition.name)
             }
-            try append(definition, to: &state)
+            try append(definition, isPaused: isPaused, to: &state)
             // In its place, so that an operator finds it where it was.
             let old = state.outputs[index]
             state.outputs[index] = state.outputs.removeLast()
@@ -129,7 +129,9 @@ public final class OutputSet: Sendable {
         leave(output)
     }
 
-    private func append(_ definition: OutputDefinition, to state: inout State) throws(OutputSetError) {
+    private func append(
+        _ definition: OutputDefinition, isPaused: Bool, to state: inout State
+    ) throws(OutputSetError) {
         guard !state.isOver else { throw .over }
         let stream = stream
         for target in [definition.target, definition.backup].compactMap(\.self) {
@@ -142,6 +144,7 @@ public final class OutputSet: Sendable {
             origin: definition.origin, joinsRunningProgram: state.isRunning, keyframes: stream, clock: clock,
             timers: timers, logger: logger)
         state.outputs.append(output)
+        if isPaused { output.pause() }
         if state.isRunning { begin(output) }
     }
 

@@ -12,21 +12,24 @@ struct TokenGuardTests {
 
     @Test("A token has the role that it was given, and nothing else has one")
     func roles() throws {
-        #expect(try tokens.role(ofToken: "looking-only-1") == .view)
-        #expect(try tokens.role(ofToken: "everything-22") == .operate)
+        #expect(try tokens.role(ofToken: "looking-only-1", from: "192.0.2.1") == .view)
+        #expect(try tokens.role(ofToken: "everything-22", from: "192.0.2.1") == .operate)
         for wrong in ["", "looking-only-", "looking-only-11", "Looking-only-1", "everything-23"] {
-            #expect(throws: ControlFailure.self) { try tokens.role(ofToken: wrong) }
+            #expect(throws: ControlFailure.self) { try tokens.role(ofToken: wrong, from: "192.0.2.1") }
         }
         #expect(tokens.failures == 5)
     }
 
-    @Test("After ten wrong tokens nobody is believed for a while, not even who knows one")
+    @Test("After ten wrong tokens of one address nobody there is believed for a while; others are")
     func guesses() throws {
-        for _ in 0..<10 { #expect(throws: ControlFailure.self) { try tokens.role(ofToken: "guess") } }
+        for _ in 0..<10 {
+            #expect(throws: ControlFailure.self) { try tokens.role(ofToken: "guess", from: "192.0.2.1") }
+        }
         #expect(throws: ControlFailure(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.")) {
-            try tokens.role(ofToken: "everything-22")
+            try tokens.role(ofToken: "everything-22", from: "192.0.2.1")
         }
         #expect(tokens.failures == 10)
+        #expect(try tokens.role(ofToken: "everything-22", from: "192.0.2.2") == .operate)
     }
 
     @Test("A session has its token's role until it ends, and names of sessions cannot be guessed from each other")

@@ -64,7 +64,7 @@ struct ChannelRoutes {
             Endpoint(.post, Self.path + "/outputs", .operate) { request in
                 let channel = try channel(request)
                 let asked = try await JSON.body(NewOutput.self, of: request)
-                let name = try await Blocking.run { try channel.addOutput(asked.address) }
+                let name = try await Blocking.control.run { try channel.addOutput(asked.address) }
                 let place = "\(request.request.uri.path)/\(Self.encoded(name))"
                 return JSON.response(
                     try output(name, of: channel), status: .created, headers: [.location: place])
@@ -76,10 +76,12 @@ struct ChannelRoutes {
                     throw ControlFailure(.unusable, "There is nothing to change: give paused or address.")
                 }
                 _ = try output(name, of: channel)
-                if let address = change.address {
-                    try await Blocking.run { try channel.replaceOutput(name, by: address) }
+                try await Blocking.control.run {
+                    // Paused first: what is to stay off air makes no connection to its new address.
+                    if change.paused == true { try channel.setPaused(true, output: name) }
+                    if let address = change.address { try channel.replaceOutput(name, by: address) }
+                    if change.paused == false { try channel.setPaused(false, output: name) }
                 }
-                if let isPaused = change.paused { try channel.setPaused(isPaused, output: name) }
                 return JSON.response(try output(name, of: channel))
             },
             Endpoint(.delete, Self.output, .operate) { request in
@@ -88,7 +90,7 @@ struct ChannelRoutes {
             },
             Endpoint(.post, Self.output + "/retry", .operate) { request in
                 let (channel, name) = (try channel(request), try request.parameter("output"))
-                try channel.retryOutput(name)
+                try await Blocking.control.run { try channel.retryOutput(name) }
                 return JSON.response(try output(name, of: channel), status: .accepted)
             },
         ]
@@ -98,7 +100,7 @@ struct ChannelRoutes {
         [
             Endpoint(.post, Self.path + "/recording/start", .operate) { request in
                 let channel = try channel(request)
-                try await Blocking.run { try channel.startRecording() }
+                try await Blocking.control.run { try channel.startRecording() }
                 return JSON.response(channel.report, status: .accepted)
             },
             Endpoint(.post, Self.path + "/recording/stop", .operate) { request in
@@ -121,7 +123,7 @@ struct ChannelRoutes {
                 guard !text.isEmpty, text.count <= Self.longestText, !text.contains("\0") else {
                     throw ControlFailure(.unusable, "text has 1 to \(Self.longestText) characters.")
                 }
-                let marker = try await Blocking.run { try channel.mark(text) }
+                let marker = try await Blocking.control.run { try channel.mark(text) }
                 return JSON.response(marker, status: .created)
             },
         ]

@@ -31,10 +31,10 @@ struct HostRoutes {
             },
             Endpoint(.post, "/v1/check", .operate) { request in
                 let asked = try await JSON.body(NewCheck.self, of: request)
-                return JSON.response(try await Blocking.run { host.check(asked.address) })
+                return JSON.response(try await Blocking.control.run { host.check(asked.address) })
             },
             Endpoint(.post, "/v1/reload", .operate) { _ in
-                JSON.response(Reloaded(changedChannels: try await Blocking.run { try host.reload() }))
+                JSON.response(Reloaded(changedChannels: try await Blocking.control.run { try host.reload() }))
             },
             Endpoint(.get, "/v1/events", .view) { request in try events.response(to: request) },
             Endpoint(.get, "/metrics", .view) { _ in

@@ -52,11 +52,13 @@ final class PreviewRoutes: Sendable {
         var buffer = head
         for piece in pieces { buffer.writeImmutableBuffer(piece.bytes) }
         try await write(buffer)
-        while isCurrent(feed) {
+        // Who is gone is noticed by writing: where nothing comes for a while, whoever still watches asks again.
+        var latest = ContinuousClock.now
+        while isCurrent(feed), ContinuousClock.now - latest < Self.patience {
             try await Task.sleep(for: Self.step)
             for piece in feed.pieces(after: last) {
                 try await write(piece.bytes)
-                last = piece.number
+                (last, latest) = (piece.number, .now)
             }
         }
     }
@@ -70,7 +72,7 @@ final class PreviewRoutes: Sendable {
             Int($0)
         }
         let feed = try feed(name)
-        let bytes = try await Blocking.run { [snapshots] in
+        let bytes = try await Blocking.disk.run { [snapshots] in
             try snapshots.bytes(of: "\(name) \(width ?? 0)") { () throws(ControlFailure) in
                 try Self.jpeg(of: feed.stream, width: width)
             }

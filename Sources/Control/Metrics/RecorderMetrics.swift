@@ -9,7 +9,7 @@ enum RecorderMetrics {
 
     private static let states: [MetricFamily] = [
         .channel("relay_recorder_wanted", .gauge, "Whether a recording is wanted.") { report, samples in
-            samples.add(MetricFamily.number(report.isRecordingWanted))
+            samples.add(MetricFamily.number(report.isRecordingWanted && report.state != .over))
         },
         .channel(
             "relay_recorder_state", .gauge, "What the recorder does: 1 of its state, 0 of the others.",

@@ -27,7 +27,7 @@ struct ExportRoutes {
             Endpoint(.get, Self.path, .view) { _ in JSON.response(["exports": host.exports.jobs]) },
             Endpoint(.post, Self.path, .operate) { request in
                 let asked = try Self.checked(try await JSON.body(NewExport.self, of: request))
-                let job = try await Blocking.run { try host.startExport(asked) }
+                let job = try await Blocking.disk.run { try host.startExport(asked) }
                 return JSON.response(
                     job, status: .accepted, headers: [.location: "\(request.request.uri.path)/\(job.id)"])
             },
@@ -36,7 +36,7 @@ struct ExportRoutes {
             },
             Endpoint(.delete, Self.job, .operate) { request in
                 let id = try request.parameter("export")
-                try await Blocking.run { try host.exports.remove(id) }
+                try await Blocking.disk.run { try host.exports.remove(id) }
                 return JSON.empty()
             },
             Endpoint(.get, Self.job + "/file", .view) { request in try await file(request) },
@@ -46,7 +46,7 @@ struct ExportRoutes {
 
     private func file(_ request: ControlRequest) async throws -> Response {
         let id = try request.parameter("export")
-        return try FileResponse.response(to: request, for: try await Blocking.run { try host.exports.file(id) })
+        return try FileResponse.response(to: request, for: try await Blocking.disk.run { try host.exports.file(id) })
     }
 
     private static func checked(_ asked: NewExport) throws(ControlFailure) -> ExportRequest {

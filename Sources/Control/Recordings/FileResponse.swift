@@ -62,7 +62,7 @@ enum FileResponse {
             let body = ResponseBody(contentLength: range.count) { writer in try await writer.finish(nil) }
             return Response(status: status, headers: headers, body: body)
         }
-        let seat = try Seat()
+        let seat = try Seat.taken()
         let body = StreamedBody.body(of: request, length: range.count, patience: patience) { write in
             var position = range.lowerBound
             while position < range.upperBound {
@@ -102,11 +102,15 @@ enum FileResponse {
 
     /// The place of one reader, given back when nobody holds it any more.
     private final class Seat: Sendable {
-        init() throws(ControlFailure) {
+        private init() {}
+
+        /// Counted before there is one: what is thrown in an initialiser ends in `deinit`, too.
+        static func taken() throws(ControlFailure) -> Seat {
             guard readers.wrappingAdd(1, ordering: .relaxed).newValue <= mostReaders else {
                 readers.subtract(1, ordering: .relaxed)
                 throw ControlFailure(.unavailable, "Too many files are being read. Try again.")
             }
+            return Seat()
         }
 
         deinit { readers.subtract(1, ordering: .relaxed) }

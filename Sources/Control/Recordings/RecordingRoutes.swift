@@ -30,7 +30,7 @@ struct RecordingRoutes {
                 let lower = from ?? Self.allTimes.lowerBound
                 let range = lower..<max(lower, to ?? Self.allTimes.upperBound)
                 let limit = Int(try request.number("limit", in: 1...Double(Self.mostListed)) ?? 1000)
-                return JSON.response(try await Blocking.run { try archive.list(range, limit: limit) })
+                return JSON.response(try await Blocking.disk.run { try archive.list(range, limit: limit) })
             },
             Endpoint(.get, "/v1/channels/{channel}/playlist.m3u8", .view) { request in
                 let archive = try archive(request)
@@ -39,7 +39,7 @@ struct RecordingRoutes {
                 }
                 let to = try request.moment("to")
                 guard to.map({ $0 > from }) ?? true else { throw ControlFailure(.malformed, "to is not after from.") }
-                let text = try await Blocking.run { try archive.playlist(from: from, to: to) }
+                let text = try await Blocking.disk.run { try archive.playlist(from: from, to: to) }
                 return Response(
                     status: .ok, headers: [.contentType: "application/vnd.apple.mpegurl", .cacheControl: "no-cache"],
                     body: .init(byteBuffer: ByteBuffer(string: text)))
@@ -56,7 +56,7 @@ struct RecordingRoutes {
             Endpoint(.head, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.get, Self.recording + "/init.mp4", .view) { request in
                 let (archive, id) = (try archive(request), try request.parameter("recording"))
-                let bytes = try await Blocking.run { try archive.initialisation(of: id) }
+                let bytes = try await Blocking.disk.run { try archive.initialisation(of: id) }
                 // By ranges, too: FFmpeg takes the size of what it asked for before for an answer's that names none, and waits.
                 let head = ArchivedFile(name: "init.mp4", type: "video/mp4", size: Int64(bytes.count), tag: nil) {
                     Array(bytes.dropFirst(Int($0)).prefix($1))
@@ -67,7 +67,7 @@ struct RecordingRoutes {
                 let (archive, id) = (try archive(request), try request.parameter("recording"))
                 let seconds = try request.number("at", in: 0...31_536_000) ?? 0
                 let width = Int(try request.number("width", in: 32...1920) ?? 320)
-                let (bytes, isLasting) = try await Blocking.run {
+                let (bytes, isLasting) = try await Blocking.disk.run {
                     try archive.thumbnail(of: id, at: seconds, width: width)
                 }
                 return Response(
@@ -105,19 +105,19 @@ struct RecordingRoutes {
         _ subject: DeletionSubject, _ token: String?, _ archive: any ControlledArchive,
         _ plan: @escaping @Sendable () throws -> DeletionPlan
     ) async throws -> Response {
-        guard let token else { return JSON.response(try await Blocking.run(plan), status: .accepted) }
-        return JSON.response(try await Blocking.run { try archive.delete(token: token, subject: subject) })
+        guard let token else { return JSON.response(try await Blocking.disk.run(plan), status: .accepted) }
+        return JSON.response(try await Blocking.disk.run { try archive.delete(token: token, subject: subject) })
     }
 
     private func hold(_ isHeld: Bool, _ request: ControlRequest) async throws -> Response {
         let (archive, id) = (try archive(request), try request.parameter("recording"))
-        try await Blocking.run { try archive.setHold(isHeld, of: id) }
+        try await Blocking.disk.run { try archive.setHold(isHeld, of: id) }
         return JSON.empty()
     }
 
     private func file(_ request: ControlRequest) async throws -> Response {
         let (archive, id) = (try archive(request), try request.parameter("recording"))
-        return try FileResponse.response(to: request, for: try await Blocking.run { try archive.open(id) })
+        return try FileResponse.response(to: request, for: try await Blocking.disk.run { try archive.open(id) })
     }
 
     private func archive(_ request: ControlRequest) throws(ControlFailure) -> any ControlledArchive {

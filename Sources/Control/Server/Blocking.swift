@@ -4,14 +4,24 @@ internal import Dispatch
 internal import Synchronization
 
 /// Runs what blocks beside the threads of Swift's concurrency, a few at a time.
-enum Blocking {
-    private static let queue = DispatchQueue(label: "relay.control.work", attributes: .concurrent)
+final class Blocking: Sendable {
+    /// What an operator does: ports and connections.
+    static let control = Blocking("relay.control.work", qos: .default)
+    /// What looks at recordings: a disk that does not answer holds up only who asks for these.
+    static let disk = Blocking("relay.control.disk", qos: .utility)
+
     private static let most = 16
-    private static let running = Atomic(0)
+
+    private let queue: DispatchQueue
+    private let running = Atomic(0)
+
+    private init(_ name: String, qos: DispatchQoS) {
+        queue = DispatchQueue(label: name, qos: qos, attributes: .concurrent)
+    }
 
     /// What `work` returns or throws. Throws where too much is under way already.
-    static func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-        guard running.wrappingAdd(1, ordering: .relaxed).newValue <= most else {
+    func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+        guard running.wrappingAdd(1, ordering: .relaxed).newValue <= Self.most else {
             running.subtract(1, ordering: .relaxed)
             throw ControlFailure(.unavailable, "Too much is being done at once. Try again.")
         }

@@ -70,7 +70,9 @@ final class CertificateFiles: Sendable {
     /// What changes when a file is written or another put in its place.
     private static func stamp(_ paths: [String]) -> [String] {
         paths.map { path in
-            let attributes = (try? FileManager.default.attributesOfItem(atPath: path)) ?? [:]
+            let attributes =
+                (try? FileManager.default.attributesOfItem(
+                    atPath: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)) ?? [:]
             let (file, date) = (attributes[.systemFileNumber], attributes[.modificationDate] as? Date)
             return "\(file ?? 0) \(date?.timeIntervalSince1970 ?? 0)"
         }

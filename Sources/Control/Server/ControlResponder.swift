@@ -42,6 +42,10 @@ struct ControlResponder: HTTPResponder {
         if response.status == .notFound, response.headers[.contentType] == nil {
             response = Problem.response(ControlFailure(.notFound, "There is nothing at this path."))
         }
+        // The body of a problem, which is its length alone here.
+        if request.method == .head, let count = response.body.contentLength, count > 0 {
+            response.body = ResponseBody(contentLength: count) { writer in try await writer.finish(nil) }
+        }
         for field in Self.safety where response.headers[field.name] == nil { response.headers.append(field) }
         return response
     }
@@ -50,7 +54,7 @@ struct ControlResponder: HTTPResponder {
         _ request: Request, _ context: ControlContext, _ endpoint: Endpoint, _ gate: RequestGate, _ logger: Logger
     ) async -> Response {
         do {
-            let role = try gate.admit(request, to: endpoint)
+            let role = try gate.admit(request, of: context.peer, to: endpoint)
             return try await endpoint.action(ControlRequest(request: request, context: context, role: role))
         } catch let failure as ControlFailure {
             return Problem.response(failure)

@@ -104,7 +104,7 @@ package final class ControlServer: Sendable {
 
     private static var http: HTTP1Channel.Configuration {
         HTTP1Channel.Configuration(
-            idleTimeout: idleTimeout,
+            additionalChannelHandlers: [StallGuard()], idleTimeout: idleTimeout,
             httpDecoderConfiguration: .init(
                 maxHeaderFieldSize: mostHeaderBytes, maxHeaderListSize: mostHeaderBytes,
                 maxHeaderFieldCount: mostHeaders))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
+
 /// What may be done with a token.
 package enum ControlRole: String, Sendable, Codable, CaseIterable, Comparable {
     /// Nothing is known of who asks.
@@ -67,8 +69,23 @@ package struct ControlSettings: Sendable, Equatable {
         return Self.isLoopback(host)
     }
 
-    /// Whether `host`, a name or an address without brackets, is the host itself.
+    /// Whether `host`, a name or an address without brackets, is the host itself. Names that only look like its addresses
+    /// may lead anywhere.
     static func isLoopback(_ host: String) -> Bool {
-        host == "localhost" || host == "::1" || host.hasPrefix("127.") && host.split(separator: ".").count == 4
+        if host == "localhost" { return true }
+        guard let bytes = addressBytes(host) else { return false }
+        return bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
+    }
+
+    /// Whether `host` is an IP address, and no name.
+    static func isAddress(_ host: String) -> Bool { addressBytes(host) != nil }
+
+    /// The bytes of an IP address; nil for a name.
+    private static func addressBytes(_ host: String) -> [UInt8]? {
+        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
+            var bytes = [UInt8](repeating: 0, count: count)
+            if inet_pton(family, host, &bytes) == 1 { return bytes }
+        }
+        return nil
     }
 }

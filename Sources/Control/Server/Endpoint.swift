@@ -60,6 +60,9 @@ struct ControlContext: RequestContext {
     /// The connection, to be closed where who asked does not read.
     let channel: any Channel
 
+    /// The address of who asks, without a port.
+    var peer: String { channel.remoteAddress?.ipAddress ?? "" }
+
     init(source: ApplicationRequestContextSource) {
         coreContext = .init(source: source)
         channel = source.channel

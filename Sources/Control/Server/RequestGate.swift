@@ -14,14 +14,15 @@ struct RequestGate: Sendable {
     /// Requests come by the Unix socket, which only the host's own users can open.
     let isLocal: Bool
 
-    /// What who sends `request` may do. Throws what the request is turned away with.
-    func admit(_ request: Request, to endpoint: Endpoint) throws(ControlFailure) -> ControlRole {
+    /// What who sends `request` from the address `peer` may do. Throws what the request is turned away with.
+    func admit(_ request: Request, of peer: String, to endpoint: Endpoint) throws(ControlFailure) -> ControlRole {
         if isLocal { return .operate }
         try checkHost(request)
         if endpoint.changesSomething { try checkOrigin(request) }
         guard tokens.isNeeded else { return .operate }
-        let role = try role(of: request)
-        guard endpoint.role != .none else { return role }
+        // What everybody may ask is answered to who shows a wrong token, too: a probe's, or a proxy's own.
+        if endpoint.role == .none { return (try? role(of: request, peer)) ?? .none }
+        let role = try role(of: request, peer)
         if role == .none {
             throw ControlFailure(.unauthenticated, "Show a token: Authorization: Bearer …, or begin a session.")
         }
@@ -29,13 +30,12 @@ struct RequestGate: Sendable {
         return role
     }
 
-    private func role(of request: Request) throws(ControlFailure) -> ControlRole {
+    private func role(of request: Request, _ peer: String) throws(ControlFailure) -> ControlRole {
         if let header = request.headers[.authorization] {
             let parts = header.split(separator: " ", maxSplits: 1)
-            guard parts.count == 2, parts[0].lowercased() == "bearer" else {
-                throw ControlFailure(.unauthenticated, "The only scheme of authorization is Bearer.")
+            if parts.count == 2, parts[0].lowercased() == "bearer" {
+                return try tokens.role(ofToken: String(parts[1]), from: peer)
             }
-            return try tokens.role(ofToken: String(parts[1]))
         }
         if let session = request.cookies[Self.cookie] { return tokens.role(ofSession: session.value) }
         return .none
@@ -54,7 +54,7 @@ struct RequestGate: Sendable {
         if ControlSettings.isLoopback(host) || settings.hosts.contains(host) { return true }
         if case .host(let own, _) = settings.address, own == host { return true }
         // An address is not a name that somebody could let lead here.
-        return !settings.isLoopback && Self.isAddress(host)
+        return !settings.isLoopback && ControlSettings.isAddress(host)
     }
 
     /// A page from elsewhere must not change anything with the reader's cookie.
@@ -79,9 +79,5 @@ struct RequestGate: Sendable {
         }
         let host = authority.prefix { $0 != ":" }
         return host.isEmpty ? nil : host.lowercased()
-    }
-
-    private static func isAddress(_ host: String) -> Bool {
-        host.contains(":") || host.split(separator: ".").count == 4 && host.allSatisfy { $0.isNumber || $0 == "." }
     }
 }

@@ -14,16 +14,19 @@ final class TokenGuard: Sendable {
     private struct State {
         var sessions: [String: Session] = [:]
         var failures = 0
-        /// Since when guesses are counted.
+        /// Since when guesses are counted, and how many came from each address.
         var since = ContinuousClock.now
-        var recent = 0
+        var guesses: [String: Int] = [:]
     }
 
     static let sessionLength = Duration.seconds(12 * 3600)
     private static let mostSessions = 1000
-    /// Wrong tokens that are answered in ``window``; those behind are turned away unread.
+    /// Wrong tokens of one address that are answered in ``window``; those behind are turned away unread. Others' are not:
+    /// a stranger must not be able to lock everybody out.
     private static let mostGuesses = 10
     private static let window = Duration.seconds(10)
+    /// Addresses whose guesses are counted at a time; in a crowd they count together.
+    private static let mostPeers = 1000
 
     private let tokens: [ControlSettings.Token]
     private let state = Mutex(State())
@@ -36,13 +39,13 @@ final class TokenGuard: Sendable {
     /// How often a wrong token was shown.
     var failures: Int { state.withLock { $0.failures } }
 
-    /// What who shows `token` may do. Throws if it is none, or if so many wrong ones came that nobody is believed for a
-    /// moment. Each of the tokens is compared whole, so that the time it takes tells nothing.
-    func role(ofToken token: String) throws(ControlFailure) -> ControlRole {
+    /// What who shows `token` from the address `peer` may do. Throws if it is none, or if so many wrong ones came from there
+    /// that it is not believed for a moment. Each of the tokens is compared whole, so that the time it takes tells nothing.
+    func role(ofToken token: String, from peer: String) throws(ControlFailure) -> ControlRole {
         let now = ContinuousClock.now
         let isCrowded = state.withLock { state in
-            if now - state.since > Self.window { (state.since, state.recent) = (now, 0) }
-            return state.recent >= Self.mostGuesses
+            if now - state.since > Self.window { (state.since, state.guesses) = (now, [:]) }
+            return state.guesses[Self.counted(peer, state.guesses), default: 0] >= Self.mostGuesses
         }
         if isCrowded { throw ControlFailure(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.") }
         var role = ControlRole.none
@@ -50,11 +53,16 @@ final class TokenGuard: Sendable {
         if role == .none {
             state.withLock { state in
                 state.failures += 1
-                state.recent += 1
+                state.guesses[Self.counted(peer, state.guesses), default: 0] += 1
             }
             throw ControlFailure(.unauthenticated, "The token is not known.")
         }
         return role
+    }
+
+    /// Under which name the guesses of `peer` are counted.
+    private static func counted(_ peer: String, _ guesses: [String: Int]) -> String {
+        guesses[peer] != nil || guesses.count < mostPeers ? peer : ""
     }
 
     /// Begins a session of `role`, and returns its secret name.

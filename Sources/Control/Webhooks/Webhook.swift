@@ -22,8 +22,6 @@ final class Webhook: Sendable {
     private static let step = Duration.milliseconds(100)
     /// How long a delivery may take, from the name to the end of the answer.
     private static let limit = Duration.seconds(10)
-    /// More of an answer is not read.
-    private static let mostAnswerBytes = 64 << 10
 
     private let settings: WebhookSettings
     private let name: String
@@ -120,7 +118,7 @@ final class Webhook: Sendable {
         do throws(EndpointFailure) {
             let answer = try await client.answer(
                 to: message.request(at: .now, secret: settings.secret), within: Self.limit,
-                mostBytes: Self.mostAnswerBytes)
+                readsBody: false)
             if answer.head.isSuccess { return (.delivered, nil) }
             let isRefusal = [400, 405, 406, 409, 410, 411, 413, 414, 415, 422].contains(answer.head.status)
             return (isRefusal ? .refused : .failed, "the receiver answers with \(answer.head.status)")

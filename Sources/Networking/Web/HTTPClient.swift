@@ -50,9 +50,10 @@ package struct HTTPClient: Sendable {
         (self.endpoint, self.trust) = (endpoint, trust)
     }
 
-    /// Sends `request`, and returns the whole answer, which must come within `limit` and have `mostBytes` at most.
+    /// Sends `request`, and returns the whole answer, which must come within `limit` and have `mostBytes` at most; without
+    /// its body, however long that is, unless it `readsBody`.
     package func answer(
-        to request: Request, within limit: Duration, mostBytes: Int = 1 << 20
+        to request: Request, within limit: Duration, mostBytes: Int = 1 << 20, readsBody: Bool = true
     ) async throws(EndpointFailure) -> (head: Head, body: [UInt8]) {
         let late = EndpointFailure(.unreachable, step: "answer", reason: "none came within \(DurationText(limit))")
         do {
@@ -62,7 +63,7 @@ package struct HTTPClient: Sendable {
                     let head = try await exchange(request, connecting: limit) { _, piece in
                         body += piece.readableBytesView
                         guard body.count <= mostBytes else { throw Self.failure("the answer is too large") }
-                        return true
+                        return readsBody
                     }
                     return (head, body)
                 }
@@ -117,7 +118,11 @@ extension HTTPClient {
             var head: Head?
             for try await part in inbound {
                 switch (part, head) {
-                case (.head(let first), _): head = Head(first)
+                case (.head(let first), _):
+                    let first = Head(first)
+                    head = first
+                    // Who wants no more than this says so now.
+                    if try await !take(first, ByteBuffer()) { return first }
                 case (.body(let piece), let head?): if try await !take(head, piece) { return head }
                 case (.end, let head?): return head
                 default: break

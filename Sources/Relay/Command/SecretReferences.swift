@@ -26,6 +26,9 @@ struct SecretReferences: Sendable {
     /// References to this process's environment.
     static let process = SecretReferences { name in getenv(name).map { String(cString: $0) } }
 
+    /// Whether `text` refers to a secret, or looks as if it did.
+    static func areIn(_ text: String) -> Bool { text.contains("${") }
+
     /// `text` with the secrets in the place of their references. Reads files; throws where one cannot be had.
     func expand(_ text: String) throws(SecretReferenceError) -> String {
         var (result, rest) = ("", text[...])

@@ -44,6 +44,13 @@ final class ChannelControl: ControlledChannel {
 
     // MARK: The channel's life
 
+    /// `configuration` without a recording that an operator stopped: its disk must not keep the channel off air.
+    func wanted(_ configuration: ChannelConfiguration) -> ChannelConfiguration {
+        var configuration = configuration
+        if state.withLock({ $0.changes.isRecording }) == false { configuration.recording = nil }
+        return configuration
+    }
+
     /// The channel is open, and not on air yet: what an operator changed before is done again.
     func opened(_ channel: Channel) {
         let changes = state.withLock { state in
@@ -55,7 +62,6 @@ final class ChannelControl: ControlledChannel {
         for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
         for output in changes.added { _ = try? channel.add(address: output.address, name: output.name) }
         for name in changes.paused { try? channel.outputs.pause(name) }
-        if changes.isRecording == false { try? channel.stopRecording() }
     }
 
     /// The channel is off air, and what comes is `stage`.
@@ -132,14 +138,14 @@ extension ChannelControl {
 
     func replaceOutput(_ name: String, by address: String) throws(ControlFailure) {
         let channel = try open()
-        try Self.translating { () throws in try channel.replace(name, by: address) }
+        let isPaused = state.withLock { $0.changes.paused.contains(name) }
+        try Self.translating { () throws in try channel.replace(name, by: address, isPaused: isPaused) }
         state.withLock { state in
             if let index = state.changes.added.firstIndex(where: { $0.name == name }) {
                 state.changes.added[index].address = address
             } else {
                 state.changes.replaced[name] = address
             }
-            state.changes.paused.remove(name)
         }
     }
 

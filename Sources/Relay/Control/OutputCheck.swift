@@ -12,7 +12,7 @@ struct OutputCheck {
     func check(_ address: String) -> AddressCheck {
         let output: OutputSpecification
         do throws(OutputSpecificationError) {
-            output = try OutputSpecification(address)
+            output = try OutputSpecification(requested: address)
         } catch {
             return AddressCheck([.init("address", .failed, "\(error)")])
         }

@@ -161,16 +161,16 @@ extension Channel {
     /// Adds the live output that `address` describes as the flag does, under `name` or one that is free, and returns its
     /// name. Blocks until a port that it listens at is open. Throws ``OutputSpecificationError`` or ``OutputSetError``.
     func add(address: String, name: String? = nil) throws -> String {
-        var output = try OutputSpecification(address)
+        var output = try OutputSpecification(requested: address)
         output.name = name ?? output.name
         return try add(output, origin: .api)
     }
 
     /// Puts the output that `address` describes in the place of the output `name`, under the same name. Throws as
     /// ``add(address:name:)`` does, and nothing is changed then.
-    func replace(_ name: String, by address: String) throws {
-        let output = try OutputSpecification(address)
-        try outputs.replace(by: try definition(of: output, name: name, origin: .api))
+    func replace(_ name: String, by address: String, isPaused: Bool = false) throws {
+        let output = try OutputSpecification(requested: address)
+        try outputs.replace(by: try definition(of: output, name: name, origin: .api), isPaused: isPaused)
     }
 
     /// Adds a live output, and returns its name. Blocks until a port that it listens at is open. Throws ``OutputSetError``

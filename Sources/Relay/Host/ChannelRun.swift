@@ -50,14 +50,18 @@ final class ChannelRun: Sendable {
 
     /// A channel that does not run yet. If it `isFirst`, one that cannot be opened because its configuration does not fit
     /// what is there is over; later it is tried again, because it may have fitted before.
-    init(_ plan: ConfiguredChannel, isFirst: Bool, resources: HostResources, logger: Logger) {
+    /// `control` is that of the run whose place it takes, so that what operators changed goes on to hold; nil for a new one.
+    init(
+        _ plan: ConfiguredChannel, isFirst: Bool, control: ChannelControl? = nil, resources: HostResources,
+        logger: Logger
+    ) {
         name = plan.name
         self.isFirst = isFirst
         self.resources = resources
         var logger = logger
         logger[metadataKey: "channel"] = "\(plan.name)"
         self.logger = logger
-        control = ChannelControl(name: plan.name, recording: plan.configuration.recording)
+        self.control = control ?? ChannelControl(name: plan.name, recording: plan.configuration.recording)
         state = Mutex(State(plan: plan))
     }
 
@@ -114,7 +118,8 @@ final class ChannelRun: Sendable {
         while let (plan, opening) = begin() {
             let began = resources.clock.now
             do throws(RelayFailure) {
-                let channel = try Channel(plan.configuration, resources: resources, opening: opening, logger: logger)
+                let channel = try Channel(
+                    control.wanted(plan.configuration), resources: resources, opening: opening, logger: logger)
                 guard take(channel, plan) else {
                     opening.cancel()
                     break
@@ -189,6 +194,16 @@ extension ChannelRun {
     /// Whether the channel is as `next` says, or was before it was over.
     func isAsAsked(_ next: ConfiguredChannel) -> Bool {
         state.withLock { !$0.isIncomplete && $0.plan.isIdentical(to: next) }
+    }
+
+    /// The control of the run that takes this one's place and does what `next` says: what operators changed holds but for what
+    /// the file says otherwise of now.
+    func control(for next: ConfiguredChannel) -> ChannelControl {
+        let (plan, names) = state.withLock { ($0.plan, $0.names) }
+        let wanted = Set(next.outputs)
+        for (output, name) in names where !wanted.contains(output) { control.forget(output: name) }
+        if next.recording != plan.recording { control.changed(recording: next.configuration.recording) }
+        return control
     }
 
     /// Something could not be done.

@@ -50,8 +50,6 @@ enum ClientDecision: Sendable, Equatable {
 /// It is asked about clients that have the right key, by POST with the same facts as JSON that ``ClientCommand`` gives in
 /// the environment.
 struct ClientHook: Sendable {
-    /// More of an answer is not read.
-    private static let mostAnswerBytes = 64 << 10
 
     let endpoint: HTTPEndpoint
     /// The channel that it is asked for.
@@ -67,7 +65,7 @@ struct ClientHook: Sendable {
             let answer = try await HTTPClient(endpoint).answer(
                 to: HTTPClient.Request(
                     "POST", headers: [("Content-Type", "application/json")], body: body(request, address)),
-                within: ClientCommand.limit, mostBytes: Self.mostAnswerBytes)
+                within: ClientCommand.limit, readsBody: false)
             if answer.head.isSuccess { return true }
             reason = "\(endpoint.name) answers with \(answer.head.status)"
         } catch {

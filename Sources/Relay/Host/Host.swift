@@ -131,8 +131,8 @@ extension Host {
         return runs.allSatisfy { $0.status != nil || (isEnding && $0.channel == nil) }
     }
 
-    private func start(_ channel: ConfiguredChannel, isFirst: Bool = false) {
-        let run = ChannelRun(channel, isFirst: isFirst, resources: resources, logger: logger)
+    private func start(_ channel: ConfiguredChannel, isFirst: Bool = false, control: ChannelControl? = nil) {
+        let run = ChannelRun(channel, isFirst: isFirst, control: control, resources: resources, logger: logger)
         let isEnding = state.withLock { state in
             if !state.isEnding { state.runs.append(run) }
             return state.isEnding
@@ -199,7 +199,7 @@ extension Host {
         if run.status == nil, run.change(to: channel) { return true }
         logger.notice("the channel begins anew by the configuration file", metadata: ["channel": "\(channel.name)"])
         stop(run)
-        start(channel)
+        start(channel, control: run.control(for: channel))
         return true
     }
 

@@ -72,6 +72,16 @@ struct OutputSpecification {
         }
     }
 
+    /// The output that was asked for over the API. It may not refer to secrets: whoever asks could have them sent to himself,
+    /// or read in an answer.
+    init(requested specification: String) throws(OutputSpecificationError) {
+        if SecretReferences.areIn(specification) {
+            throw OutputSpecificationError(
+                "${…} is for the command line and the configuration file: write it out here.")
+        }
+        try self.init(specification)
+    }
+
     private static func limits(taking options: inout OptionList) throws -> QueueLimits {
         var limits = QueueLimits.live
         if let queue = try options.takeTime("queue", in: queueRange) { limits = limits.scaled(to: queue) }

@@ -185,9 +185,12 @@ final class RecordingSlot: Sendable {
         return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }
     }
 
-    /// A snapshot of the recording under way, or else of the one that was stopped last.
+    /// A snapshot of the recording under way, or else of the one that was stopped last, whose disk nobody looks at any more.
     var status: RecordingStatus {
+        if let current { return current.status }
         let (ending, last) = state.withLock { ($0.ending.last, $0.last) }
-        return (current ?? ending)?.status ?? last
+        var status = ending?.status ?? last
+        status.storage = nil
+        return status
     }
 }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import NIOCore
+
+/// Closes a connection whose peer does not read what it asked for: it would hold its place for ever.
+final class StallGuard: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = NIOAny
+
+    /// Longer than a player that has read ahead waits.
+    private static let patience = TimeAmount.seconds(60)
+
+    private var deadline: Scheduled<Void>?
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable {
+            deadline?.cancel()
+            deadline = nil
+        } else if deadline == nil {
+            let channel = context.channel
+            deadline = context.eventLoop.scheduleTask(in: Self.patience) { channel.close(mode: .all, promise: nil) }
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        deadline?.cancel()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { deadline?.cancel() }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Control
+
+@Suite("Names under which the server is called")
+struct RequestGateTests {
+    @Test("Names that only look like addresses of the host itself are not taken for them")
+    func loopback() {
+        for host in ["localhost", "127.0.0.1", "127.8.9.10", "::1"] { #expect(ControlSettings.isLoopback(host)) }
+        for host in [
+            "127.0.evil.com", "127.evil.co.uk", "127.0.0.1.evil.com", "localhost.evil.com", "evil.com", "::2", "10.0.0.1",
+            "127.0.0", "",
+        ] {
+            #expect(!ControlSettings.isLoopback(host), "\(host)")
+        }
+        for host in ["10.0.0.1", "fe80::1", "127.0.0.1"] { #expect(ControlSettings.isAddress(host)) }
+        for host in ["1.2.3.com", "1.2.3", "a:b", ""] { #expect(!ControlSettings.isAddress(host), "\(host)") }
+    }
+
+    @Test("The host is taken out of what stands in front of the port")
+    func hosts() {
+        #expect(RequestGate.host(of: "127.0.0.1:8080") == "127.0.0.1")
+        #expect(RequestGate.host(of: "[::1]:8080") == "::1")
+        #expect(RequestGate.host(of: "Relay.Example") == "relay.example")
+        #expect(RequestGate.host(of: ":8080") == nil)
+    }
+}
