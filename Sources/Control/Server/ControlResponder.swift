@@ -37,7 +37,14 @@ struct ControlResponder: HTTPResponder {
     }
 
     func respond(to request: Request, context: ControlContext) async throws -> Response {
-        var response = try await routes.respond(to: request, context: context)
+        var asked = request
+        if !Self.methods.contains(request.method) {
+            // A method that the router has no word for is answered as one that no path has.
+            var head = request.head
+            head.method = .trace
+            asked = Request(head: head, body: request.body)
+        }
+        var response = try await routes.respond(to: asked, context: context)
         // The router's own answer to a path that is none has no body.
         if response.status == .notFound, response.headers[.contentType] == nil {
             response = Problem.response(ControlFailure(.notFound, "There is nothing at this path."))
