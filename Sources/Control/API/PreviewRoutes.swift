@@ -11,8 +11,8 @@ internal import Synchronization
 
 /// What goes on air, to be looked at.
 final class PreviewRoutes: Sendable {
-    /// Between two looks for new fragments: less than a frame's time costs nothing that anybody sees.
-    private static let step = Duration.milliseconds(30)
+    /// Between two looks for new fragments: a third of their length.
+    private static let step = Duration.milliseconds(50)
     /// How long the first keyframe may take.
     private static let patience = Duration.seconds(10)
 

@@ -24,11 +24,12 @@ struct EventStream: Sendable {
         let truePeak: Double
     }
 
-    private static let step = Duration.milliseconds(100)
-    /// Steps between two looks at the channels' status.
-    private static let stepsToStatus = 10
-    /// Steps between two comments, for who asks whether anybody is there.
-    private static let stepsToPing = 100
+    /// Between two looks at what happened, in milliseconds: as often as meters are wanted, or as anybody notices.
+    private static let step = (meters: 100, events: 250)
+    /// Between two looks at the channels' status, in milliseconds.
+    private static let statusInterval = 1000
+    /// Between two comments, for who asks whether anybody is there, in milliseconds.
+    private static let pingInterval = 10_000
 
     let reports: ReportCache
     let log: EventLog
@@ -62,19 +63,20 @@ struct EventStream: Sendable {
             version: reports.version, time: reports.now.extended, channels: reports.names, lastEvent: log.last)
         try await write(Self.message("hello", JSON.encode(hello)))
         var next = ContinuousClock.now
+        let length = hasMeters ? Self.step.meters : Self.step.events
         for step in 0... {
             var piece = ByteBuffer()
             for event in log.events(after: last) {
                 piece.writeImmutableBuffer(Self.message("event", JSON.encode(event), id: event.id))
                 last = event.id
             }
-            if step % Self.stepsToStatus == 0 {
+            if step * length % Self.statusInterval == 0 {
                 for status in reports.encoded { piece.writeImmutableBuffer(Self.message("status", status)) }
             }
             if hasMeters { for meters in Self.meters(reports.all) { piece.writeImmutableBuffer(meters) } }
-            if step % Self.stepsToPing == Self.stepsToPing - 1 { piece.writeString(": ping\n\n") }
+            if (step + 1) * length % Self.pingInterval == 0 { piece.writeString(": ping\n\n") }
             if piece.readableBytes > 0 { try await write(piece) }
-            next = max(next + Self.step, .now)
+            next = max(next + .milliseconds(length), .now)
             try await Task.sleep(until: next, clock: .continuous)
         }
     }
