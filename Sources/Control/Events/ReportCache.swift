@@ -17,7 +17,8 @@ final class ReportCache: Sendable {
         (self.host, self.version) = (host, version)
         let reports = Cached(for: .milliseconds(90)) { host.channels.compactMap { host.channel($0)?.report } }
         self.reports = reports
-        texts = Cached(for: .milliseconds(900)) { reports.value.map { JSON.encode(Named(report: $0)) } }
+        // So short, because who has just changed something must not be told what was before.
+        texts = Cached(for: .milliseconds(100)) { reports.value.map { JSON.encode(Named(report: $0)) } }
         rendered = Cached(for: .milliseconds(200)) { metrics(reports.value) }
     }
 
@@ -25,7 +26,7 @@ final class ReportCache: Sendable {
     var names: [String] { host.channels }
     /// All reports, 90 ms old at most.
     var all: [ChannelReport] { reports.value }
-    /// The same as JSON, each with its channel, 1 s old at most.
+    /// The same as JSON, each with its channel, 200 ms old at most.
     var encoded: [[UInt8]] { texts.value }
     /// Prometheus text, 300 ms old at most.
     var metrics: String { rendered.value }
