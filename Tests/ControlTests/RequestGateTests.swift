@@ -10,7 +10,8 @@ struct RequestGateTests {
     func loopback() {
         for host in ["localhost", "127.0.0.1", "127.8.9.10", "::1"] { #expect(ControlSettings.isLoopback(host)) }
         for host in [
-            "127.0.evil.com", "127.evil.co.uk", "127.0.0.1.evil.com", "localhost.evil.com", "evil.com", "::2", "10.0.0.1",
+            "127.0.evil.com", "127.evil.co.uk", "127.0.0.1.evil.com", "localhost.evil.com", "evil.com", "::2",
+            "10.0.0.1",
             "127.0.0", "",
         ] {
             #expect(!ControlSettings.isLoopback(host), "\(host)")
