@@ -65,6 +65,9 @@ public struct RecorderStatus: Sendable, Codable {
     /// `prompt` (a beginning's).
     public var keyframesRequested = CountedKeyframes.Counts()
 
+    /// A recorder that has done nothing.
+    public init() {}
+
     /// Takes in a gap that is over.
     mutating func count(_ gap: RecordingGap) {
         gapCount += 1

@@ -150,6 +150,34 @@ extension SerialPeers {
             #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
         }
 
+        @Test("A recording that cannot be made kept a channel off air that was opened again")
+        func lacking() async throws {
+            let server = try await RTMPServer.running()
+            // What is no directory can become one.
+            try write("plain", to: "disk")
+            let set = RecordingSet(directory: directory.file("disk/rec"))
+            try write(
+                "channels:\n"
+                    + channel("one", outputs: [server.url()], more: "recording: {directory: \(set.directory)}"))
+            let relay = try RelayProcess(["--config", path])
+            try await relay.says("the channel is opened again", within: .seconds(10))
+            try await relay.says("the channel is not recorded, which is tried again", within: .seconds(10))
+            try await server.hasReceived(within: .seconds(10))
+            try FileManager.default.removeItem(atPath: directory.file("disk"))
+            try await relay.says("segment opened", within: .seconds(30))
+            try await eventually("media is recorded", within: .seconds(10)) {
+                try set.open.contains {
+                    try FileManager.default.attributesOfItem(atPath: $0)[.size] as? Int ?? 0 > 50_000
+                }
+            }
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(set.finished.count == 1 && set.open.isEmpty)
+            let recorded = try await DecodedFrames(try #require(set.finished.first))
+            #expect(recorded.breaksBeforeEnd.isEmpty && !recorded.counters.isEmpty)
+            #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
+        }
+
         /// What `relay check --json` prints.
         private struct Report: Decodable {
             struct Row: Decodable {
