@@ -43,7 +43,7 @@ public struct RecorderStatus: Sendable, Codable {
     public var gapCount = 0
     /// The same by cause.
     public var gapCauses: [RecordingGap.Cause: Int] = [:]
-    /// Frames missing over all gaps.
+    /// Frames missing over all gaps, also over one that lasts.
     public var gapFrames = 0
     /// The last gaps, at most 100.
     public var gaps: [RecordingGap] = []
