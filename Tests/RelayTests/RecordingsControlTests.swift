@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
 import Control
+import Foundation
+import Segmenter
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import MP4
@@ -43,6 +48,76 @@ struct RecordingsControlTests {
         let late = plans.add(files, for: .room(bytes: 5), now: now)
         #expect(plans.take(late, for: .room(bytes: 5), now: now + .seconds(61)) == nil)
         #expect(Set((0..<50).map { _ in plans.add([], for: .room(bytes: 1)) }).count == 50)
+    }
+}
+
+@Suite("Recordings that are held")
+struct HeldRecordingTests {
+    private let place: TemporaryDirectory
+    private let directory: RecordDirectory
+    private let archive: ChannelArchive
+    private let name = "main_20261121T140310.123Z_000001.ts"
+
+    init() throws {
+        place = try TemporaryDirectory()
+        directory = try .prepare(place.path)
+        let recording = ChannelConfiguration.Recording(
+            directory: place.path, length: .duration(.seconds(60)), expected: .seconds(60),
+            warning: .seconds(60))
+        archive = ChannelArchive(recording, channel: "main")
+    }
+
+    @Test("A hold beside a deletion was answered with success, and the file was gone")
+    func raced() throws {
+        try place.write([0x47], to: name)
+        // As whoever deletes it, who has seen no mark.
+        var deletion: FileDescriptor? = try FileDescriptor.open(existing: place.path(name))
+        #expect(deletion?.lock() == true)
+        let holder = Holder(archive)
+        holder.hold(RecordingID.id(of: name))
+        try eventually("the mark is there") { HoldMark.isSet(of: name, in: directory) }
+        try FileManager.default.removeItem(atPath: place.path(name))
+        #expect(holder.answer == nil)
+        deletion = nil
+        try eventually("the hold is answered") { holder.answer != nil }
+        #expect(holder.answer == "notFound")
+        #expect(try HoldMark.names(in: directory).isEmpty)
+    }
+
+    @Test("A file is held at once, while it is written and later, and not deleted then")
+    func held() throws {
+        try place.write([0x47], to: name + ".part")
+        let open = try FileDescriptor.open(existing: place.path(name + ".part"))
+        #expect(open.lock())
+        try archive.setHold(true, of: RecordingID.id(of: name))
+        try FileManager.default.moveItem(atPath: place.path(name + ".part"), toPath: place.path(name))
+        open.unlock()
+        try archive.setHold(true, of: RecordingID.id(of: name))
+        #expect(throws: ControlFailure.self) { try archive.planDeletion(of: RecordingID.id(of: name)) }
+        try archive.setHold(false, of: RecordingID.id(of: name))
+        #expect(try HoldMark.names(in: directory).isEmpty)
+    }
+
+    /// Holds on a thread of its own.
+    private final class Holder: Sendable {
+        private let archive: ChannelArchive
+        private let state = Mutex<String?>(nil)
+        var answer: String? { state.withLock { $0 } }
+
+        init(_ archive: ChannelArchive) { self.archive = archive }
+
+        func hold(_ id: String) {
+            Thread { [self] in
+                let answer: String
+                do throws(ControlFailure) {
+                    try archive.setHold(true, of: id)
+                    answer = "held"
+                } catch {
+                    answer = "\(error.kind)"
+                }
+                state.withLock { $0 = answer }
+            }.start()
+        }
     }
 }
 
