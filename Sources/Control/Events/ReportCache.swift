@@ -31,14 +31,6 @@ final class ReportCache: Sendable {
     /// Prometheus text, 300 ms old at most.
     var metrics: String { rendered.value }
 
-    /// The report of one channel.
-    func report(of name: String) throws(ControlFailure) -> ChannelReport {
-        guard let report = all.first(where: { $0.name == name }) else {
-            throw ControlFailure(.notFound, "There is no channel of this name.")
-        }
-        return report
-    }
-
     private struct Named: Encodable {
         let report: ChannelReport
 

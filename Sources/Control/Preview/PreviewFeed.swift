@@ -26,7 +26,8 @@ final class PreviewFeed: PacketConsumer {
         var watchers = 0
     }
 
-    /// More than the fragments of a GOP hold, but for one of many seconds, which is then begun in its middle never.
+    /// More than the fragments of a GOP of some seconds hold. Of a longer one the oldest go, and who begins to watch waits
+    /// for the next keyframe.
     private static let mostBytes = 32 << 20
 
     let stream: PacketStream
@@ -56,14 +57,15 @@ final class PreviewFeed: PacketConsumer {
         if isFirst { stream.join(self) }
     }
 
-    /// Somebody does not watch any more.
-    func end() {
+    /// Somebody does not watch any more. Returns whether nobody does now.
+    func end() -> Bool {
         let isLast = state.withLock { state in
             state.watchers -= 1
             if state.watchers == 0 { (state.muxer, state.pieces, state.bytes) = (nil, [], 0) }
             return state.watchers == 0
         }
         if isLast { stream.remove(self) }
+        return isLast
     }
 
     @discardableResult

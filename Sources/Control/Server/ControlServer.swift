@@ -73,18 +73,14 @@ package final class ControlServer: Sendable {
     /// Begins to listen, and to tell of events. Blocks until it does, 5 s at most.
     package func start() throws(Failure) {
         if let address = settings.address {
-            let place: BindAddress =
-                switch address {
-                case .host(let host, let port): .hostname(host, port: port)
-                case .socket(let path): .unixDomainSocket(path: path)
-                }
             let server: HTTPServerBuilder
             if let pair = settings.certificate {
                 server = try Self.secure(pair, Self.http, as: certificate, logger)
             } else {
                 server = .http1(configuration: Self.http)
             }
-            try listen(at: place, server: server, isLocal: false, name: "\(address.text)")
+            let place = BindAddress.hostname(address.host, port: address.port)
+            try listen(at: place, server: server, isLocal: false, name: address.text)
         }
         if let path = settings.socket { try listen(atSocket: path) }
         webhooks.start()
@@ -136,8 +132,9 @@ package final class ControlServer: Sendable {
             onServerRunning: { [self] channel in
                 let port = channel.localAddress?.port
                 if !isLocal { state.withLock { $0.port = port } }
-                let place = settings.address.map { $0.text(port: port) } ?? name
-                logger.info("HTTP at \(isLocal ? name : place)")
+                // Where any port was asked for, the one that it became.
+                let place = settings.address.map { ControlSettings.Address(host: $0.host, port: port ?? $0.port).text }
+                logger.info("HTTP at \(isLocal ? name : place ?? name)")
                 outcome.withLock { $0.isOpen = true }
                 began.signal()
             },
@@ -157,20 +154,6 @@ package final class ControlServer: Sendable {
         guard isOpen else {
             task.cancel()
             throw Failure(description: "The HTTP server cannot listen at \(name): \(error).")
-        }
-    }
-}
-
-extension ControlSettings.Address {
-    /// As it is written.
-    package var text: String { text(port: nil) }
-
-    /// The same with the port that is listened at where any was asked for.
-    fileprivate func text(port actual: Int?) -> String {
-        switch self {
-        case .host(let host, let port):
-            host.contains(":") ? "[\(host)]:\(actual ?? port)" : "\(host):\(actual ?? port)"
-        case .socket(let path): path
         }
     }
 }

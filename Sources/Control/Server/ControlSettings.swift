@@ -19,11 +19,17 @@ package enum ControlRole: String, Sendable, Codable, CaseIterable, Comparable {
 /// How the HTTP server listens, and whom it answers.
 package struct ControlSettings: Sendable, Equatable {
     /// A place to listen at.
-    package enum Address: Sendable, Equatable {
-        /// An IP address or host name, and a port; 0 for any that is free.
-        case host(String, port: Int)
-        /// A Unix socket.
-        case socket(String)
+    package struct Address: Sendable, Equatable {
+        /// An IP address without brackets, or a host name.
+        package var host: String
+        /// 0 for any that is free.
+        package var port: Int
+
+        /// `port` of `host`.
+        package init(host: String, port: Int) { (self.host, self.port) = (host, port) }
+
+        /// As it is written.
+        package var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
     }
 
     /// A word that who asks must know.
@@ -51,7 +57,7 @@ package struct ControlSettings: Sendable, Equatable {
     package var hosts: Set<String> = []
     /// What stands in front of each path, as `/relay`; empty for nothing.
     package var basePath = ""
-    /// Where no answer is cached and no record kept: connections at a time.
+    /// Connections of each listener at a time; more wait to be accepted.
     package var maximumConnections = 256
 
     /// Who is told of events.
@@ -65,8 +71,7 @@ package struct ControlSettings: Sendable, Equatable {
 
     /// Whether nobody but the host itself can reach the address.
     package var isLoopback: Bool {
-        guard case .host(let host, _) = address else { return true }
-        return Self.isLoopback(host)
+        address.map { Self.isLoopback($0.host) } ?? true
     }
 
     /// Whether `host`, a name or an address without brackets, is the host itself. Names that only look like its addresses

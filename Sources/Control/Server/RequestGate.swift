@@ -52,7 +52,7 @@ struct RequestGate: Sendable {
 
     private func isKnown(_ host: String) -> Bool {
         if ControlSettings.isLoopback(host) || settings.hosts.contains(host) { return true }
-        if case .host(let own, _) = settings.address, own == host { return true }
+        if settings.address?.host == host { return true }
         // An address is not a name that somebody could let lead here.
         return !settings.isLoopback && ControlSettings.isAddress(host)
     }

@@ -76,7 +76,7 @@ struct ControlKeys: Equatable {
         guard !host.isEmpty, host.allSatisfy({ $0.isASCII && !$0.isWhitespace && $0 != "/" }) else {
             throw Fault(key: "address", text: "It names no host: 127.0.0.1:8080 is for this machine alone.")
         }
-        return .host(host.lowercased(), port: port)
+        return ControlSettings.Address(host: host.lowercased(), port: port)
     }
 
     private static func read(

@@ -15,7 +15,7 @@ struct CtlCommand: AsyncParsableCommand {
 
             Examples:
               relay ctl status
-              relay ctl output add "rtmps://live.example/app/${file:/etc/relay/key}#name=second"
+              relay ctl output add "srt://live.example:9000#name=second"
               relay ctl events --follow
               relay ctl export --from 2026-11-21T14:03:10Z --to +14:27 -o clip.mp4
 

@@ -4,6 +4,7 @@ internal import Archive
 internal import ArgumentParser
 internal import Foundation
 internal import Glibc
+internal import Media
 
 /// `relay ctl export`.
 struct CtlExportCommand: CtlSubcommand {
@@ -21,11 +22,11 @@ struct CtlExportCommand: CtlSubcommand {
         let name: String?
     }
     private struct Job: Decodable {
-        let id: CtlRecordings.Identifier
+        let id: String
         let state: String
         let progress: Double?
         let detail: String?
-        let bytes: Double?
+        let bytes: Int64?
         let url: String?
     }
 
@@ -63,7 +64,7 @@ struct CtlExportCommand: CtlSubcommand {
         var answer = try await api.ask("POST", "/v1/exports", asked)
         let bar = ProgressBar()
         var job = try answer.decoded(Job.self)
-        let place = "/v1/exports/\(ControlAPI.encoded(job.id.text))"
+        let place = "/v1/exports/\(ControlAPI.encoded(job.id))"
         while ["queued", "running"].contains(job.state) {
             bar.show("exporting", done: Int64((job.progress ?? 0) * 1000), of: 1000)
             try await Task.sleep(for: Self.step)
@@ -75,7 +76,7 @@ struct CtlExportCommand: CtlSubcommand {
             throw ControlAPI.Failure(.refused, job.detail ?? "The export is \(job.state).")
         }
         if let output { try await fetch(place + "/file", to: output, api) }
-        let size = job.bytes.map { "  \(CtlChannel.bytes($0))" } ?? ""
+        let size = job.bytes.map { "  \(ByteSize(bytes: $0))" } ?? ""
         try put(answer, as: Job.self) { "\(output ?? $0.url ?? place + "/file")\(size)\n" }
     }
 

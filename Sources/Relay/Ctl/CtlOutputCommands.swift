@@ -7,8 +7,8 @@ struct CtlOutputCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "output", abstract: "Adds, removes, pauses and changes live outputs.",
         discussion: """
-            Addresses are written as for --output, with options behind a #. ${NAME} and ${file:/path} in them are read by \
-            the relay that runs, not here.
+            Addresses are written as for --output, with options behind a #. ${NAME} and ${file:/path} are refused: they \
+            are for flags and files.
             """,
         subcommands: [
             CtlOutputAddCommand.self, CtlOutputRemoveCommand.self, CtlOutputPauseCommand.self,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Media
 
 /// `relay ctl recording`: the recording of a channel.
 struct CtlRecordingCommand: AsyncParsableCommand {
@@ -31,7 +32,7 @@ extension CtlSubcommand {
         guard let found = all.first(where: { $0.name == file }) else {
             throw ControlAPI.Failure(.refused, "There is no recording of this name.")
         }
-        return "\(path)/\(ControlAPI.encoded(found.id.text))"
+        return "\(path)/\(ControlAPI.encoded(found.id))"
     }
 }
 
@@ -125,25 +126,12 @@ struct CtlRecordingReleaseCommand: CtlSubcommand {
 
 /// What people want to see of recordings.
 struct CtlRecordings: Decodable {
-    /// A number or a word.
-    struct Identifier: Decodable {
-        let text: String
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            if let number = try? container.decode(Int64.self) {
-                text = "\(number)"
-            } else {
-                text = try container.decode(String.self)
-            }
-        }
-    }
     struct Recording: Decodable {
-        let id: Identifier
+        let id: String
         let name: String
         let start: String
         let durationSeconds: Double?
-        let bytes: Double?
+        let bytes: Int64?
         let state: String?
         let isHeld: Bool?
         let upload: String?
@@ -161,13 +149,14 @@ struct CtlRecordings: Decodable {
     var text: String {
         let files = recordings.map { file in
             [
-                file.id.text, file.start, file.durationSeconds.map { CtlChannel.clock($0) } ?? "",
-                file.bytes.map { CtlChannel.bytes($0) } ?? "", file.state ?? "", file.isHeld == true ? "held" : "",
+                file.id, file.start, file.durationSeconds.map { Figure.clock($0) } ?? "",
+                file.bytes.map { ByteSize(bytes: $0).description } ?? "", file.state ?? "",
+                file.isHeld == true ? "held" : "",
                 file.name,
             ]
         }
         let gaps = (gaps ?? []).map { gap in
-            ["gap", gap.start, gap.durationSeconds.map { CtlChannel.clock($0) } ?? "", "", gap.cause ?? ""]
+            ["gap", gap.start, gap.durationSeconds.map { Figure.clock($0) } ?? "", "", gap.cause ?? ""]
         }
         return files.isEmpty && gaps.isEmpty ? "nothing was recorded\n" : TextTable.text(files + gaps)
     }

@@ -22,7 +22,7 @@ struct CtlMarkCommand: CtlSubcommand {
     func perform(_ api: ControlAPI) async throws {
         let path = try await api.path(ofChannel: channel.channel)
         try put(try await api.ask("POST", "\(path)/markers", NewMarker(text: text)), as: Marker.self) {
-            "\($0.time)  \(CtlChannel.clock($0.programSeconds))\n"
+            "\($0.time)  \(Figure.clock($0.programSeconds))\n"
         }
     }
 }

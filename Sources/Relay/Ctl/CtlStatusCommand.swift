@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Media
 
 /// `relay ctl status`.
 struct CtlStatusCommand: CtlSubcommand {
@@ -53,14 +54,14 @@ struct CtlChannel: Decodable {
         let state: String
         let fileName: String?
         let segmentSeconds: Double?
-        let totalBytes: Double?
+        let totalBytes: Int64?
         let gapCount: Int?
         let lastError: String?
         let suspension: String?
     }
     struct Storage: Decodable {
         let state: String
-        let freeBytes: Double?
+        let freeBytes: Int64?
         let secondsUntilFull: Double?
         let reason: String?
     }
@@ -78,7 +79,7 @@ struct CtlChannel: Decodable {
 
     /// The channel in lines.
     var text: String {
-        let time = programSeconds.map { Self.clock($0) }
+        let time = programSeconds.map { Figure.clock($0) }
         let trouble = problems == 0 ? "well" : problems == 1 ? "1 problem" : "\(problems) problems"
         let head = [name, state.replacing("_", with: " "), time, trouble].compactMap(\.self).joined(separator: "  ")
         var rows = (sources ?? []).enumerated().map { index, source in
@@ -98,13 +99,13 @@ struct CtlChannel: Decodable {
     private static func words(_ output: Output) -> String {
         var words: [String] = []
         if output.state == "live" {
-            words += [output.liveSeconds.map { clock($0) }, output.address].compactMap(\.self)
+            words += [output.liveSeconds.map { Figure.clock($0) }, output.address].compactMap(\.self)
             if let place = output.endpoint, place != "primary" { words.append("at \(place)") }
             words += output.queue?.milliseconds.map { ["queue \(Int($0)) ms"] } ?? []
-            words += output.roundTripSeconds.map { ["rtt \(number($0 * 1000)) ms"] } ?? []
+            words += output.roundTripSeconds.map { ["rtt \(Figure.decimal($0 * 1000)) ms"] } ?? []
         } else {
             words += [output.address, output.detail].compactMap(\.self)
-            words += output.nextAttemptSeconds.map { ["again in \(number($0)) s"] } ?? []
+            words += output.nextAttemptSeconds.map { ["again in \(Figure.decimal($0)) s"] } ?? []
         }
         if let dropped = output.queue?.droppedFrames, dropped > 0 { words.append("dropped \(dropped)") }
         return words.joined(separator: "  ")
@@ -113,37 +114,17 @@ struct CtlChannel: Decodable {
     private static func words(_ recorder: Recorder) -> String {
         let gaps = recorder.gapCount.flatMap { $0 > 0 ? "\($0) gaps" : nil }
         return [
-            recorder.fileName, recorder.segmentSeconds.map { clock($0) }, recorder.totalBytes.map { bytes($0) }, gaps,
+            recorder.fileName, recorder.segmentSeconds.map { Figure.clock($0) },
+            recorder.totalBytes.map { ByteSize(bytes: $0).description }, gaps,
             recorder.suspension, recorder.lastError,
         ].compactMap(\.self).joined(separator: "  ")
     }
 
     private static func words(_ storage: Storage) -> String {
-        let full = storage.secondsUntilFull.map { $0 < 2 * 86_400 ? "full in \(clock($0))" : "not full for days" }
-        return [storage.freeBytes.map { "\(bytes($0)) free" }, full, storage.reason].compactMap(\.self)
-            .joined(separator: "  ")
-    }
-
-    /// `01:02:03`.
-    static func clock(_ seconds: Double) -> String {
-        let whole = Int(max(0, min(seconds, 1e9)))
-        return [whole / 3600, whole / 60 % 60, whole % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
-    }
-
-    /// `12.3 MB`.
-    static func bytes(_ count: Double) -> String {
-        let units = ["B", "kB", "MB", "GB", "TB"]
-        var (rest, unit) = (max(0, count), 0)
-        while rest >= 1000, unit < units.count - 1 {
-            rest /= 1000
-            unit += 1
+        let full = storage.secondsUntilFull.map {
+            $0 < 2 * 86_400 ? "full in \(Figure.clock($0))" : "not full for days"
         }
-        return unit == 0 ? "\(Int(rest)) B" : "\(number(rest)) \(units[unit])"
-    }
-
-    /// With one decimal.
-    static func number(_ value: Double) -> String {
-        let tenths = Int((max(0, min(value, 1e12)) * 10).rounded())
-        return "\(tenths / 10).\(tenths % 10)"
+        return [storage.freeBytes.map { "\(ByteSize(bytes: $0)) free" }, full, storage.reason].compactMap(\.self)
+            .joined(separator: "  ")
     }
 }

@@ -43,7 +43,7 @@ struct StatusBlock {
                 + (recorder.incompleteFrames > 0 ? ", \(recorder.incompleteFrames) incomplete frames left out" : "")
                 + (slowWrites.map { ", \($0)" } ?? "")
         }
-        return (["\(frames) frames in \(Self.clock(seconds))"] + outputs + (recording.map { [$0] } ?? []))
+        return (["\(frames) frames in \(Figure.clock(seconds))"] + outputs + (recording.map { [$0] } ?? []))
             .joined(separator: " | ")
     }
 
@@ -70,7 +70,7 @@ struct StatusBlock {
             before == nil || interval <= 0 ? 0 : Double(now - last) / interval
         }
         var parts = [
-            Self.clock(seconds), "\(Self.decimal(rate(passed.frames, last.frames))) fps", "copied",
+            Figure.clock(seconds), "\(Figure.decimal(rate(passed.frames, last.frames))) fps", "copied",
             "\(Int(rate(passed.bytes, last.bytes) * 8 / 1000)) kbit/s",
         ]
         if passed.undecodableFrames > 0 { parts.append("without keyframe \(passed.undecodableFrames)") }
@@ -81,7 +81,7 @@ struct StatusBlock {
     /// What the inputs' SRT connections are like.
     private var connections: [String] {
         now.sources.compactMap(\.srt).flatMap { srt in
-            let roundTrip = srt.moment.map { ["input rtt \(Self.decimal($0.roundTripMilliseconds)) ms"] } ?? []
+            let roundTrip = srt.moment.map { ["input rtt \(Figure.decimal($0.roundTripMilliseconds)) ms"] } ?? []
             let holes = srt.totals.packetsDropped
             return roundTrip + (holes > 0 ? ["input missing \(holes) packets"] : [])
         }
@@ -90,8 +90,8 @@ struct StatusBlock {
     private var program: String {
         if let passed = now.passthrough { return line(of: passed) }
         let parts = [
-            Self.clock(seconds), "\(Self.decimal(rate(\.program.frames))) fps",
-            "encoder \(Self.decimal(speed))x", "\(Int(rate(\.encoder.bytes) * 8 / 1000)) kbit/s",
+            Figure.clock(seconds), "\(Figure.decimal(rate(\.program.frames))) fps",
+            "encoder \(Figure.decimal(speed))x", "\(Int(rate(\.encoder.bytes) * 8 / 1000)) kbit/s",
             "repeated \(now.feed.framesRepeated)", "dropped \(now.feed.framesDropped + Int(now.program.skippedFrames))",
         ]
         let silence = (now.audioFeed?.silentSamples ?? 0) / 48
@@ -99,7 +99,7 @@ struct StatusBlock {
         let errors = now.sources.reduce(0) { $0 + $1.decodeErrors }
         let damage = errors > 0 ? ["decode errors \(errors)"] : []
         let onAir = (now.selection?.onAir).map { ["on air \($0)"] } ?? []
-        let lag = now.program.lagSeconds > 1 ? ["\(Self.decimal(now.program.lagSeconds)) s BEHIND"] : []
+        let lag = now.program.lagSeconds > 1 ? ["\(Figure.decimal(now.program.lagSeconds)) s BEHIND"] : []
         return (parts + holes + damage + onAir + connections + lag + monitors).joined(separator: "  ")
     }
 
@@ -126,7 +126,7 @@ struct StatusBlock {
             for noun in ["callers", "players"] {
                 if let count = output.details[noun] { parts.append("\(noun) \(Int(count))") }
             }
-            if let rtt = output.details["rtt_ms"] { parts.append("rtt \(Self.decimal(rtt)) ms") }
+            if let rtt = output.details["rtt_ms"] { parts.append("rtt \(Figure.decimal(rtt)) ms") }
         }
         if output.endpoint != .primary { parts.append("at \(output.endpoint.rawValue)") }
         if output.queue.droppedFrames > 0 { parts.append("dropped \(output.queue.droppedFrames)") }
@@ -139,14 +139,14 @@ struct StatusBlock {
         guard let recorder = now.recorder else { return nil }
         var parts = [Self.padded("record", 8), Self.padded(recorder.state.rawValue, 11)]
         if recorder.fileName != nil {
-            parts.append("file \(recorder.segmentsFinished + 1)  \(Self.clock(Int64(recorder.segmentSeconds)))")
+            parts.append("file \(recorder.segmentsFinished + 1)  \(Figure.clock(Int64(recorder.segmentSeconds)))")
             parts.append("\(ByteSize(bytes: recorder.segmentBytes))")
         }
         if let writes = slowWrites { parts.append(writes) }
         if recorder.gapCount > 0 { parts.append("gaps \(recorder.gapCount)") }
         if let storage = now.storage {
             let left = storage.secondsUntilFull.map {
-                $0 < 360_000 ? "full in " + Self.clock(Int64($0)) : "not full for days"
+                $0 < 360_000 ? "full in " + Figure.clock(Int64($0)) : "not full for days"
             }
             parts.append("disk \(storage.state.rawValue), \(left ?? "\(ByteSize(bytes: storage.freeBytes)) free")")
         }
@@ -160,7 +160,7 @@ struct StatusBlock {
     /// How long writes take, if one has ever taken a second.
     private var slowWrites: String? {
         guard let writes = now.recorder?.writeLatency, writes.maximumMilliseconds >= 1000 else { return nil }
-        let times = [writes.p50Milliseconds, writes.p99Milliseconds, writes.maximumMilliseconds].map(Self.decimal)
+        let times = [writes.p50Milliseconds, writes.p99Milliseconds, writes.maximumMilliseconds].map(Figure.decimal)
         return "writes: half within \(times[0]) ms, 99 % within \(times[1]) ms, longest \(times[2]) ms"
     }
 
@@ -182,17 +182,8 @@ struct StatusBlock {
         return Double(now[keyPath: counter] - before[keyPath: counter]) / interval
     }
 
-    private static func clock(_ seconds: Int64) -> String {
-        [seconds / 3600, seconds / 60 % 60, seconds % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
-    }
-
-    private static func decimal(_ value: Double) -> String {
-        let tenths = Int64(clamping: Int((min(max(value, 0), 1e9) * 10).rounded()))
-        return "\(tenths / 10).\(tenths % 10)"
-    }
-
     /// A level to a tenth, with its sign if it is below zero.
-    private static func level(_ value: Double) -> String { (value <= -0.05 ? "-" : "") + decimal(abs(value)) }
+    private static func level(_ value: Double) -> String { (value <= -0.05 ? "-" : "") + Figure.decimal(abs(value)) }
 
     private static func padded(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - text.count))
