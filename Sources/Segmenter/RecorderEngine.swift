@@ -105,6 +105,8 @@ actor RecorderEngine: QueueActor {
     }
 
     private func take(_ packet: EncodedPacket) {
+        // Of marked moments it is told by ``mark(_:at:)``, before the file that they lie in may end.
+        guard packet.track != .data || packet.description.codec != .text else { return }
         dating.begin(packet, now: environment.wallClock())
         if packet.track == leading {
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)

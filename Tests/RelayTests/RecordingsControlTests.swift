@@ -167,6 +167,29 @@ struct RangePlaylistTests {
         #expect(ended.count { $0.hasPrefix("#EXT-X-BYTERANGE") } == 3 && ended.last == "#EXT-X-ENDLIST")
     }
 
+    @Test("Marks are date ranges of the pieces that they lie in, and those of the same date are told apart")
+    func marks() {
+        let files = [file("one", start: 0, seconds: 10), file("two", start: 10_500, seconds: 10)]
+        let marks = [(500, "out"), (8_000, "a"), (8_000, "b"), (10_200, "gap"), (10_500, "c"), (13_000, "d")]
+            .map { RangePlaylist.Mark(date: $0.0, text: $0.1) }
+        let text = lines(RangePlaylist(from: 7_000, to: 12_000).text(files, marks: marks))
+        let ranges = text.filter { $0.hasPrefix("#EXT-X-DATERANGE") }
+        #expect(ranges.map { $0.suffix(3) } == ["\"a\"", "\"b\"", "\"c\""])
+        #expect(ranges[0].contains("ID=\"marker-8000-0\"") && ranges[1].contains("ID=\"marker-8000-1\""))
+        #expect(ranges[2].contains("START-DATE=\"1970-01-01T00:00:10.500Z\""))
+        let place = text.firstIndex(of: ranges[0]) ?? 0
+        #expect(text[place - 1].hasPrefix("recordings/one/") && text[place + 2].hasPrefix("#EXTINF"))
+    }
+
+    @Test("A channel takes so many markers a minute, and goes on taking them after it")
+    func markLimit() {
+        var limit = MarkLimit()
+        let admitted = (0..<100).count { limit.admit(at: Int64($0) * 100_000_000) }
+        #expect(admitted == MarkLimit.most)
+        let later = [59_999_999_999, 60_000_000_000, 120_000_000_000].map { limit.admit(at: $0) }
+        #expect(later == [false, true, true])
+    }
+
     @Test("Nothing is no playlist")
     func nothing() {
         #expect(RangePlaylist(from: 0, to: 1000).text([]) == nil)

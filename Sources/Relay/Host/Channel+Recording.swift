@@ -73,6 +73,7 @@ extension Channel {
 
     /// Marks the moment `time` of the program, in nanoseconds, with `text`. Returns at once.
     func mark(_ text: String, at time: Int64) {
+        stream.mark(text, at: time)
         recordings.current?.mark(text, at: time)
         logger.info("marked: \(text)")
     }
