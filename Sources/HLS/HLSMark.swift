@@ -38,7 +38,7 @@ package struct HLSMark: Equatable {
         return "#EXT-X-DATERANGE:ID=\"\(id)\",CLASS=\"\(Self.family)\",START-DATE=\"\(start)\",X-TEXT=\"\(text)\""
     }
 
-    /// A quoted string holds neither quotation marks nor line ends (4.2), and players are spared other control characters.
+    /// A quoted string holds neither quotation marks nor line ends (4.2), and other control characters do not belong into a playlist.
     private static func quotable(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {

@@ -17,7 +17,7 @@ struct ControlResponder: HTTPResponder {
     /// How long a body may take.
     private static let patience = TimeAmount.seconds(30)
     /// How long who was refused may take to read why.
-    private static let farewell = TimeAmount.seconds(1)
+    private static let teardown = TimeAmount.seconds(1)
 
     private let routes: RouterResponder<ControlContext>
 
@@ -47,7 +47,7 @@ struct ControlResponder: HTTPResponder {
             asked.body = try await Self.body(of: request, context.channel)
         } catch {
             // What still comes of it is not waited for.
-            Self.close(context.channel, in: Self.farewell)
+            Self.close(context.channel, in: Self.teardown)
             var response = Problem.response(error)
             response.headers[.connection] = "close"
             for field in Self.safety { response.headers.append(field) }
