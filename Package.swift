@@ -185,7 +185,7 @@ let package = Package(
             name: "ProgramTests", dependencies: ["Program", "Media", "TestSupport", logging],
             swiftSettings: testSettings),
         .testTarget(
-            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples"],
+            name: "EncoderTests", dependencies: ["Encoder", "LibAV", "Media", "PacketSamples", "TestSupport"],
             swiftSettings: testSettings),
         .testTarget(
             name: "MonitorTests", dependencies: ["Monitor", "LibAV", "Media", "TestSupport", logging],

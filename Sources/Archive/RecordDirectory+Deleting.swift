@@ -3,8 +3,8 @@
 internal import Glibc
 
 extension RecordDirectory {
-    /// Deletes a finished file of `channel`, if its content says, too, that it is one; false if it is already gone, or
-    /// somebody else is still at it. Throws if it is a file of another program or of another channel.
+    /// Deletes a finished file of `channel`, if its content says, too, that it is one; false if it is already gone, it is
+    /// held, or somebody else is still at it. Throws if it is a file of another program or of another channel.
     package func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         try delete(recording: segment.fileName, of: channel)
     }
@@ -29,7 +29,8 @@ extension RecordDirectory {
         if SegmentName.safe(owner) != SegmentName.safe(channel) {
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         }
-        guard file.lock() else { return false }
+        // With the lock, which whoever holds a recording waits for after the mark is there.
+        guard file.lock(), !HoldMark.isSet(of: name, in: self) else { return false }
         return try parent.remove(entry: name)
     }
 }

@@ -4,11 +4,14 @@ public import Archive
 
 /// Something that happened to a channel while it was recorded and that cost no frame, as a row of the catalogue.
 public struct CatalogueEvent: Sendable, Codable, Equatable {
+    /// The kind of a moment that somebody marked; the text is what with.
+    public static let marker = "marker"
+
     /// The channel.
     public var channel: String
     /// When it happened: milliseconds since 1970-01-01T00:00:00Z.
     public var start: Int64
-    /// What sort of event it is: `input`, when another input is on air.
+    /// What sort of event it is: `input`, when another input is on air; ``marker``.
     public var kind: String
     /// What happened, without secrets.
     public var text: String

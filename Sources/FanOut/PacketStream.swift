@@ -26,7 +26,14 @@ public final class PacketStream: PacketSink, KeyframeRequester {
         var keyframes: (any KeyframeRequester)?
         /// What goes out with the next frame.
         var waiting: [EncodedPacket] = []
+        /// Moments that the program has not come to, or that nothing was published behind yet, in their order.
+        var marks: [(time: Int64, text: String)] = []
+        /// The latest decoding time so far, in nanoseconds.
+        var newest = Int64.min
     }
+
+    /// Marks that wait at most: more than an encoder's delay holds of those that an operator may set.
+    private static let mostMarks = 64
 
     private let delivery: Delivery
     private let state: Mutex<State>
@@ -83,9 +90,22 @@ public final class PacketStream: PacketSink, KeyframeRequester {
         state.withLock { state in state.consumers.removeAll { $0 === consumer } }
     }
 
+    /// Puts `text` on the moment `time` of the program, in nanoseconds, for outputs that can carry it. They get it in front
+    /// of the first packet that is not decoded before, or as the last at the end. When too many wait for that, because
+    /// nothing is published, the oldest are forgotten. Any thread; returns at once.
+    public func mark(_ text: String, at time: Int64) {
+        state.withLock { state in
+            if state.marks.count == Self.mostMarks { state.marks.removeFirst() }
+            let index = state.marks.firstIndex { $0.time > time } ?? state.marks.endIndex
+            state.marks.insert((time, text), at: index)
+        }
+    }
+
     public func publish(_ packet: EncodedPacket) {
         let (packets, consumers) = state.withLock { state in
             if !state.streams.holds(packet) { state.streams = state.streams.updated(by: packet) }
+            if !state.marks.isEmpty { state.placeMarks(upTo: packet.dtsNanoseconds) }
+            state.newest = max(state.newest, packet.dtsNanoseconds)
             state.waiting.append(packet)
             let isDue = delivery == .immediate || packet.track == state.streams.leadingKind
             return isDue ? state.takeWaiting() : ([], [])
@@ -94,7 +114,10 @@ public final class PacketStream: PacketSink, KeyframeRequester {
     }
 
     public func finish() {
-        let (packets, consumers) = state.withLock { $0.takeWaiting() }
+        let (packets, consumers) = state.withLock { state in
+            state.placeMarks(upTo: .max)
+            return state.takeWaiting()
+        }
         deliver(packets, to: consumers)
     }
 
@@ -110,6 +133,17 @@ public final class PacketStream: PacketSink, KeyframeRequester {
 }
 
 extension PacketStream.State {
+    /// The marks of up to `time` go out behind what was published so far, and are no older than that. Their coding is no
+    /// part of the stream's description: nobody has to prepare for it.
+    fileprivate mutating func placeMarks(upTo time: Int64) {
+        let due = marks.prefix { $0.time <= time }
+        for mark in due {
+            newest = max(newest, mark.time)
+            waiting.append(EncodedPacket(text: mark.text, at: newest))
+        }
+        marks.removeFirst(due.count)
+    }
+
     fileprivate mutating func takeWaiting() -> ([EncodedPacket], [any PacketConsumer]) {
         defer { waiting.removeAll(keepingCapacity: true) }
         let leading = streams.leadingKind

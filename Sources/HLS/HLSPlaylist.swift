@@ -14,6 +14,8 @@ struct HLSPlaylist: Equatable {
         var date: Int64
         /// Whether times or coding do not go on from the segment before.
         var isDiscontinuous: Bool
+        /// Moments that lie in the segment.
+        var marks: [HLSMark] = []
     }
 
     /// The segments, the oldest first.
@@ -29,6 +31,8 @@ struct HLSPlaylist: Equatable {
 
     /// Segments that a playlist holds at most, however short they are: its file stays below 1 MiB.
     static let maximumEntries = 4000
+    /// Bytes of marks that a playlist holds at most, for the same reason.
+    private static let maximumMarkBytes = 256 << 10
 
     /// An empty playlist of segments that are to last `targetSeconds`.
     init(targetSeconds: Int64) { self.targetSeconds = targetSeconds }
@@ -73,6 +77,21 @@ struct HLSPlaylist: Equatable {
         return left
     }
 
+    /// Puts marks to the segments that they lie in, and leave with. Where there are too many bytes of them, those of the
+    /// oldest segments go.
+    mutating func add(_ marks: [HLSMark]) {
+        guard !marks.isEmpty, !entries.isEmpty else { return }
+        for mark in marks {
+            entries[entries.lastIndex { $0.date <= mark.date } ?? 0].marks.append(mark)
+        }
+        let sizes = entries.map { $0.marks.reduce(0) { $0 + $1.line.utf8.count } }
+        var bytes = sizes.reduce(0, +)
+        for (index, size) in sizes.enumerated() where bytes > Self.maximumMarkBytes {
+            entries[index].marks = []
+            bytes -= size
+        }
+    }
+
     /// The playlist as a file.
     var text: String {
         var lines = [
@@ -86,6 +105,7 @@ struct HLSPlaylist: Equatable {
             if entry.map != map { lines.append("#EXT-X-MAP:URI=\"\(entry.map)\"") }
             map = entry.map
             lines.append("#EXT-X-PROGRAM-DATE-TIME:\(HLSDate.text(milliseconds: entry.date))")
+            lines += entry.marks.map(\.line)
             lines.append("#EXTINF:\(Self.seconds(entry.duration)),")
             lines.append(entry.name)
         }
@@ -112,6 +132,7 @@ extension HLSPlaylist {
         guard lines.first == "#EXTM3U" else { return nil }
         self.init(targetSeconds: 1)
         var (map, date, duration, isDiscontinuous) = ("", Int64(0), Int64?.none, false)
+        var marks: [HLSMark] = []
         for line in lines.dropFirst() {
             let tag = line.prefix { $0 != ":" }
             let value = line.dropFirst(tag.count + 1)
@@ -123,6 +144,7 @@ extension HLSPlaylist {
             case "#EXT-X-MAP": map = String(value.dropFirst(5).dropLast())
             case "#EXT-X-PROGRAM-DATE-TIME": date = HLSDate.milliseconds(String(value)) ?? 0
             case "#EXTINF": duration = Int64(value.filter { $0 != "." && $0 != "," })
+            case "#EXT-X-DATERANGE": if let mark = HLSMark(parsing: value) { marks.append(mark) }
             case "#EXT-X-ENDLIST": hasEnded = true
             case _ where line.hasPrefix("#"): continue
             default:
@@ -131,8 +153,9 @@ extension HLSPlaylist {
                 else { return nil }
                 entries.append(
                     Entry(
-                        name: String(line), map: map, duration: length, date: date, isDiscontinuous: isDiscontinuous))
-                (duration, isDiscontinuous) = (nil, false)
+                        name: String(line), map: map, duration: length, date: date, isDiscontinuous: isDiscontinuous,
+                        marks: marks))
+                (duration, isDiscontinuous, marks) = (nil, false, [])
             }
         }
         // Bounds that leave room to count for ever.

@@ -44,6 +44,7 @@ package final class HLSWriter {
     /// Program time and UTC of the run's first frame, and program time of the segment's, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
     private var segmentStart: Int64 = 0
+    private var marks = HLSMarks()
     private let clock: any MonotonicClock
     /// Files that left the playlist, until they can go.
     private var expiry = HLSExpiry()
@@ -169,6 +170,7 @@ extension HLSWriter {
     }
 
     private func put(_ packet: EncodedPacket) throws(EndpointFailure) {
+        if packet.track == .data { return marks.note(packet, since: origin) }
         if pendingBytes > Self.maximumPendingBytes { try writeFragment() }
         guard try follow(packet) else { return }
         if packet.track == leading {
@@ -190,7 +192,6 @@ extension HLSWriter {
     /// possible at a keyframe of the leading track only; whatever else is coded in another way is left out until then.
     /// Returns whether `packet` can be written.
     private func follow(_ packet: EncodedPacket) throws(EndpointFailure) -> Bool {
-        guard packet.track != .data else { return false }
         if !upcoming.holds(packet) {
             upcoming = upcoming.updated(by: packet)
             wantsKeyframe = wantsKeyframe || !packet.isKeyframe || packet.track != upcoming.leadingKind
@@ -253,7 +254,7 @@ extension HLSWriter {
         (pendingFrames, pendingBytes) = (0, 0)
     }
 
-    private func finishSegment(_ duration: Int64) throws(EndpointFailure) {
+    private func finishSegment(_ duration: Int64, isLast: Bool = false) throws(EndpointFailure) {
         try writeFragment()
         try file?.publish()
         file = nil
@@ -266,6 +267,7 @@ extension HLSWriter {
         segments += 1
         let first = playlist.mediaSequence
         let left = playlist.append(entry, limit: options.listSize)
+        playlist.add(marks.take(before: isLast ? .max : entry.date + duration / 1_000_000))
         try writePlaylist()
         expiry.retire(left, first: first, at: clock.now)
         if let replaced { expiry.retire(replaced.entries, first: replaced.mediaSequence, at: clock.now) }
@@ -284,7 +286,7 @@ extension HLSWriter {
         for packet in change.takeAll() { try put(packet) }
         playlist.hasEnded = options.endList.closes(isProgramOver: isProgramOver)
         if cutter.elapsed > 0 {
-            try finishSegment(cutter.elapsed)
+            try finishSegment(cutter.elapsed, isLast: true)
         } else if playlist.hasEnded, !playlist.entries.isEmpty {
             try writePlaylist()
         }

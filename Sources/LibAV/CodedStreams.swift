@@ -42,7 +42,7 @@ extension StreamInfo {
                     channels: max(1, Int(relay_parameters_channels(parameters.pointer)))),
                 timeBase: timeBase, decoderConfiguration: SharedBytes(codec == .ac3 ? dac3 : record),
                 bitrate: Int(values.bit_rate), frameLength: Self.frameLength(codec, values.frame_size))
-        case .scte35, .amf0: return nil
+        case .scte35, .amf0, .text: return nil
         }
     }
 
@@ -109,7 +109,8 @@ extension Codec {
         case .mp3: AV_CODEC_ID_MP3
         case .ac3: AV_CODEC_ID_AC3
         case .scte35: AV_CODEC_ID_SCTE_35
-        case .amf0: AV_CODEC_ID_NONE
+        // libavformat has neither to do with data messages nor with what relay says of a moment.
+        case .amf0, .text: AV_CODEC_ID_NONE
         }
     }
 }

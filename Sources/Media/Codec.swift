@@ -20,13 +20,15 @@ public enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStri
     case scte35
     /// Timed metadata and cue points in AMF0, as FLV's data messages hold them.
     case amf0
+    /// Words on a moment, in UTF-8: what an operator marked it with. Timed data.
+    case text
 
     /// The kind of track that it codes.
     public var kind: TrackKind {
         switch self {
         case .h264, .hevc, .av1: .video
         case .aac, .opus, .mp3, .ac3: .audio
-        case .scte35, .amf0: .data
+        case .scte35, .amf0, .text: .data
         }
     }
 
@@ -42,6 +44,7 @@ public enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStri
         case .ac3: "AC-3"
         case .scte35: "SCTE-35"
         case .amf0: "AMF0 data"
+        case .text: "text"
         }
     }
 }

@@ -66,3 +66,22 @@ public final class EncodedPacket: Sendable {
     /// The track's time base.
     public var timeBase: TimeBase { description.timeBase }
 }
+
+// MARK: Words on a moment
+
+extension EncodedPacket {
+    /// One for all, so that a stream's second text is no other coding than its first.
+    private static let texts = TrackDescription(data: .text, timeBase: .nanoseconds)
+
+    /// Words on the moment `time`, in nanoseconds since the start of the program.
+    package convenience init(text: String, at time: Int64) {
+        self.init(
+            of: Self.texts, pts: time, dts: time, duration: 0, isKeyframe: true, payload: SharedBytes(text.utf8))
+    }
+
+    /// The words, of a packet that holds any.
+    package var text: String? {
+        guard track == .data, description.codec == .text else { return nil }
+        return payload.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    }
+}

@@ -124,8 +124,8 @@ public final class Program: Sendable {
             counters.withLock { $0.frames += 1 }
         }
         if isStopped.load(ordering: .relaxed) { ending = .stopped }
-        heartbeat.beat()
-        try sink.finish()
+        // What an encoder holds back may be seconds of frames.
+        try heartbeat.resting { try sink.finish() }
         return ending
     }
 

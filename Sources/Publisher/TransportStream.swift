@@ -106,6 +106,7 @@ final class TransportStream {
     /// Adds a packet, with new tables in front of it if its track is coded in another way than before. All times move by one amount, so that the first is 1 s and none is negative; the distance of
     /// audio and video stays exact to the tick.
     func write(_ packet: EncodedPacket) throws(AVFailure) {
+        guard packet.track != .data || packet.description.codec == .scte35 else { return }
         if !streams.holds(packet) { try renew(for: packet) }
         let time = packet.timeBase.rescale(packet.dts, to: .mpegTS)
         let start = shift ?? 90_000 - time
@@ -124,7 +125,7 @@ final class TransportStream {
         case .audio:
             bridge(until: time + start, lasting: packet.timeBase.rescale(packet.duration, to: .mpegTS))
             try muxer?.write(packet, shift: start)
-        case .data: if packet.description.codec == .scte35 { writeSplice(packet.payload.array, later: start) }
+        case .data: writeSplice(packet.payload.array, later: start)
         }
     }
 

@@ -12,6 +12,9 @@ package struct RTMPTimeline {
     /// A clock that begins with the first packet.
     package init() {}
 
+    /// Whether there was a packet.
+    package var hasBegun: Bool { origin != nil }
+
     /// When `packet` is sent, in milliseconds; moves the clock there. Asked again it says the same.
     package mutating func timestamp(of packet: EncodedPacket) -> Int64 {
         let decoding = packet.dtsNanoseconds.milliseconds
@@ -31,7 +34,7 @@ package struct RTMPTimeline {
         }
     }
 
-    /// The message that carries `packet`, which must be of video, of audio or of AMF0 data.
+    /// The message that carries `packet`, which must be of video, of audio, of AMF0 data or a text.
     package mutating func message(for packet: EncodedPacket) -> RTMPMessage {
         let timestamp = timestamp(of: packet)
         switch packet.track {
@@ -44,12 +47,23 @@ package struct RTMPTimeline {
                 kind: .video, timestamp: timestamp, prefix: Self.videoPrefix(packet), payload: packet.payload,
                 endsFrame: true)
         case .data:
-            return RTMPMessage(kind: .data, timestamp: timestamp, payload: packet.payload)
+            let payload = packet.text.map { SharedBytes(Self.textData($0)) } ?? packet.payload
+            return RTMPMessage(kind: .data, timestamp: timestamp, payload: payload)
         }
     }
 }
 
 extension RTMPTimeline {
+    /// The body of a data message with words on a moment: `onTextData`, name by name as FFmpeg's FLV muxer writes text and
+    /// its demuxer reads it, as subtitles (libavformat/flvenc.c and flvdec.c). Not Adobe's `onCuePoint`: by that services are
+    /// told of breaks for advertisements (YouTube's `com.youtube.cuepoint`, AWS Elemental's `ON_CUE_POINT_SCTE35`).
+    private static func textData(_ text: String) -> [UInt8] {
+        var writer = AMF0Writer()
+        writer.write("onTextData")
+        writer.writeArray([("type", .string("Text")), ("text", .string(text))])
+        return writer.bytes
+    }
+
     private static func audioPrefix(_ track: TrackDescription) -> RTMPMessage.Prefix {
         if let codec = FLVAudio.Codec(enhanced: track.codec) { return .enhancedAudio(codec, packetType: 1) }
         return track.codec == .mp3 ? .mp3 : .audio(packetType: 1)

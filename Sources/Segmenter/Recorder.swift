@@ -54,8 +54,9 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         self.clock = clock
         let environment = RecorderEngine.Environment(
             configuration: configuration, description: description, keyframes: keyframes, clock: clock,
-            wallClock: wallClock, queued: { [packets] in packets.depth.milliseconds }, logger: logger, status: box,
-            closer: closer, synchroniser: synchroniser)
+            wallClock: wallClock, queued: { [packets] in packets.depth.milliseconds },
+            counted: { [packets] in packets.count($0) }, logger: logger, status: box, closer: closer,
+            synchroniser: synchroniser)
         engine = RecorderEngine(environment, on: queue)
     }
 
@@ -168,7 +169,11 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
 
     /// A snapshot for status and metrics.
     public var status: RecorderStatus {
-        var status = box.value.withLock { $0 }
+        var status = box.value.withLock { status in
+            var status = status
+            status.gapFrames += packets.uncounted
+            return status
+        }
         (status.queueBytes, status.queueMilliseconds) = packets.depth
         status.keyframesRequested = keyframes.counts
         return status

@@ -22,6 +22,8 @@ actor RecorderEngine: QueueActor {
         var wallClock: @Sendable () -> UTCTime
         /// Milliseconds of media that wait for the engine.
         var queued: @Sendable () -> Int64
+        /// Is told how many of the frames that the queue refused the status has now.
+        var counted: @Sendable (Int) -> Void
         var logger: Logger
         var status: RecorderStatusBox
         var closer: SegmentCloser
@@ -36,6 +38,10 @@ actor RecorderEngine: QueueActor {
     var mode = Mode.active
     var file: SegmentFile?
     private var gap: RecordingGap?
+    /// Frames of it that the status has.
+    private var shownFrames = 0
+    /// Frames of it that the status has by the queue alone.
+    private var refusedFrames = 0
     var sequence: Int?
     var latency = LatencyHistogram()
     var nextSync = Int64.min
@@ -89,13 +95,18 @@ actor RecorderEngine: QueueActor {
             logger.error("recording interrupted: \(reason)")
             interrupt(reason, .overflow, ending: .error)
         case .overflowEnded(let frames, let from, let lastAudio):
-            gap?.frames += frames
-            if let from, let gap { self.gap?.from = min(gap.from, from) }
+            if let gap {
+                self.gap?.frames += frames
+                refusedFrames += frames
+                self.gap?.from = min(gap.from, from ?? gap.from)
+            }
             lastAudio.map { cutter.passOver($0) }
         }
     }
 
     private func take(_ packet: EncodedPacket) {
+        // Of marked moments it is told by ``mark(_:at:)``, before the file that they lie in may end.
+        guard packet.track != .data || packet.description.codec != .text else { return }
         dating.begin(packet, now: environment.wallClock())
         if packet.track == leading {
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
@@ -182,7 +193,10 @@ actor RecorderEngine: QueueActor {
         logger.warning(
             "gap in the recording: \(ended.amount), \(ended.reason)",
             metadata: ["from_ns": "\(ended.from)", "to_ns": "\(time)"])
-        environment.status.value.withLock { $0.count(ended) }
+        environment.status.value.withLock { status in
+            show(0, &status)
+            status.count(ended)
+        }
         let (channel, start) = (environment.configuration.channel, dating.time(of: ended.from))
         for observer in environment.configuration.observers {
             observer.gapEnded(ended, channel: channel, start: start)
@@ -243,7 +257,17 @@ extension RecorderEngine {
             status.nextCut = file == nil ? nil : cutter.nextBoundary
             status.writeLatency = latency.status
             status.syncLatency = environment.synchroniser.latency
+            show(gap?.frames ?? 0, &status)
         }
+    }
+
+    /// Lets the status have so many frames of the gap that lasts. Its lock is held, so that no frame is counted twice, nor
+    /// for a moment not at all.
+    private func show(_ frames: Int, _ status: inout RecorderStatus) {
+        status.gapFrames += frames - shownFrames
+        shownFrames = frames
+        environment.counted(refusedFrames)
+        refusedFrames = 0
     }
 
     private var state: RecorderState {

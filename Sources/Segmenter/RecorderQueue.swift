@@ -36,6 +36,8 @@ final class RecorderQueue: Sendable {
         var items = Deque<Item>()
         var bytes = 0
         var overflow: Overflow?
+        /// Frames that were refused and that the recorder has not counted itself.
+        var uncounted = 0
         var oldest: Int64?
         var newest: Int64 = 0
         var isDrainScheduled = false
@@ -43,6 +45,12 @@ final class RecorderQueue: Sendable {
         var isUrgent = false
         /// Threads in ``waitForRoom(upTo:)``.
         var waiters = 0
+
+        mutating func refuse(_ packet: EncodedPacket, _ leading: TrackKind, _ overflow: inout Overflow) {
+            let before = overflow.frames
+            overflow.refuse(packet, leading: leading)
+            uncounted += overflow.frames - before
+        }
 
         /// Whether a program that no clock paces may go on.
         func hasRoom(_ limit: Int) -> Bool {
@@ -74,7 +82,7 @@ final class RecorderQueue: Sendable {
                 guard packet.track == leading && packet.isKeyframe && state.bytes + size <= limit / 2 else {
                     let asks = state.bytes <= limit / 2 && !overflow.isKeyframeWanted
                     overflow.isKeyframeWanted = overflow.isKeyframeWanted || asks
-                    overflow.refuse(packet, leading: leading)
+                    state.refuse(packet, leading, &overflow)
                     state.overflow = overflow
                     return asks
                 }
@@ -82,8 +90,9 @@ final class RecorderQueue: Sendable {
                 (state.overflow, state.isUrgent) = (nil, true)
             } else if state.bytes + size > limit {
                 state.items.append(.overflowBegan)
-                (state.overflow, state.isUrgent) = (Overflow(), true)
-                state.overflow?.refuse(packet, leading: leading)
+                var overflow = Overflow()
+                state.refuse(packet, leading, &overflow)
+                (state.overflow, state.isUrgent) = (overflow, true)
                 return false
             }
             state.items.append(.packet(packet))
@@ -171,6 +180,12 @@ final class RecorderQueue: Sendable {
             return true
         }
     }
+
+    /// Frames that were refused and that the recorder has not counted itself.
+    var uncounted: Int { state.withLock { $0.uncounted } }
+
+    /// The recorder counts so many of the refused frames itself from now on.
+    func count(_ frames: Int) { state.withLock { $0.uncounted -= frames } }
 
     /// Payload bytes and media time that wait.
     var depth: (bytes: Int, milliseconds: Int64) {

@@ -43,7 +43,7 @@ public struct RecorderStatus: Sendable, Codable {
     public var gapCount = 0
     /// The same by cause.
     public var gapCauses: [RecordingGap.Cause: Int] = [:]
-    /// Frames missing over all gaps.
+    /// Frames missing over all gaps, also over one that lasts.
     public var gapFrames = 0
     /// The last gaps, at most 100.
     public var gaps: [RecordingGap] = []
@@ -64,6 +64,9 @@ public struct RecorderStatus: Sendable, Codable {
     /// Keyframes that the recorder asked for: `relay_recorder_keyframes_requested_total`, by `timed` (a cut's) and
     /// `prompt` (a beginning's).
     public var keyframesRequested = CountedKeyframes.Counts()
+
+    /// A recorder that has done nothing.
+    public init() {}
 
     /// Takes in a gap that is over.
     mutating func count(_ gap: RecordingGap) {

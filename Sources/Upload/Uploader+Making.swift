@@ -34,6 +34,17 @@ extension Uploader {
             directory: directory, channel: channel, catalogue: catalogue, delivery: delivery, logger: logger)
     }
 
+    /// Why nothing could be handed over to `target` now; nil if nothing speaks against it. Blocks for up to 12 s. Throws
+    /// why an uploader would be refused.
+    public static func trouble(with target: UploadTarget) throws(UploadRefusal) -> String? {
+        switch target {
+        case .command(let path):
+            _ = try CommandDelivery(path)
+            return nil
+        case .remote(let remote, let limit): return try check(try RcloneDelivery(remote, limit: limit))
+        }
+    }
+
     private static func check(_ rclone: RcloneDelivery) throws(UploadRefusal) -> String? {
         let answer = Answer()
         let answered = DispatchSemaphore(value: 0)

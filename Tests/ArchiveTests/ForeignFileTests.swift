@@ -73,4 +73,12 @@ import Testing
         let bare = MovieBox.openHead + [UInt8](repeating: 9, count: 900)
         #expect(throws: FileFailure.self) { try delete(bare) }
     }
+
+    @Test func `A file that is held after it was chosen to be deleted was deleted all the same`() throws {
+        try HoldMark.set(of: SampleRecording.name, in: directory)
+        #expect(try !delete(SampleRecording().closed))
+        #expect(temporary.files == [SampleRecording.name])
+        try HoldMark.remove(of: SampleRecording.name, in: directory)
+        #expect(try delete(SampleRecording().closed))
+    }
 }

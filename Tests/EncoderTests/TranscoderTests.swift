@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 import Media
 import PacketSamples
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Encoder
@@ -168,5 +170,61 @@ import Testing
         #expect(sink.status.failure?.contains("Failure") == true)
         #expect(coded.packets.withLock { $0.count } == 5)
         #expect(copied.packets.withLock { $0.count } == clip.packets.count { $0.track == .video })
+    }
+
+    /// How far a slow encoder may go, and has come.
+    private final class Progress: Sendable {
+        enum Stage { case reading, ending, over }
+        let (take, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let stage = Mutex(Stage.reading)
+        func isAt(_ stage: Stage) -> Bool { self.stage.withLock { $0 == stage } }
+    }
+
+    /// Takes as long for each packet, and for the end, as a test says.
+    private final class Slow: TrackTranscoder {
+        let description: TrackDescription
+        let errors = 0
+        private let progress: Progress
+
+        init(_ description: TrackDescription, _ progress: Progress) {
+            (self.description, self.progress) = (description, progress)
+        }
+
+        func take(_ packet: EncodedPacket) throws -> [EncodedPacket] {
+            progress.take.wait()
+            return []
+        }
+
+        func finish() throws -> [EncodedPacket] {
+            progress.stage.withLock { $0 = .ending }
+            progress.end.wait()
+            return []
+        }
+    }
+
+    @Test("A file that waits for a slow encoder, and an encoder that puts out its rest, looked like threads that hang")
+    func slow() async throws {
+        let packet = try #require(try clip().packets.first { $0.track == .audio })
+        let progress = Progress()
+        let heartbeat = Heartbeat("file")
+        let sink = TranscodingSink(
+            .audio, by: Slow(packet.description, progress), copied: Collector(), coded: Collector(),
+            canWait: true, publisher: heartbeat, name: "test")
+        heartbeat.beat()
+        Thread {
+            for _ in 0..<201 { sink.publish(packet) }
+            sink.finish()
+            progress.stage.withLock { $0 = .over }
+        }.start()
+        try await eventually("the file waits, the encoder works") {
+            heartbeat.silence == nil && sink.heartbeat.silence != nil
+        }
+        #expect(progress.isAt(.reading))
+        for _ in 0..<201 { progress.take.signal() }
+        try await eventually("the encoder is at its end") { progress.isAt(.ending) }
+        #expect(heartbeat.silence != nil && sink.heartbeat.silence == nil)
+        progress.end.signal()
+        try await eventually("all is over") { progress.isAt(.over) }
+        #expect(sink.heartbeat.silence == nil)
     }
 }

@@ -150,6 +150,34 @@ extension SerialControl {
             #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
         }
 
+        @Test("A recording that cannot be made kept a channel off air that was opened again")
+        func lacking() async throws {
+            let server = try await RTMPServer.running()
+            // What is no directory can become one.
+            try write("plain", to: "disk")
+            let set = RecordingSet(directory: directory.file("disk/rec"))
+            try write(
+                "channels:\n"
+                    + channel("one", outputs: [server.url()], more: "recording: {directory: \(set.directory)}"))
+            let relay = try RelayProcess(["--config", path])
+            try await relay.says("the channel is opened again", within: .seconds(10))
+            try await relay.says("the channel is not recorded, which is tried again", within: .seconds(10))
+            try await server.hasReceived(within: .seconds(10))
+            try FileManager.default.removeItem(atPath: directory.file("disk"))
+            try await relay.says("segment opened", within: .seconds(30))
+            try await eventually("media is recorded", within: .seconds(10)) {
+                try set.open.contains {
+                    try FileManager.default.attributesOfItem(atPath: $0)[.size] as? Int ?? 0 > 50_000
+                }
+            }
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(set.finished.count == 1 && set.open.isEmpty)
+            let recorded = try await DecodedFrames(try #require(set.finished.first))
+            #expect(recorded.breaksBeforeEnd.isEmpty && !recorded.counters.isEmpty)
+            #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
+        }
+
         /// What `relay check --json` prints.
         private struct Report: Decodable {
             struct Row: Decodable {
@@ -178,11 +206,11 @@ extension SerialControl {
                     input: {address: \(clip)}
                     encoder: {size: 320x180, preset: ultrafast, frameRate: 25}
                     outputs: ["\(server.url())", "rtmp-listen://127.0.0.1:\(port)/live/out", "udp://127.0.0.1:\(port)"]
-                    recording: {directory: \(directory.file("new/rec"))}
+                    recording: {directory: \(directory.file("new/rec")), upload: "relay-knows-none:x"}
                   - name: bad
                     input: \(directory.file("none.mp4"))
                     outputs: ["rtmp://127.0.0.1:\(port)/live/secretkey", "hls:\(directory.file("plain"))/hls"]
-                    recording: {directory: \(directory.path), expect: 1000000h}
+                    recording: {directory: \(directory.path), expect: 1000000h, onSegment: /no/program}
                 """)
             let result = try await RelayProcess.run(["check", path, "--json"])
             #expect(result.ending == .exited(69) && !result.log.contains("secretkey"), "\(result.log)")
@@ -194,11 +222,12 @@ extension SerialControl {
             #expect(
                 words("good") == [
                     "input ok", "output rtmp-1 ok", "output rtmp-listen-1 ok", "output udp-1 ok", "recording ok",
-                    "encoder ok",
+                    "upload warning", "encoder ok",
                 ], "\(rows)")
             #expect(
                 words("bad") == [
-                    "input failed", "output rtmp-1 failed", "output hls-1 failed", "recording failed", "encoder ok",
+                    "input failed", "output rtmp-1 failed", "output hls-1 failed", "recording failed",
+                    "upload failed", "encoder ok",
                 ], "\(rows)")
             #expect(rows.first?.text.contains("320x180, 25") == true, "\(rows)")
             try write("channels:\n" + channel("one", outputs: [server.url()]))

@@ -80,6 +80,28 @@ import Testing
         #expect(connection.progress.frames == 20)
     }
 
+    @Test("Words on a moment are sent between the frames that they came between, and none before the first")
+    func texts() throws {
+        let (connection, server) = try connect()
+        _ = packets.push(EncodedPacket(text: "too early", at: 0))
+        push(0..<3)
+        _ = packets.push(EncodedPacket(text: "goal", at: 95_000_000))
+        push(3..<5)
+        _ = packets.connected()
+        connection.goLive()
+        try server.reads { $0.count == 9 }
+        let media = server.messages.dropFirst(3)
+        #expect(media.map(\.type) == [9, 9, 9, 18, 9, 9])
+        let values = AMF0Reader.values(media[6].body)
+        #expect(values.first == .string("onTextData") && values.last?.text("text") == "goal")
+        // Later ones are no new coding: no header comes before them.
+        _ = packets.push(EncodedPacket(text: "second", at: 165_000_000))
+        push(5..<6)
+        try server.reads { $0.count == 11 }
+        #expect(server.messages.suffix(2).map(\.type) == [18, 9])
+        connection.abandon()
+    }
+
     @Test("Outputs 8: a ping that comes while the server does not read is answered when there is room")
     func pongs() throws {
         let (connection, server) = try connect()

@@ -50,6 +50,28 @@ struct TransportStreamTests {
             payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
     }
 
+    @Test("Words on a moment have no place in it, and change no byte, first or later")
+    func texts() throws {
+        func bytes(marked: Bool) throws -> [[UInt8]] {
+            let rate = FrameRate(30)
+            let stream = try TransportStream(description: Self.description(rate), messageBytes: 1316)
+            for index in Int64(0)..<30 {
+                if marked, index % 10 == 0 {
+                    try stream.write(EncodedPacket(text: "goal", at: index * 33_000_000 - 500_000))
+                }
+                try stream.write(Self.frame(index, rate, bytes: 2000, isKeyframe: index == 0))
+            }
+            stream.flush()
+            var messages: [[UInt8]] = []
+            while let first = stream.first {
+                messages.append(first)
+                stream.removeFirst()
+            }
+            return messages
+        }
+        #expect(try bytes(marked: true) == bytes(marked: false))
+    }
+
     /// Three seconds of both tracks, an IDR frame each second; frames whose number `omits` names are missing.
     private static func messages(_ rate: FrameRate, omits: (Int64) -> Bool = { _ in false }) throws -> [[UInt8]] {
         let stream = try TransportStream(description: description(rate), messageBytes: 1316)

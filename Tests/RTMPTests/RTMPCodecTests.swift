@@ -86,4 +86,18 @@ import Testing
             for: EncodedPacket(of: track, pts: 40, dts: 40, duration: 0, isKeyframe: true, payload: Self.payload))
         #expect(message.kind == .data && message.timestamp == 40 && body(message) == [0xAB, 0xCD])
     }
+
+    @Test("Words on a moment are the bytes that FFmpeg's FLV muxer writes for text")
+    func text() {
+        var timeline = RTMPTimeline()
+        #expect(!timeline.hasBegun)
+        _ = timeline.message(for: Samples.video(pts: 30, dts: 30, isKeyframe: true))
+        #expect(timeline.hasBegun)
+        let message = timeline.message(for: EncodedPacket(text: "Tor", at: 1_040_999_999))
+        #expect(message.kind == .data && message.timestamp == 40)
+        var bytes: [UInt8] = [2, 0, 10] + Array("onTextData".utf8) + [8, 0, 0, 0, 2]
+        bytes += [0, 4] + Array("type".utf8) + [2, 0, 4] + Array("Text".utf8)
+        bytes += [0, 4] + Array("text".utf8) + [2, 0, 3] + Array("Tor".utf8) + [0, 0, 9]
+        #expect(body(message) == bytes)
+    }
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
 import Control
+import Foundation
+import Segmenter
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import MP4
@@ -43,6 +48,76 @@ struct RecordingsControlTests {
         let late = plans.add(files, for: .room(bytes: 5), now: now)
         #expect(plans.take(late, for: .room(bytes: 5), now: now + .seconds(61)) == nil)
         #expect(Set((0..<50).map { _ in plans.add([], for: .room(bytes: 1)) }).count == 50)
+    }
+}
+
+@Suite("Recordings that are held")
+struct HeldRecordingTests {
+    private let place: TemporaryDirectory
+    private let directory: RecordDirectory
+    private let archive: ChannelArchive
+    private let name = "main_20261121T140310.123Z_000001.ts"
+
+    init() throws {
+        place = try TemporaryDirectory()
+        directory = try .prepare(place.path)
+        let recording = ChannelConfiguration.Recording(
+            directory: place.path, length: .duration(.seconds(60)), expected: .seconds(60),
+            warning: .seconds(60))
+        archive = ChannelArchive(recording, channel: "main")
+    }
+
+    @Test("A hold beside a deletion was answered with success, and the file was gone")
+    func raced() throws {
+        try place.write([0x47], to: name)
+        // As whoever deletes it, who has seen no mark.
+        var deletion: FileDescriptor? = try FileDescriptor.open(existing: place.path(name))
+        #expect(deletion?.lock() == true)
+        let holder = Holder(archive)
+        holder.hold(RecordingID.id(of: name))
+        try eventually("the mark is there") { HoldMark.isSet(of: name, in: directory) }
+        try FileManager.default.removeItem(atPath: place.path(name))
+        #expect(holder.answer == nil)
+        deletion = nil
+        try eventually("the hold is answered") { holder.answer != nil }
+        #expect(holder.answer == "notFound")
+        #expect(try HoldMark.names(in: directory).isEmpty)
+    }
+
+    @Test("A file is held at once, while it is written and later, and not deleted then")
+    func held() throws {
+        try place.write([0x47], to: name + ".part")
+        let open = try FileDescriptor.open(existing: place.path(name + ".part"))
+        #expect(open.lock())
+        try archive.setHold(true, of: RecordingID.id(of: name))
+        try FileManager.default.moveItem(atPath: place.path(name + ".part"), toPath: place.path(name))
+        open.unlock()
+        try archive.setHold(true, of: RecordingID.id(of: name))
+        #expect(throws: ControlFailure.self) { try archive.planDeletion(of: RecordingID.id(of: name)) }
+        try archive.setHold(false, of: RecordingID.id(of: name))
+        #expect(try HoldMark.names(in: directory).isEmpty)
+    }
+
+    /// Holds on a thread of its own.
+    private final class Holder: Sendable {
+        private let archive: ChannelArchive
+        private let state = Mutex<String?>(nil)
+        var answer: String? { state.withLock { $0 } }
+
+        init(_ archive: ChannelArchive) { self.archive = archive }
+
+        func hold(_ id: String) {
+            Thread { [self] in
+                let answer: String
+                do throws(ControlFailure) {
+                    try archive.setHold(true, of: id)
+                    answer = "held"
+                } catch {
+                    answer = "\(error.kind)"
+                }
+                state.withLock { $0 = answer }
+            }.start()
+        }
     }
 }
 
@@ -90,6 +165,29 @@ struct RangePlaylistTests {
         #expect(text.contains("#EXT-X-PLAYLIST-TYPE:EVENT") && !text.contains("#EXT-X-ENDLIST"))
         let ended = lines(RangePlaylist(from: 0, to: 4_500).text([open]))
         #expect(ended.count { $0.hasPrefix("#EXT-X-BYTERANGE") } == 3 && ended.last == "#EXT-X-ENDLIST")
+    }
+
+    @Test("Marks are date ranges of the pieces that they lie in, and those of the same date are told apart")
+    func marks() {
+        let files = [file("one", start: 0, seconds: 10), file("two", start: 10_500, seconds: 10)]
+        let marks = [(500, "out"), (8_000, "a"), (8_000, "b"), (10_200, "gap"), (10_500, "c"), (13_000, "d")]
+            .map { RangePlaylist.Mark(date: $0.0, text: $0.1) }
+        let text = lines(RangePlaylist(from: 7_000, to: 12_000).text(files, marks: marks))
+        let ranges = text.filter { $0.hasPrefix("#EXT-X-DATERANGE") }
+        #expect(ranges.map { $0.suffix(3) } == ["\"a\"", "\"b\"", "\"c\""])
+        #expect(ranges[0].contains("ID=\"marker-8000-0\"") && ranges[1].contains("ID=\"marker-8000-1\""))
+        #expect(ranges[2].contains("START-DATE=\"1970-01-01T00:00:10.500Z\""))
+        let place = text.firstIndex(of: ranges[0]) ?? 0
+        #expect(text[place - 1].hasPrefix("recordings/one/") && text[place + 2].hasPrefix("#EXTINF"))
+    }
+
+    @Test("A channel takes so many markers a minute, and goes on taking them after it")
+    func markLimit() {
+        var limit = MarkLimit()
+        let admitted = (0..<100).count { limit.admit(at: Int64($0) * 100_000_000) }
+        #expect(admitted == MarkLimit.most)
+        let later = [59_999_999_999, 60_000_000_000, 120_000_000_000].map { limit.admit(at: $0) }
+        #expect(later == [false, true, true])
     }
 
     @Test("Nothing is no playlist")

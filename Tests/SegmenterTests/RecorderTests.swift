@@ -47,8 +47,12 @@ import Testing
         let packets = program(10, size: 1000)
         // Nobody serves the queue while the first seven seconds come.
         for packet in packets where packet.dtsNanoseconds < 7_000_000_000 { recording.recorder.accept([packet]) }
+        // They count as they are refused.
+        let refused = recording.recorder.status.gapFrames
+        #expect(refused > 0 && refused < 175)
         recording.recorder.wake()
         recording.recorder.waitUntilIdle()
+        #expect(recording.recorder.status.gapFrames == refused)
         recording.feed(packets.filter { $0.dtsNanoseconds >= 7_000_000_000 })
         recording.finish()
         let status = recording.recorder.status

@@ -775,6 +775,7 @@ def main():
     options = parser.parse_args()
     options.url = options.url if options.url.endswith("/") else options.url + "/"
     os.makedirs(options.out, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     trial = Trial(options)
     try:
         sys.exit(0 if trial.play() else 1)

@@ -120,7 +120,8 @@ struct ChannelRoutes {
             Endpoint(.post, Self.path + "/markers", .operate) { request in
                 let channel = try channel(request)
                 let text = try await JSON.body(NewMarker.self, of: request).text
-                guard !text.isEmpty, text.count <= Self.longestText, !text.contains("\0") else {
+                // Of Unicode, as the API's description counts them: a letter may be made of any number of them.
+                guard !text.isEmpty, text.unicodeScalars.count <= Self.longestText, !text.contains("\0") else {
                     throw ControlFailure(.unusable, "text has 1 to \(Self.longestText) characters.")
                 }
                 let marker = try await Blocking.control.run { try channel.mark(text) }

@@ -12,7 +12,7 @@ internal import Synchronization
 /// What goes on air, to be looked at.
 final class PreviewRoutes: Sendable {
     /// Between two looks for new fragments: a third of their length.
-    private static let step = Duration.milliseconds(50)
+    private static let step = TimeAmount.milliseconds(50)
     /// How long the first keyframe may take.
     private static let patience = Duration.seconds(10)
 
@@ -38,18 +38,19 @@ final class PreviewRoutes: Sendable {
         let body = StreamedBody.body(of: request) { [self] write in
             feed.begin()
             defer { end(feed, name) }
-            try await send(feed, of: name, write)
+            try await send(feed, of: name, to: request, write)
         }
         return Response(status: .ok, headers: [.contentType: "video/mp4"], body: body)
     }
 
     private func send(
-        _ feed: PreviewFeed, of name: String, _ write: (ByteBuffer) async throws -> Void
+        _ feed: PreviewFeed, of name: String, to request: ControlRequest,
+        _ write: (ByteBuffer) async throws -> Void
     ) async throws {
         let began = ContinuousClock.now
         while feed.beginning == nil {
             guard ContinuousClock.now - began < Self.patience else { return }
-            try await Task.sleep(for: Self.step)
+            try await request.rest(until: .now() + Self.step)
         }
         guard let (head, pieces) = feed.beginning, var last = pieces.last?.number else { return }
         var buffer = head
@@ -58,7 +59,7 @@ final class PreviewRoutes: Sendable {
         // Who is gone is noticed by writing: where nothing comes for a while, whoever still watches asks again.
         var latest = ContinuousClock.now
         while host.channel(name)?.stream === feed.stream, ContinuousClock.now - latest < Self.patience {
-            try await Task.sleep(for: Self.step)
+            try await request.rest(until: .now() + Self.step)
             for piece in feed.pieces(after: last) {
                 try await write(piece.bytes)
                 (last, latest) = (piece.number, .now)

@@ -52,17 +52,20 @@ struct EventStream: Sendable {
         }
         return Response(
             status: .ok, headers: headers,
-            body: StreamedBody.body(of: request) { write in try await run(after: from, hasMeters: hasMeters, write) })
+            body: StreamedBody.body(of: request) { write in
+                try await run(request, after: from, hasMeters: hasMeters, write)
+            })
     }
 
     private func run(
-        after asked: UInt64?, hasMeters: Bool, _ write: (ByteBuffer) async throws -> Void
+        _ request: ControlRequest, after asked: UInt64?, hasMeters: Bool,
+        _ write: (ByteBuffer) async throws -> Void
     ) async throws {
         var last = asked ?? log.last
         let hello = Hello(
             version: reports.version, time: reports.now.extended, channels: reports.names, lastEvent: log.last)
         try await write(Self.message("hello", JSON.encode(hello)))
-        var next = ContinuousClock.now
+        var next = NIODeadline.now()
         let length = hasMeters ? Self.step.meters : Self.step.events
         for step in 0... {
             var piece = ByteBuffer()
@@ -76,8 +79,8 @@ struct EventStream: Sendable {
             if hasMeters { for meters in Self.meters(reports.all) { piece.writeImmutableBuffer(meters) } }
             if (step + 1) * length % Self.pingInterval == 0 { piece.writeString(": ping\n\n") }
             if piece.readableBytes > 0 { try await write(piece) }
-            next = max(next + .milliseconds(length), .now)
-            try await Task.sleep(until: next, clock: .continuous)
+            next = max(next + .milliseconds(Int64(length)), .now())
+            try await request.rest(until: next)
         }
     }
 

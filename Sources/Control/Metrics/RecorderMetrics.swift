@@ -45,7 +45,8 @@ enum RecorderMetrics {
                 samples.add(Double(recorder.gapCauses[cause] ?? 0), cause.rawValue)
             }
         },
-        recorder("relay_recorder_gap_frames_total", .counter, "Frames missing over all gaps.") { Double($0.gapFrames) },
+        recorder("relay_recorder_gap_frames_total", .counter, "Frames missing over all gaps, also over one that lasts.")
+        { Double($0.gapFrames) },
         recorder(
             "relay_recorder_incomplete_frames_total", .counter,
             "Frames left out at the end of files because others that are shown before them never came."

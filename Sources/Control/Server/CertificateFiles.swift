@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Dispatch
 internal import Foundation
 internal import HummingbirdCore
 internal import Logging
@@ -7,17 +8,18 @@ internal import NIOCore
 internal import NIOSSL
 internal import Synchronization
 
-/// A certificate and its key in files, which are read again when they change. Any thread.
+/// A certificate and its key in files, which are read again when they change. They are looked at each five seconds, on a
+/// queue of their own: a disk that does not answer holds up no connection. Any thread.
 final class CertificateFiles: Sendable {
     private struct State {
         var context: NIOSSLContext
         /// Seconds since 1970 until which the certificate is valid.
         var expiry: Int?
         var stamp: [String]
-        var looked = ContinuousClock.now
+        var timer: (any DispatchSourceTimer)?
     }
 
-    private static let interval = Duration.seconds(5)
+    private static let interval = DispatchTimeInterval.seconds(5)
 
     private let certificate: String
     private let key: String
@@ -31,31 +33,36 @@ final class CertificateFiles: Sendable {
         let stamp = Self.stamp([certificate, key])
         let (context, expiry) = try Self.load(certificate, key)
         state = Mutex(State(context: context, expiry: expiry, stamp: stamp))
-    }
-
-    /// What connections that begin now show. Files that cannot be read leave what was.
-    var context: NIOSSLContext {
         state.withLock { state in
-            guard ContinuousClock.now - state.looked > Self.interval else { return state.context }
-            state.looked = .now
-            let stamp = Self.stamp([certificate, key])
-            guard stamp != state.stamp else { return state.context }
-            state.stamp = stamp
-            do {
-                (state.context, state.expiry) = try Self.load(certificate, key)
-                logger.notice("the HTTP server's certificate was read again")
-            } catch {
-                logger.error("the HTTP server's certificate changed and cannot be read, the one before stays: \(error)")
-            }
-            return state.context
+            let timer = DispatchSource.makeTimerSource(
+                queue: DispatchQueue(label: "relay.control.files", qos: .utility))
+            timer.setEventHandler { [weak self] in self?.look() }
+            timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval, leeway: .seconds(1))
+            timer.activate()
+            state.timer = timer
         }
     }
 
+    deinit { state.withLock { $0.timer?.cancel() } }
+
+    /// What connections that begin now show.
+    var context: NIOSSLContext { state.withLock { $0.context } }
+
     /// Until when the certificate that connections are shown is valid, in seconds since 1970-01-01T00:00:00Z.
-    var expiry: Int? {
-        // A file that changed is read here, too, where nobody connects.
-        _ = context
-        return state.withLock { $0.expiry }
+    var expiry: Int? { state.withLock { $0.expiry } }
+
+    /// Looks whether the files changed, and reads them; those that cannot be read leave what was. Blocks on the disk.
+    private func look() {
+        let stamp = Self.stamp([certificate, key])
+        guard state.withLock({ $0.stamp != stamp }) else { return }
+        do {
+            let (context, expiry) = try Self.load(certificate, key)
+            state.withLock { ($0.context, $0.expiry, $0.stamp) = (context, expiry, stamp) }
+            logger.notice("the HTTP server's certificate was read again")
+        } catch {
+            state.withLock { $0.stamp = stamp }
+            logger.error("the HTTP server's certificate changed and cannot be read, the one before stays: \(error)")
+        }
     }
 
     private static func load(_ certificate: String, _ key: String) throws -> (context: NIOSSLContext, expiry: Int?) {

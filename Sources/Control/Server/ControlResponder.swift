@@ -14,6 +14,11 @@ struct ControlResponder: HTTPResponder {
         .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect,
     ]
 
+    /// How long a body may take.
+    private static let patience = TimeAmount.seconds(30)
+    /// How long who was refused may take to read why.
+    private static let teardown = TimeAmount.seconds(1)
+
     private let routes: RouterResponder<ControlContext>
 
     init(_ endpoints: [Endpoint], gate: RequestGate, logger: Logger) {
@@ -38,11 +43,21 @@ struct ControlResponder: HTTPResponder {
 
     func respond(to request: Request, context: ControlContext) async throws -> Response {
         var asked = request
+        do throws(ControlFailure) {
+            asked.body = try await Self.body(of: request, context.channel)
+        } catch {
+            // What still comes of it is not waited for.
+            Self.close(context.channel, in: Self.teardown)
+            var response = Problem.response(error)
+            response.headers[.connection] = "close"
+            for field in Self.safety { response.headers.append(field) }
+            return response
+        }
         if !Self.methods.contains(request.method) {
             // A method that the router has no word for is answered as one that no path has.
             var head = request.head
             head.method = .trace
-            asked = Request(head: head, body: request.body)
+            asked = Request(head: head, body: asked.body)
         }
         var response = try await routes.respond(to: asked, context: context)
         // The router's own answer to a path that is none has no body.
@@ -57,6 +72,29 @@ struct ControlResponder: HTTPResponder {
         return response
     }
 
+    /// The whole body of `request`, before anything is made of it: one that is too large, or takes too long, holds up nobody
+    /// but who sends it, and not for ever.
+    private static func body(of request: Request, _ channel: any Channel) async throws(ControlFailure) -> RequestBody {
+        let length = request.headers[.contentLength].flatMap { Int($0) }
+        guard length ?? 0 > 0 || request.headers[.transferEncoding] != nil else { return request.body }
+        let tooLarge = ControlFailure(.tooLarge, "The body is larger than 64 KiB.")
+        if let length, length > JSON.mostBytes { throw tooLarge }
+        let watch = close(channel, in: patience)
+        defer { watch.cancel() }
+        do {
+            return RequestBody(buffer: try await request.body.collect(upTo: JSON.mostBytes))
+        } catch is NIOTooManyBytesError {
+            throw tooLarge
+        } catch {
+            throw ControlFailure(.malformed, "The body ended before its end.")
+        }
+    }
+
+    @discardableResult
+    private static func close(_ channel: any Channel, in time: TimeAmount) -> Scheduled<Void> {
+        channel.eventLoop.scheduleTask(in: time) { channel.close(mode: .all, promise: nil) }
+    }
+
     private static func answer(
         _ request: Request, _ context: ControlContext, _ endpoint: Endpoint, _ gate: RequestGate, _ logger: Logger
     ) async -> Response {
@@ -65,8 +103,6 @@ struct ControlResponder: HTTPResponder {
             return try await endpoint.action(ControlRequest(request: request, context: context, role: role))
         } catch let failure as ControlFailure {
             return Problem.response(failure)
-        } catch is NIOTooManyBytesError {
-            return Problem.response(ControlFailure(.tooLarge, "The body is too large."))
         } catch {
             logger.error("a request was not answered: \(error)", metadata: ["path": "\(endpoint.path)"])
             return Problem.response(status: .internalServerError, detail: "Something went wrong; the log says what.")

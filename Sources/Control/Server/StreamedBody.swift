@@ -33,3 +33,15 @@ struct StreamedBody {
         return length.map { ResponseBody(contentLength: $0, send) } ?? ResponseBody(send)
     }
 }
+
+extension ControlRequest {
+    /// Waits by the clock of the connection's own thread: a timer of Swift's concurrency wakes two others, and hundreds of
+    /// readers have hundreds of them. Throws when the request is given up.
+    func rest(until deadline: NIODeadline) async throws {
+        let loop = context.channel.eventLoop
+        await withCheckedContinuation { continuation in
+            loop.scheduleTask(deadline: deadline) {}.futureResult.whenComplete { _ in continuation.resume() }
+        }
+        try Task.checkCancellation()
+    }
+}

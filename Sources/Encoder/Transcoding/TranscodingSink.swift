@@ -37,17 +37,20 @@ package final class TranscodingSink: PacketSink {
     private let queue: DispatchQueue
     /// Of the queue, which rests between packets.
     package let heartbeat = Heartbeat("transcoder")
+    private let publisher: Heartbeat?
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
 
     /// A sink that gives packets of `kind` to `transcoder`, whose packets go to `coded`, and all others to `copied`. A
-    /// source that `canWait` is held back while the transcoder is busy. `name` is the channel's.
+    /// source that `canWait` is held back while the transcoder is busy; `publisher`, the heartbeat of the thread that
+    /// publishes, rests meanwhile. `name` is the channel's.
     package init(
         _ kind: TrackKind, by transcoder: sending any TrackTranscoder, copied: any PacketSink, coded: any PacketSink,
-        canWait: Bool, name: String
+        canWait: Bool, publisher: Heartbeat? = nil, name: String
     ) {
         self.transcoder = Mutex(transcoder)
-        (self.kind, self.copied, self.coded, self.canWait) = (kind, copied, coded, canWait)
+        (self.kind, self.copied, self.coded) = (kind, copied, coded)
+        (self.canWait, self.publisher) = (canWait, publisher)
         queue = DispatchQueue(label: "relay.transcode.\(name)")
     }
 
@@ -70,7 +73,8 @@ package final class TranscodingSink: PacketSink {
 
     /// Waits until the transcoder has put out everything, and says that nothing follows. Blocks.
     package func finish() {
-        queue.sync { work { try $0.finish() } }
+        // An encoder may hold many frames back, and gives all of them out at once.
+        queue.sync { work { transcoder in try heartbeat.resting { try transcoder.finish() } } }
         copied.finish()
     }
 
@@ -92,7 +96,9 @@ package final class TranscodingSink: PacketSink {
                 return true
             }
             if let isAdmitted { return isAdmitted }
+            publisher?.rest()
             room.wait()
+            publisher?.beat()
         }
     }
 

@@ -4,12 +4,11 @@ internal import Media
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
-internal import NIOSSL
 
-/// Asks HTTP servers: a connection for each request, a deadline for each step, certificates verified. It follows no
-/// redirect: what is sent goes where it was meant to go, or nowhere.
+/// Asks HTTP servers: a connection for each request, one deadline for all that it takes to connect (name, connection, TLS),
+/// certificates verified. It follows no redirect: what is sent goes where it was meant to go, or nowhere.
 ///
-/// All calls may come from any task, and return as soon as that is cancelled.
+/// All calls may come from any task, and return as soon as that is cancelled; from within connecting, by its deadline.
 package struct HTTPClient: Sendable {
     /// What is asked.
     package struct Request: Sendable {
@@ -39,15 +38,16 @@ package struct HTTPClient: Sendable {
         package var isSuccess: Bool { (200..<300).contains(status) }
     }
 
-    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    private static let longestIdle = TimeAmount.seconds(30)
+    static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    static let longestIdle = TimeAmount.seconds(30)
 
-    private let endpoint: HTTPEndpoint
-    private let trust: TLSVerification
+    let endpoint: HTTPEndpoint
+    let trust: TLSVerification
+    let resolver: HostResolver
 
     /// A client of the server at `endpoint`, whose certificate must be one of `trust`.
-    package init(_ endpoint: HTTPEndpoint, trust: TLSVerification = .system) {
-        (self.endpoint, self.trust) = (endpoint, trust)
+    package init(_ endpoint: HTTPEndpoint, trust: TLSVerification = .system, resolver: HostResolver = .shared) {
+        (self.endpoint, self.trust, self.resolver) = (endpoint, trust, resolver)
     }
 
     /// Sends `request`, and returns the whole answer, which must come within `limit` and have `mostBytes` at most; without
@@ -105,7 +105,7 @@ package struct HTTPClient: Sendable {
 // MARK: One exchange
 
 extension HTTPClient {
-    private typealias Exchange = NIOAsyncChannel<HTTPClientResponsePart, Never>
+    typealias Exchange = NIOAsyncChannel<HTTPClientResponsePart, Never>
 
     /// Connects, sends `request`, and hands the pieces of the answer's body to `take` until it returns false. The
     /// connection is closed afterwards.
@@ -114,7 +114,12 @@ extension HTTPClient {
     ) async throws -> Head {
         let exchange = try await connect(within: limit)
         return try await exchange.executeThenClose { inbound in
-            try await send(request, to: exchange.channel)
+            // A server that takes nothing in keeps what is sent from being over.
+            try await withTaskCancellationHandler {
+                try await send(request, to: exchange.channel)
+            } onCancel: {
+                exchange.channel.close(promise: nil)
+            }
             var head: Head?
             for try await part in inbound {
                 switch (part, head) {
@@ -161,97 +166,10 @@ extension HTTPClient {
     }
 }
 
-// MARK: The connection
-
-extension HTTPClient {
-    private func connect(within limit: Duration) async throws -> Exchange {
-        switch endpoint.place {
-        case .socket(let path):
-            return try await connect(to: SocketAddress(unixDomainSocketPath: path), within: limit, tls: nil)
-        case .tcp(let host, let port, let isSecure):
-            let deadline = ContinuousClock.now + limit
-            let addresses = AddressRace.interleaved(try await Self.resolve(host, port))
-            let tls = try isSecure ? Self.context(for: trust, of: host) : nil
-            for address in addresses.dropLast() {
-                // What does not answer must leave time for the next.
-                let share = max(.milliseconds(100), (deadline - .now) / 2)
-                do {
-                    return try await connect(to: SocketAddress(address, port: port), within: share, tls: tls)
-                } catch let failure as EndpointFailure {
-                    throw failure
-                } catch {
-                    continue
-                }
-            }
-            guard let last = addresses.last else { throw Self.failure("the name has no address") }
-            let rest = max(.milliseconds(100), deadline - .now)
-            return try await connect(to: SocketAddress(last, port: port), within: rest, tls: tls)
-        }
-    }
-
-    private static func context(for trust: TLSVerification, of host: String) throws -> NIOSSLContext {
-        try TLSContexts.shared.context(for: trust, isAddress: HostAddress(literal: host, port: 0) != nil)
-    }
-
-    private static func resolve(_ host: String, _ port: UInt16) async throws -> [HostAddress] {
-        try await withCheckedThrowingContinuation { continuation in
-            HostResolver.shared.resolve(host, port: port) { continuation.resume(with: $0) }
-        }
-    }
-
-    /// Throws ``EndpointFailure`` where the server answered and TLS did not come about.
-    private func connect(
-        to address: SocketAddress, within limit: Duration, tls: NIOSSLContext?
-    ) async throws -> Exchange {
-        try Task.checkCancellation()
-        let loop = Self.group.next()
-        let secured = tls.map { _ in loop.makePromise(of: Void.self) }
-        do {
-            let exchange = try await ClientBootstrap(group: loop)
-                .connectTimeout(.nanoseconds(limit.inNanoseconds))
-                .connect(to: address) { channel in
-                    channel.eventLoop.makeCompletedFuture { try assemble(channel, tls, secured) }
-                }
-            guard let secured else { return exchange }
-            let watch = loop.scheduleTask(in: .nanoseconds(limit.inNanoseconds)) {
-                exchange.channel.close(promise: nil)
-            }
-            defer { watch.cancel() }
-            do {
-                try await secured.futureResult.get()
-                return exchange
-            } catch {
-                try? await exchange.executeThenClose { _ in }
-                throw error as? EndpointFailure ?? EndpointFailure(.rejected, step: "tls", reason: "\(error)")
-            }
-        } catch {
-            secured?.fail(error)
-            throw error
-        }
-    }
-
-    private func assemble(
-        _ channel: any Channel, _ tls: NIOSSLContext?, _ secured: EventLoopPromise<Void>?
-    ) throws -> Exchange {
-        let pipeline = channel.pipeline.syncOperations
-        if let tls, let secured, case .tcp(let host, _, _) = endpoint.place {
-            let address = HostAddress(literal: host, port: 0)?.networkBytes
-            // A literal has no place in the server name extension (RFC 6066, 3).
-            try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: address == nil ? host : nil))
-            try pipeline.addHandler(
-                TLSGuard(host: host, address: trust == .insecure ? nil : address, handshake: secured, ended: { _ in }))
-        }
-        try pipeline.addHandler(IdleStateHandler(readTimeout: Self.longestIdle))
-        try pipeline.addHandler(IdleEnd())
-        try pipeline.addHTTPClientHandlers()
-        return try Exchange(wrappingChannelSynchronously: channel)
-    }
-}
-
 // MARK: Words
 
 extension HTTPClient {
-    fileprivate static func failure(_ reason: String) -> EndpointFailure {
+    static func failure(_ reason: String) -> EndpointFailure {
         EndpointFailure(.rejected, step: "answer", reason: reason)
     }
 
@@ -276,21 +194,5 @@ extension HTTPClient.Head {
         status = Int(head.status.code)
         contentType = head.headers.first(name: "Content-Type").map { String($0.prefix { $0 != ";" }).lowercased() }
         length = head.headers.first(name: "Content-Length").flatMap { Int64($0) }
-    }
-}
-
-extension SocketAddress {
-    fileprivate init(_ address: HostAddress, port: UInt16) throws {
-        try self.init(ipAddress: address.description, port: Int(port))
-    }
-}
-
-/// Ends a connection by which nothing comes any more.
-private final class IdleEnd: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if event is IdleStateHandler.IdleStateEvent { context.close(promise: nil) }
-        context.fireUserInboundEventTriggered(event)
     }
 }

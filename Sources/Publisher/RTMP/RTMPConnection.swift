@@ -181,11 +181,18 @@ extension RTMPConnection {
         if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
             return true
         }
-        for packet in shared.batch where packet.track != .data || packet.description.codec == .amf0 {
+        for packet in shared.batch where carries(packet) {
             guard streams.holds(packet) || announce(packet) else { return true }
             chunks.append(timeline.message(for: packet), to: &outbound)
         }
         return isAll
+    }
+
+    /// Whether `packet` has a place in the stream. Words on a moment have none before the first frame.
+    private func carries(_ packet: EncodedPacket) -> Bool {
+        guard packet.track == .data else { return true }
+        let codec = packet.description.codec
+        return codec == .amf0 || codec == .text && timeline.hasBegun
     }
 
     /// From `packet` on its track is coded in another way: the server learns how. False if it does not understand that, and

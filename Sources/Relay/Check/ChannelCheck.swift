@@ -13,6 +13,7 @@ internal import Networking
 internal import RTMP
 internal import SRT
 internal import Segmenter
+internal import Upload
 
 /// Tries what one channel needs. Blocks; all of it is given back.
 struct ChannelCheck: Sendable {
@@ -37,7 +38,8 @@ struct ChannelCheck: Sendable {
         let recorded = configuration.recording.map { recording in
             within("recording") { room(for: recording) }
         }
-        return inputs() + outputs() + [recorded, encoder()].compactMap(\.self)
+        let uploaded = configuration.recording?.upload.map { target in within("upload") { upload(to: target) } }
+        return inputs() + outputs() + [recorded, uploaded, encoder()].compactMap(\.self)
     }
 
     /// What `work` says of `subject`, unless it takes too long.
@@ -193,6 +195,23 @@ struct ChannelCheck: Sendable {
             return row("recording", isEnough ? .ok : .failed, "\(place.text); \(text)")
         } catch {
             return row("recording", .failed, "\(error)")
+        }
+    }
+
+    // MARK: Uploads
+
+    /// rclone's configuration is a user's own: another one's, the service's above all, may know what this one's does not.
+    func upload(to target: UploadTarget) -> CheckReport.Row {
+        let remote: String? = if case .remote(let remote, _) = target { "\(remote)" } else { nil }
+        do throws(UploadRefusal) {
+            if let trouble = try Uploader.trouble(with: target) { return row("upload", .warning, trouble) }
+            return row("upload", .ok, remote.map { "\($0) answers" } ?? "the program can be run")
+        } catch {
+            guard remote != nil else { return row("upload", .failed, "\(error)") }
+            return row(
+                "upload", .warning,
+                "\(error) Where relay runs as another user, that user's rclone counts; without the remote it does not start."
+            )
         }
     }
 

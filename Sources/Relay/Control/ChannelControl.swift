@@ -31,6 +31,7 @@ final class ChannelControl: ControlledChannel {
         var recording: ChannelConfiguration.Recording?
         /// What was recorded; made when it is first asked for.
         var archive: ChannelArchive?
+        var marks = MarkLimit()
     }
 
     let name: String
@@ -240,6 +241,9 @@ extension ChannelControl {
 
     func mark(_ text: String) throws(ControlFailure) -> Marker {
         let channel = try open()
+        guard state.withLock({ $0.marks.admit(at: SystemClock().now) }) else {
+            throw ControlFailure(.tooMany, "A channel takes \(MarkLimit.most) markers a minute.")
+        }
         let report = report
         channel.mark(text, at: Int64((report.programSeconds ?? 0) * 1e9))
         return Marker(time: report.time.extended, programSeconds: report.programSeconds ?? 0, text: text)

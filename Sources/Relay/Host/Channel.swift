@@ -21,28 +21,29 @@ final class Channel: Sendable {
     /// The channel's name, unique in its process.
     var name: String { configuration.name }
 
-    private let configuration: ChannelConfiguration
+    let configuration: ChannelConfiguration
     private let resources: HostResources
-    private let logger: Logger
-    private let hub: PacketStream
+    let logger: Logger
+    let hub: PacketStream
     private let context: OutputContext
-    private let program: any ChannelProgram
+    let program: any ChannelProgram
     /// Says what of several sources is seen; nil where there is one.
     var director: Director? { program.director }
     /// The live outputs, which may be changed while the program runs.
     let outputs: OutputSet
-    private let recordings: RecordingSlot
+    let recordings: RecordingSlot
     /// What must be over before the channel is.
     private let ending = DispatchGroup()
     private let endAskedAt = Mutex<Int64?>(nil)
 
-    private var clock: any MonotonicClock { resources.clock }
+    var clock: any MonotonicClock { resources.clock }
 
     /// Prepares the record directory, opens inputs and encoder, and asks the storage guard; nothing is live yet.
-    /// Blocks until the inputs answer, or `opening` is given up. Throws ``RelayFailure``.
+    /// Blocks until the inputs answer, or `opening` is given up. Throws ``RelayFailure``. With `canLackRecording` a
+    /// recording that is not possible keeps nothing off air, and is tried again beside the program.
     init(
         _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
-        opening: ChannelOpening? = nil, logger: Logger
+        opening: ChannelOpening? = nil, canLackRecording: Bool = false, logger: Logger
     ) throws(RelayFailure) {
         let own = ChannelOpening()
         defer { own.finish() }
@@ -50,9 +51,12 @@ final class Channel: Sendable {
         self.resources = resources
         self.logger = logger
         let clock = resources.clock
-        let recording = try configuration.recording.map { (recording) throws(RelayFailure) in
-            (recording, try RecordingPlace(recording, channel: configuration.name, logger: logger))
+        let place = configuration.recording.map { recording in
+            Result { () throws(RelayFailure) in
+                try RecordingPlace(recording, channel: configuration.name, logger: logger)
+            }
         }
+        if !canLackRecording { _ = try place?.get() }
         let hub = PacketStream(delivery: configuration.copies ? .immediate : .withFrames)
         self.hub = hub
         let listening = try ChannelListening(
@@ -81,8 +85,8 @@ final class Channel: Sendable {
         hub.begin(program.description, keyframes: program.keyframes)
         outputs = OutputSet(stream: hub, clock: clock, logger: logger)
         do throws(RelayFailure) {
-            if let (recording, place) = recording {
-                recordings.prepare(try Recording(recording, in: place, of: recordedProgram))
+            if let recording = configuration.recording, let place {
+                try prepare(recording, in: place, canLack: canLackRecording)
             }
             try add(definitions)
         } catch {
@@ -239,63 +243,5 @@ extension Channel {
     private func warn(of output: OutputSpecification, name: String) {
         guard output.address.isUnverified || output.backup?.isUnverified == true else { return }
         logger.warning("\(name): tls=insecure: nobody knows who receives this stream")
-    }
-}
-
-// MARK: The recording
-
-extension Channel {
-    /// Starts a recording while the channel is on air: its first file begins with the next keyframe, and no output feels
-    /// it. Blocks until the directory and the remote have answered, at most 22 s where the file system does. Throws
-    /// ``RelayFailure`` if it is not possible, and ``RecordingSlotError`` if there is one already.
-    func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
-        try recordings.start {
-            let place = try RecordingPlace(configuration, channel: name, logger: logger)
-            return try Recording(configuration, in: place, of: recordedProgram)
-        }
-    }
-
-    /// Puts another recording in the place of the one under way, as ``startRecording(_:)`` does. If that is not possible,
-    /// what is recorded goes on.
-    func replaceRecording(_ configuration: ChannelConfiguration.Recording) throws {
-        try recordings.replace {
-            let place = try RecordingPlace(configuration, channel: name, logger: logger)
-            var program = recordedProgram
-            // One that the storage guard refuses is no better than what is recorded now.
-            if recordings.current != nil { program.hasOutputs = false }
-            return try Recording(configuration, in: place, of: program)
-        }
-    }
-
-    /// Stops the recording while the channel stays on air. Its file is closed and handed over beside the program.
-    /// Returns at once.
-    func stopRecording() throws(RecordingSlotError) { try recordings.stop() }
-
-    /// Begins a new file of the recording with the next keyframe. Returns at once, and whether there is a recording.
-    @discardableResult
-    func cutRecording() -> Bool {
-        guard let recording = recordings.current else { return false }
-        recording.cut()
-        return true
-    }
-
-    /// Marks the moment `time` of the program, in nanoseconds, with `text`. Returns at once.
-    func mark(_ text: String, at time: Int64) {
-        recordings.current?.mark(text, at: time)
-        logger.info("marked: \(text)")
-    }
-
-    /// Notes in the log, and in the catalogue, what an operator did.
-    func note(_ text: String, output: String? = nil) {
-        recordings.current?.noteEvent("operator", text)
-        logger.notice("\(text)", metadata: output.map { ["output": "\($0)"] } ?? [:])
-    }
-
-    /// What a recording is told of this channel.
-    private var recordedProgram: Recording.Program {
-        Recording.Program(
-            channel: name, hasOutputs: !configuration.outputs.isEmpty || !outputs.statuses.isEmpty,
-            delay: program.delay, gop: program.gop,
-            description: hub.description, keyframes: program.keyframes, clock: clock, logger: logger)
     }
 }

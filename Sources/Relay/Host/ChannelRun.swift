@@ -118,8 +118,10 @@ final class ChannelRun: Sendable {
         while let (plan, opening) = begin() {
             let began = resources.clock.now
             do throws(RelayFailure) {
+                // Only what is wrong at the start of the process is told by not being on air; later the stream comes first.
                 let channel = try Channel(
-                    control.wanted(plan.configuration), resources: resources, opening: opening, logger: logger)
+                    control.wanted(plan.configuration), resources: resources, opening: opening,
+                    canLackRecording: (!isFirst || failures > 0) && !plan.outputs.isEmpty, logger: logger)
                 guard take(channel, plan) else {
                     opening.cancel()
                     break
@@ -252,8 +254,9 @@ extension ChannelRun {
         defer { control.changed(recording: next.configuration.recording) }
         do {
             if let recording = next.configuration.recording {
-                try channel.replaceRecording(recording)
-                logger.notice("the recording begins anew by the configuration file")
+                if try channel.replaceRecording(recording) {
+                    logger.notice("the recording begins anew by the configuration file")
+                }
             } else {
                 try channel.stopRecording()
                 logger.notice("the recording is ended by the configuration file")

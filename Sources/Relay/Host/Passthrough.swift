@@ -68,14 +68,15 @@ final class Passthrough: ChannelProgram {
         (self.hub, self.recordings, self.logger) = (hub, recordings, logger)
         monitor = try Self.makeMonitor(configuration, logger)
         let timeline = PacketTimeline(input, audioOffset: configuration.input.tracks.audioOffset)
-        mix = try TrackMix(configuration, of: timeline.stream, canWait: input.canWait, into: hub)
+        heartbeat = Heartbeat("passthrough", clock: clock)
+        mix = try TrackMix(
+            configuration, of: timeline.stream, canWait: input.canWait, publisher: heartbeat, into: hub)
         passed = mix?.passed ?? PassthroughSink(hub)
         sink = mix?.sink ?? passed
         isPaced = configuration.isPaced
         encodedGOP = configuration.encoder.gop
         limit = configuration.duration?.inNanoseconds
         self.clock = clock
-        heartbeat = Heartbeat("passthrough", clock: clock)
         state = Mutex(State(timeline: timeline))
     }
 

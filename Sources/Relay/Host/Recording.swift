@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
+internal import Catalogue
 internal import Control
 internal import Dispatch
 internal import FanOut
@@ -92,7 +93,7 @@ final class Recording: Sendable {
     /// Marks `time`, in nanoseconds of program time, in the file that is being written, and the moment in the catalogue.
     func mark(_ text: String, at time: Int64) {
         recorder.mark(text, at: time)
-        place.noteEvent("marker", text)
+        place.noteEvent(CatalogueEvent.marker, text)
     }
 
     /// Begins a new file with the next keyframe.

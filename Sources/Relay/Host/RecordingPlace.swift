@@ -16,9 +16,13 @@ struct RecordingPlace: Sendable {
     private let channel: String
     private let logger: Logger
 
-    /// Makes the directory usable and asks the remote, if there is one; blocks for up to 22 s. Throws ``RelayFailure``.
-    init(_ configuration: ChannelConfiguration.Recording, channel: String, logger: Logger) throws(RelayFailure) {
-        let directory = try Self.prepare(configuration)
+    /// Makes the directory usable and asks the remote, if there is one; blocks for up to 12 s, and as long as the file
+    /// system takes to answer, `patience` at most. Throws ``RelayFailure``.
+    init(
+        _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
+        logger: Logger
+    ) throws(RelayFailure) {
+        let directory = try Self.prepare(configuration, patience)
         let catalogue = Catalogue(directory: directory, channel: channel, logger: logger)
         (self.directory, self.catalogue) = (directory, catalogue)
         (self.channel, self.logger) = (channel, logger)
@@ -47,16 +51,16 @@ struct RecordingPlace: Sendable {
         return all.compactMap { $0 }
     }
 
-    /// A file system that does not answer is given up on: it must not keep the program from going on air, nor hold up a
-    /// service manager.
+    /// A file system that does not answer within `patience` is given up on: it must not keep the program from going on
+    /// air, nor hold up a service manager.
     private static func prepare(
-        _ recording: ChannelConfiguration.Recording
+        _ recording: ChannelConfiguration.Recording, _ patience: Duration?
     ) throws(RelayFailure) -> RecordDirectory {
         let (path, template) = (recording.directory, recording.template)
-        let answer = Answer.of("relay.prepare", within: .seconds(10)) {
+        let ask: @Sendable () -> Result<RecordDirectory, FileFailure> = {
             Result { () throws(FileFailure) in try RecordDirectory.prepare(path, template: template) }
         }
-        switch answer {
+        switch patience.map({ Answer.of("relay.prepare", within: $0, ask) }) ?? ask() {
         case .success(let directory): return directory
         case .failure(let failure):
             throw RelayFailure(

@@ -3,6 +3,7 @@
 internal import Control
 internal import Dispatch
 internal import FanOut
+internal import Segmenter
 internal import Synchronization
 
 /// Why a recording was not started or stopped.
@@ -28,9 +29,21 @@ enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
 /// A recording that was stopped may still close its file and upload while the next one runs. All calls may come from any
 /// thread.
 final class RecordingSlot: Sendable {
+    /// A recording that is wanted and could not be set up, and who tries again.
+    private final class Lack: Sendable {
+        let reason: String
+        let make: @Sendable () throws -> Recording
+
+        init(_ reason: String, _ make: @escaping @Sendable () throws -> Recording) {
+            (self.reason, self.make) = (reason, make)
+        }
+    }
+
     private enum Phase {
         /// Nothing is recorded.
         case idle
+        /// Nothing is recorded, and it is tried again and again.
+        case lacking(Lack)
         /// Set up by ``prepare(_:)``, not fed yet.
         case prepared(Recording)
         /// Being set up while the program runs.
@@ -48,8 +61,13 @@ final class RecordingSlot: Sendable {
         var hasRecorded = false
     }
 
+    /// Between two tries of a recording that could not be set up.
+    private static let pause = DispatchTimeInterval.seconds(10)
+
     private let hub: PacketStream
     private let group: DispatchGroup
+    /// Waits for disks that do not answer.
+    private let queue = DispatchQueue(label: "relay.recording", qos: .utility)
     private let state = Mutex(State())
 
     /// A slot whose recordings are fed by `hub`. `group` is left when all that they began is done.
@@ -74,18 +92,21 @@ final class RecordingSlot: Sendable {
     /// keyframe, which is asked for. Blocks as long as `make` does, and throws what it throws, or
     /// ``RecordingSlotError``.
     func start(_ make: () throws -> Recording) throws {
-        try state.withLock { state in
+        let lack = try state.withLock { state -> Lack? in
+            let lack: Lack? = if case .lacking(let lack) = state.phase { lack } else { nil }
             switch state.phase {
-            case .idle: state.phase = .starting
+            case .idle, .lacking: state.phase = .starting
             case .prepared, .starting, .recording: throw RecordingSlotError.alreadyRecording
             case .over: throw RecordingSlotError.over
             }
+            return lack
         }
         let recording: Recording
         do {
             recording = try make()
         } catch {
             state.withLock { if case .starting = $0.phase { $0.phase = .idle } }
+            if let lack { self.lack("\(error)", lack.make) }
             throw error
         }
         try state.withLock { state in
@@ -107,7 +128,7 @@ final class RecordingSlot: Sendable {
             case .prepared:
                 state.phase = .prepared(recording)
                 return nil
-            case .idle, .recording: break
+            case .idle, .lacking, .recording: break
             }
             let old: Recording? = if case .recording(let old) = state.phase { old } else { nil }
             if let old { end(old, &state) }
@@ -122,7 +143,7 @@ final class RecordingSlot: Sendable {
     func stop() throws(RecordingSlotError) {
         let recording = try state.withLock { (state) throws(RecordingSlotError) -> Recording? in
             switch state.phase {
-            case .prepared:
+            case .prepared, .lacking:
                 state.phase = .idle
                 return nil
             case .recording(let recording):
@@ -133,6 +154,39 @@ final class RecordingSlot: Sendable {
             }
         }
         if let recording { finish(recording) }
+    }
+
+    /// Shows `reason` as why nothing is recorded, and tries `make` until it sets the recording up, unless one is started or
+    /// stopped by then. Whether there was no recording; nothing is done otherwise. Returns at once.
+    @discardableResult
+    func lack(_ reason: String, _ make: @escaping @Sendable () throws -> Recording) -> Bool {
+        let lack = Lack(reason, make)
+        let isLacking = state.withLock { state -> Bool in
+            switch state.phase {
+            case .idle, .lacking: state.phase = .lacking(lack)
+            case .prepared, .starting, .recording, .over: return false
+            }
+            return true
+        }
+        if isLacking { queue.asyncAfter(deadline: .now() + Self.pause) { [weak self] in self?.retry(lack) } }
+        return isLacking
+    }
+
+    private func retry(_ lack: Lack) {
+        let isDue: (State) -> Bool = { state in
+            if case .lacking(let current) = state.phase { current === lack } else { false }
+        }
+        guard state.withLock({ isDue($0) }) else { return }
+        do {
+            let recording = try lack.make()
+            state.withLock { state in
+                guard isDue(state) else { return }
+                state.phase = .recording(recording)
+                recording.start(at: hub, joinsRunningProgram: true, in: group)
+            }
+        } catch {
+            if state.withLock({ isDue($0) }) { self.lack("\(error)", lack.make) }
+        }
     }
 
     /// The program is over: what is recorded is closed, and nothing is started any more. Returns at once.
@@ -168,7 +222,7 @@ final class RecordingSlot: Sendable {
         state.withLock { state in
             switch state.phase {
             case .recording(let recording), .prepared(let recording): recording
-            case .idle, .starting, .over: nil
+            case .idle, .lacking, .starting, .over: nil
             }
         }
     }
@@ -188,9 +242,14 @@ final class RecordingSlot: Sendable {
     /// A snapshot of the recording under way, or else of the one that was stopped last, whose disk nobody looks at any more.
     var status: RecordingStatus {
         if let current { return current.status }
-        let (ending, last) = state.withLock { ($0.ending.last, $0.last) }
+        let (ending, last, phase) = state.withLock { ($0.ending.last, $0.last, $0.phase) }
         var status = ending?.status ?? last
         status.storage = nil
+        if case .lacking(let lack) = phase {
+            var recorder = status.recorder ?? RecorderStatus()
+            (recorder.state, recorder.lastError) = (.failed, lack.reason)
+            status.recorder = recorder
+        }
         return status
     }
 }

@@ -18,9 +18,11 @@ struct TrackMix: Sendable {
     private let coded: TrackDescription
 
     /// The mix that `configuration` asks for, of an input with the tracks of `stream`; nil if it asks for none, or if there
-    /// is no audio to encode. Packets go to `hub`. Throws ``RelayFailure``.
+    /// is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the thread that they come from, which
+    /// rests while a source that `canWait` is held back. Throws ``RelayFailure``.
     init?(
-        _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, into hub: PacketStream
+        _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, publisher: Heartbeat,
+        into hub: PacketStream
     ) throws(RelayFailure) {
         let name = "\(configuration.input)"
         let kind: TrackKind
@@ -55,7 +57,8 @@ struct TrackMix: Sendable {
         let interleaver = InterleavingSink(hub, waitingFor: awaited, bound: bound)
         passed = PassthroughSink(interleaver)
         sink = TranscodingSink(
-            kind, by: transcoder, copied: passed, coded: interleaver, canWait: canWait, name: configuration.name)
+            kind, by: transcoder, copied: passed, coded: interleaver, canWait: canWait, publisher: publisher,
+            name: configuration.name)
     }
 
     /// What comes out of `stream`.

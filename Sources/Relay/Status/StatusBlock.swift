@@ -153,7 +153,9 @@ struct StatusBlock {
         if let retention = now.retention {
             parts.append("keeps \(retention.files) files, \(ByteSize(bytes: retention.bytes))")
         }
-        if let reason = recorder.suspension { parts.append(reason) }
+        if let reason = recorder.suspension ?? (recorder.state == .failed ? recorder.lastError : nil) {
+            parts.append(reason)
+        }
         return parts.joined(separator: "  ")
     }
 

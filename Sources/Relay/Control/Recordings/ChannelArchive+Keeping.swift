@@ -3,23 +3,50 @@
 internal import Archive
 internal import Catalogue
 internal import Control
+internal import Glibc
 internal import Logging
 internal import Segmenter
 
 /// What is kept and what is deleted by hand.
 extension ChannelArchive {
     func setHold(_ isHeld: Bool, of id: String) throws(ControlFailure) {
-        let (directory, file) = try file(id)
-        try telling {
-            if isHeld {
-                try HoldMark.set(of: file.closedName, in: directory)
-            } else {
-                try HoldMark.remove(of: file.closedName, in: directory)
-            }
-        }
+        let name = isHeld ? try hold(id) : try letGo(id)
         logger.notice(
             "the operator \(isHeld ? "holds a recording" : "holds a recording no more")",
-            metadata: ["segment": "\(file.closedName)"])
+            metadata: ["segment": "\(name)"])
+    }
+
+    private func letGo(_ id: String) throws(ControlFailure) -> String {
+        let (directory, file) = try file(id)
+        try telling { try HoldMark.remove(of: file.closedName, in: directory) }
+        return file.closedName
+    }
+
+    /// How often a hold looks whether the file is there to stay, and the microseconds between two looks.
+    private static let holdLooks = (count: 500, pause: UInt32(10_000))
+
+    /// Marks the recording, and returns its name when nothing can delete it any more.
+    private func hold(_ id: String) throws(ControlFailure) -> String {
+        var mark: (directory: RecordDirectory, name: String)?
+        do throws(ControlFailure) {
+            for _ in 0..<Self.holdLooks.count {
+                let (directory, file) = try file(id)
+                try telling { try HoldMark.set(of: file.closedName, in: directory) }
+                mark = (directory, file.closedName)
+                if isSafe(file, in: directory) { return file.closedName }
+                usleep(Self.holdLooks.pause)
+            }
+            throw ControlFailure(.conflict, "Somebody else is at the file. Ask again.")
+        } catch {
+            if let mark { try? HoldMark.remove(of: mark.name, in: mark.directory) }
+            throw error
+        }
+    }
+
+    /// Whether a file that was marked stays. Whoever deletes looks for the mark while it has the file's lock: when that is
+    /// free, every deletion that did not see the mark is over. What is open is never deleted, only renamed.
+    private func isSafe(_ file: OpenFile, in directory: RecordDirectory) -> Bool {
+        (file.isOpen || file.descriptor.lock()) && (try? directory.open(recording: file.name)) != nil
     }
 
     func planDeletion(of id: String) throws(ControlFailure) -> DeletionPlan {
@@ -90,6 +117,10 @@ extension ChannelArchive {
             logger.warning("the catalogue does not know yet that recordings were deleted: \(error)")
         }
         if let failure, deleted.isEmpty { try telling { throw failure } }
+        // Held since it was looked at above.
+        if deleted.isEmpty, let held = plan.files.first(where: { HoldMark.isSet(of: $0.name, in: directory) }) {
+            throw ControlFailure(.conflict, "\(held.name): It is held. Nothing was deleted.")
+        }
         return DeletionResult(deleted: deleted)
     }
 

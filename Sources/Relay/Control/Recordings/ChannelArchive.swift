@@ -261,7 +261,9 @@ extension ChannelArchive {
                 files.append(
                     .init(id: id, start: start, fragments: map.fragments, isOpen: directory.isInUse(file.name)))
             }
-            guard let text = RangePlaylist(from: from, to: to).text(files) else { throw Self.nothing }
+            let marks = page.events.filter { $0.kind == CatalogueEvent.marker }
+                .map { RangePlaylist.Mark(date: $0.start, text: $0.text) }
+            guard let text = RangePlaylist(from: from, to: to).text(files, marks: marks) else { throw Self.nothing }
             return text
         }
     }

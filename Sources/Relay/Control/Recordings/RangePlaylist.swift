@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import Foundation
+internal import HLS
 internal import MP4
 
 /// A media playlist (RFC 8216) of a stretch of recordings, whose segments are ranges of bytes of the files as they are:
@@ -17,6 +18,13 @@ struct RangePlaylist {
         var fragments: [FragmentMap.Fragment]
         /// Whether more is to come.
         var isOpen: Bool
+    }
+
+    /// A moment that somebody marked.
+    struct Mark {
+        /// Milliseconds since 1970.
+        var date: Int64
+        var text: String
     }
 
     /// A run of fragments.
@@ -40,8 +48,10 @@ struct RangePlaylist {
     /// something is recorded.
     init(from: Int64, to: Int64?) { (self.from, self.to) = (from, to) }
 
-    /// The text for `files`, which are in the order of time; nil if none of them meets the range.
-    func text(_ files: [File]) -> String? {
+    /// The text for `files` and `marks`, which are in the order of time; nil if no file meets the range. A mark is told with
+    /// the piece that it lies in.
+    func text(_ files: [File], marks: [Mark] = []) -> String? {
+        var marks = Self.numbered(marks)[...]
         var lines: [String] = []
         var target = Self.leastTarget
         var isGrowing = false
@@ -56,6 +66,11 @@ struct RangePlaylist {
             let time = UTCTime(milliseconds: file.start + first.start / 1_000_000).extended
             lines.append("#EXT-X-PROGRAM-DATE-TIME:\(time)")
             for piece in pieces {
+                let start = file.start + piece.start / 1_000_000
+                marks = marks.drop { $0.date < start }
+                let told = marks.prefix { $0.date < start + piece.duration / 1_000_000 }
+                marks = marks.dropFirst(told.count)
+                lines += told.map(\.line)
                 target = max(target, (piece.duration + 999_999_999) / 1_000_000_000)
                 lines.append("#EXTINF:\(Self.seconds(piece.duration)),")
                 lines.append("#EXT-X-BYTERANGE:\(piece.bytes.count)@\(piece.bytes.lowerBound)")
@@ -68,6 +83,15 @@ struct RangePlaylist {
             "#EXT-X-PLAYLIST-TYPE:\(isGrowing ? "EVENT" : "VOD")",
         ]
         return (head + lines + (isGrowing ? [] : ["#EXT-X-ENDLIST"])).map { $0 + "\n" }.joined()
+    }
+
+    /// Those of the same date are told apart by a number, which they keep while the list grows.
+    private static func numbered(_ marks: [Mark]) -> [HLSMark] {
+        var (date, number) = (Int64?.none, 0)
+        return marks.map { mark in
+            (date, number) = (mark.date, mark.date == date ? number + 1 : 0)
+            return HLSMark(mark.text, at: mark.date, number: number)
+        }
     }
 
     private func meets(_ piece: Piece, _ file: File) -> Bool {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import NIOSSL
+
+extension HTTPClient {
+    func connect(within limit: Duration) async throws -> Exchange {
+        let deadline = ContinuousClock.now + limit
+        switch endpoint.place {
+        case .socket(let path):
+            return try await connect(
+                to: SocketAddress(unixDomainSocketPath: path), within: limit, by: deadline, tls: nil)
+        case .tcp(let host, let port, let isSecure):
+            let addresses = AddressRace.interleaved(try await resolve(host, port, within: limit))
+            let tls = try isSecure ? Self.context(for: trust, of: host) : nil
+            for address in addresses.dropLast() {
+                // What does not answer must leave time for the next.
+                let share = max(.milliseconds(100), (deadline - .now) / 2)
+                do {
+                    return try await connect(
+                        to: SocketAddress(address, port: port), within: share, by: deadline, tls: tls)
+                } catch let failure as EndpointFailure {
+                    throw failure
+                } catch {
+                    continue
+                }
+            }
+            guard let last = addresses.last else { throw Self.failure("the name has no address") }
+            let rest = max(.milliseconds(100), deadline - .now)
+            return try await connect(to: SocketAddress(last, port: port), within: rest, by: deadline, tls: tls)
+        }
+    }
+
+    private static func context(for trust: TLSVerification, of host: String) throws -> NIOSSLContext {
+        try TLSContexts.shared.context(for: trust, isAddress: HostAddress(literal: host, port: 0) != nil)
+    }
+
+    /// The addresses of `host`, unless they are not found within `limit`; the resolver's own is longer than some of ours.
+    private func resolve(_ host: String, _ port: UInt16, within limit: Duration) async throws -> [HostAddress] {
+        let (answers, giver) = AsyncThrowingStream.makeStream(of: [HostAddress].self)
+        resolver.resolve(host, port: port) { answer in
+            giver.yield(with: answer.mapError { $0 as any Error })
+            giver.finish()
+        }
+        let watch = Self.group.next().scheduleTask(in: .nanoseconds(limit.inNanoseconds)) {
+            let reason = "\(host): the name server did not answer within \(DurationText(limit))"
+            giver.finish(throwing: EndpointFailure(.unreachable, step: "resolve", reason: reason))
+        }
+        defer { watch.cancel() }
+        for try await addresses in answers { return addresses }
+        throw CancellationError()
+    }
+
+    /// Connects within `limit`, and has TLS by `deadline`. Throws ``EndpointFailure`` where the server answered and TLS did
+    /// not come about.
+    private func connect(
+        to address: SocketAddress, within limit: Duration, by deadline: ContinuousClock.Instant, tls: NIOSSLContext?
+    ) async throws -> Exchange {
+        try Task.checkCancellation()
+        let loop = Self.group.next()
+        let secured = tls.map { _ in loop.makePromise(of: Void.self) }
+        do {
+            let exchange = try await ClientBootstrap(group: loop)
+                .connectTimeout(.nanoseconds(limit.inNanoseconds))
+                .connect(to: address) { channel in
+                    channel.eventLoop.makeCompletedFuture { try assemble(channel, tls, secured) }
+                }
+            guard let secured else { return exchange }
+            let rest = max(.milliseconds(100), deadline - .now)
+            let watch = loop.scheduleTask(in: .nanoseconds(rest.inNanoseconds)) {
+                exchange.channel.close(promise: nil)
+            }
+            defer { watch.cancel() }
+            do {
+                try await secured.futureResult.get()
+                return exchange
+            } catch {
+                try? await exchange.executeThenClose { _ in }
+                throw error as? EndpointFailure ?? EndpointFailure(.rejected, step: "tls", reason: "\(error)")
+            }
+        } catch {
+            secured?.fail(error)
+            throw error
+        }
+    }
+
+    private func assemble(
+        _ channel: any Channel, _ tls: NIOSSLContext?, _ secured: EventLoopPromise<Void>?
+    ) throws -> Exchange {
+        let pipeline = channel.pipeline.syncOperations
+        if let tls, let secured, case .tcp(let host, _, _) = endpoint.place {
+            let address = HostAddress(literal: host, port: 0)?.networkBytes
+            // A literal has no place in the server name extension (RFC 6066, 3).
+            try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: address == nil ? host : nil))
+            try pipeline.addHandler(
+                TLSGuard(host: host, address: trust == .insecure ? nil : address, handshake: secured, ended: { _ in }))
+        }
+        try pipeline.addHandler(IdleStateHandler(readTimeout: Self.longestIdle))
+        try pipeline.addHandler(IdleEnd())
+        try pipeline.addHTTPClientHandlers()
+        return try Exchange(wrappingChannelSynchronously: channel)
+    }
+}
+
+extension SocketAddress {
+    fileprivate init(_ address: HostAddress, port: UInt16) throws {
+        try self.init(ipAddress: address.description, port: Int(port))
+    }
+}
+
+/// Ends a connection by which nothing comes any more.
+private final class IdleEnd: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is IdleStateHandler.IdleStateEvent { context.close(promise: nil) }
+        context.fireUserInboundEventTriggered(event)
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import Logging
+internal import Media
+
+extension Channel {
+    /// Starts a recording while the channel is on air: its first file begins with the next keyframe, and no output feels
+    /// it. Blocks until the directory and the remote have answered, at most 22 s where the file system does. Throws
+    /// ``RelayFailure`` if it is not possible, and ``RecordingSlotError`` if there is one already.
+    func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
+        try recordings.start {
+            let place = try RecordingPlace(configuration, channel: name, logger: logger)
+            return try Recording(configuration, in: place, of: recordedProgram)
+        }
+    }
+
+    /// Puts another recording in the place of the one under way, as ``startRecording(_:)`` does. If that is not possible,
+    /// what is recorded goes on; where nothing is, it is tried again. Returns whether it was possible now.
+    func replaceRecording(_ configuration: ChannelConfiguration.Recording) throws -> Bool {
+        do {
+            try recordings.replace {
+                let place = try RecordingPlace(configuration, channel: name, logger: logger)
+                var program = recordedProgram
+                // One that the storage guard refuses is no better than what is recorded now.
+                if recordings.current != nil { program.hasOutputs = false }
+                return try Recording(configuration, in: place, of: program)
+            }
+            return true
+        } catch let failure as RelayFailure {
+            guard lack(configuration, because: failure) else { throw failure }
+            return false
+        }
+    }
+
+    /// Sets up the recording that begins with the program; where that is not possible and it `canLack`, the program begins
+    /// without it.
+    func prepare(
+        _ configuration: ChannelConfiguration.Recording, in place: Result<RecordingPlace, RelayFailure>, canLack: Bool
+    ) throws(RelayFailure) {
+        do throws(RelayFailure) {
+            recordings.prepare(try Recording(configuration, in: place.get(), of: recordedProgram))
+        } catch {
+            guard canLack, lack(configuration, because: error) else { throw error }
+        }
+    }
+
+    /// Tries a recording that was not possible again and again. False if there is another one.
+    private func lack(_ configuration: ChannelConfiguration.Recording, because failure: RelayFailure) -> Bool {
+        let isLacking = recordings.lack("\(failure)") { [weak self] in
+            guard let self else { throw RecordingSlotError.over }
+            // On a queue of its own, which waits for a file system however long that does not answer.
+            let place = try RecordingPlace(configuration, channel: name, patience: nil, logger: logger)
+            let recording = try Recording(configuration, in: place, of: recordedProgram)
+            logger.notice("the recording is possible now")
+            return recording
+        }
+        if isLacking { logger.error("the channel is not recorded, which is tried again: \(failure)") }
+        return isLacking
+    }
+
+    /// Stops the recording while the channel stays on air. Its file is closed and handed over beside the program.
+    /// Returns at once.
+    func stopRecording() throws(RecordingSlotError) { try recordings.stop() }
+
+    /// Begins a new file of the recording with the next keyframe. Returns at once, and whether there is a recording.
+    @discardableResult
+    func cutRecording() -> Bool {
+        guard let recording = recordings.current else { return false }
+        recording.cut()
+        return true
+    }
+
+    /// Marks the moment `time` of the program, in nanoseconds, with `text`. Returns at once.
+    func mark(_ text: String, at time: Int64) {
+        stream.mark(text, at: time)
+        recordings.current?.mark(text, at: time)
+        logger.info("marked: \(text)")
+    }
+
+    /// Notes in the log, and in the catalogue, what an operator did.
+    func note(_ text: String, output: String? = nil) {
+        recordings.current?.noteEvent("operator", text)
+        logger.notice("\(text)", metadata: output.map { ["output": "\($0)"] } ?? [:])
+    }
+
+    /// What a recording is told of this channel.
+    private var recordedProgram: Recording.Program {
+        Recording.Program(
+            channel: name, hasOutputs: !configuration.outputs.isEmpty || !outputs.statuses.isEmpty,
+            delay: program.delay, gop: program.gop,
+            description: hub.description, keyframes: program.keyframes, clock: clock, logger: logger)
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Synchronization
+import Testing
+
+@testable import FanOut
+
+/// Keeps what it is given.
+private final class Witness: PacketConsumer {
+    private let kept = Mutex<[EncodedPacket]>([])
+    var packets: [EncodedPacket] { kept.withLock { $0 } }
+    var texts: [String] { packets.compactMap(\.text) }
+
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        kept.withLock { $0 += packets }
+        return nil
+    }
+}
+
+@Suite("Marks in a stream of packets")
+struct MarkTests {
+    private static let frame: Int64 = 1_000_000_000 / 30
+
+    private func stream(_ delivery: PacketStream.Delivery = .withFrames) -> (PacketStream, Witness) {
+        let (stream, witness) = (PacketStream(delivery: delivery), Witness())
+        stream.begin(.sample, keyframes: KeyframeCounter())
+        stream.add(witness)
+        return (stream, witness)
+    }
+
+    @Test("A mark is in front of the first packet that is not decoded before it, once, and with its own time")
+    func place() {
+        let (stream, witness) = stream()
+        // The encoder is behind the moment.
+        stream.mark("goal", at: 5 * Self.frame - 1000)
+        for index in Int64(0)..<10 { stream.publish(Packets.video(index, key: index == 0)) }
+        #expect(witness.texts == ["goal"])
+        #expect(witness.packets.map(\.track).firstIndex(of: .data) == 5)
+        #expect(witness.packets[5].ptsNanoseconds == 5 * Self.frame - 1000)
+        #expect(stream.description.isIdentical(to: .sample))
+    }
+
+    @Test("A mark of a moment that is over is not older than what went out, and goes with the next frame's audio")
+    func late() {
+        let (stream, witness) = stream()
+        for index in Int64(0)..<10 { stream.publish(Packets.video(index, key: index == 0)) }
+        stream.mark("late", at: 0)
+        stream.publish(Packets.audio(15))
+        #expect(witness.texts.isEmpty)
+        stream.publish(Packets.video(10))
+        #expect(witness.packets.suffix(3).map(\.track) == [.data, .audio, .video])
+        #expect(zip(witness.packets, witness.packets.dropFirst()).allSatisfy { $0.dtsNanoseconds <= $1.dtsNanoseconds })
+    }
+
+    @Test("Of what is passed through it goes with the next packet")
+    func immediate() {
+        let (stream, witness) = stream(.immediate)
+        stream.publish(Packets.video(0, key: true))
+        stream.mark("now", at: 0)
+        #expect(witness.packets.count == 1)
+        stream.publish(Packets.audio(1))
+        #expect(witness.packets.map(\.track) == [.video, .data, .audio])
+    }
+
+    @Test("Marks come in the order of their times, at the end too, and of very many the newest")
+    func order() {
+        let (stream, witness) = stream()
+        stream.publish(Packets.video(0, key: true))
+        stream.mark("second", at: 2_000_000_000)
+        stream.mark("first", at: 1_000_000_000)
+        stream.finish()
+        #expect(witness.texts == ["first", "second"])
+        for index in Int64(0)..<100 { stream.mark("\(index)", at: 3_000_000_000 + index) }
+        stream.finish()
+        #expect(witness.texts.count == 2 + 64 && witness.texts.last == "99" && witness.texts[2] == "36")
+    }
+
+    @Test("Who joins with the GOP under way gets its marks")
+    func joins() {
+        let (stream, _) = stream()
+        stream.publish(Packets.video(0, key: true))
+        stream.mark("early", at: 0)
+        stream.publish(Packets.video(60, key: true))
+        stream.mark("here", at: 0)
+        stream.publish(Packets.video(61))
+        let late = Witness()
+        stream.join(late)
+        #expect(late.texts == ["here"])
+    }
+
+    @Test("Marks from many threads reach everybody once, in order, between the frames of one publisher")
+    func threads() async {
+        let (stream, witness) = stream()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for index in Int64(0)..<2000 { stream.publish(Packets.video(index, key: index % 60 == 0)) }
+            }
+            for thread in 0..<4 {
+                group.addTask {
+                    for index in 0..<10 { stream.mark("\(thread) \(index)", at: Int64(index) * Self.frame) }
+                }
+            }
+        }
+        stream.finish()
+        #expect(Set(witness.texts).count == 40 && witness.texts.count == 40)
+        #expect(zip(witness.packets, witness.packets.dropFirst()).allSatisfy { $0.dtsNanoseconds <= $1.dtsNanoseconds })
+        #expect(witness.packets.count { $0.track == .video } == 2000)
+    }
+
+    @Test("In a queue a mark changes nothing of what becomes of frames", arguments: [5, 40, 100])
+    func queue(room: Int) {
+        func run(marked: Bool) -> ([Int64], DropCounts, Int) {
+            let queue = PacketQueue(limits: .live)
+            queue.push(Packets.video(0, key: true))
+            _ = queue.connected()
+            var sent: [EncodedPacket] = []
+            for packet in Packets.video(1..<400) {
+                if marked, packet.pts % 7 == 0 {
+                    queue.push(EncodedPacket(text: "x", at: packet.dtsNanoseconds))
+                }
+                queue.push(packet)
+                // A target that sleeps for a while.
+                if !(100..<100 + Int64(room)).contains(packet.pts) { sent += queue.drain() }
+            }
+            let texts = sent.count { $0.track == .data }
+            return (sent.filter { $0.track == .video }.map(\.pts), queue.drops, texts)
+        }
+        let (plain, marked) = (run(marked: false), run(marked: true))
+        #expect(plain.0 == marked.0 && plain.1.frames == marked.1.frames)
+        #expect(marked.2 > 0)
+    }
+
+    @Test("An output that is not connected does not get marks of then, one that never was gets those of the start")
+    func offAir() {
+        let queue = PacketQueue(limits: .live)
+        for packet in Packets.video(0..<30) { queue.push(packet) }
+        queue.push(EncodedPacket(text: "start", at: 30 * Self.frame))
+        _ = queue.connected()
+        #expect(queue.drain().compactMap(\.text) == ["start"])
+        queue.disconnected()
+        queue.push(EncodedPacket(text: "away", at: 31 * Self.frame))
+        for packet in Packets.video(31..<70) { queue.push(packet) }
+        _ = queue.connected()
+        let packets = queue.drain()
+        #expect(packets.compactMap(\.text).isEmpty && packets.first?.pts == 60)
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Testing
+
+@testable import Networking
+
+@Suite struct HTTPClientTests {
+    private let gate = DispatchSemaphore(value: 0)
+
+    /// A client whose name server answers when ``gate`` is signalled.
+    private func client(_ address: String) throws -> HTTPClient {
+        let resolver = HostResolver(timeout: .seconds(3600)) { [gate] _ in
+            gate.wait()
+            return []
+        }
+        return HTTPClient(try HTTPEndpoint(address), resolver: resolver)
+    }
+
+    @Test("A name server that does not answer outlasted the deadline", .timeLimit(.minutes(1)))
+    func late() async throws {
+        defer { gate.signal() }
+        let client = try client("https://media.example/")
+        let failure = await #expect(throws: EndpointFailure.self) {
+            try await client.answer(to: .init("GET"), within: .milliseconds(200))
+        }
+        #expect(failure?.kind == .unreachable)
+        let other = await #expect(throws: EndpointFailure.self) {
+            _ = try await client.stream(.init("GET"), connecting: .milliseconds(200)) { _, _ in true }
+        }
+        #expect(other?.step == "resolve")
+    }
+
+    @Test("Who asks and is ended waited for the name server", .timeLimit(.minutes(1)))
+    func cancelled() async throws {
+        defer { gate.signal() }
+        let client = try client("http://media.example/")
+        let asker = Task { try await client.answer(to: .init("GET"), within: .seconds(3600)) }
+        asker.cancel()
+        await #expect(throws: EndpointFailure.self) { try await asker.value }
+    }
+}
