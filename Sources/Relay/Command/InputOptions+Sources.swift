@@ -18,7 +18,9 @@ extension InputOptions {
             }
             return
         }
-        if let flag = copyFlag { throw ValidationError("\(flag) passes one --input on: give no other, or leave it out.") }
+        if let flag = copyFlag {
+            throw ValidationError("\(flag) passes one --input on: give no other, or leave it out.")
+        }
         if unpaced { throw ValidationError("--unpaced is for one --input. Leave it out.") }
         guard input.count <= Self.mostSources else {
             throw ValidationError("--input may be given \(Self.mostSources) times.")
@@ -51,7 +53,8 @@ extension InputOptions {
         case let name?:
             guard names.contains(name) else {
                 throw ValidationError(
-                    "--audio-from: there is no source \(name). There are follow, mix, \(names.joined(separator: ", ")).")
+                    "--audio-from: there is no source \(name). There are follow, mix, \(names.joined(separator: ", "))."
+                )
             }
             return .source(name)
         }

@@ -56,8 +56,8 @@ struct InputOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "A scene of several inputs by a name: NAME=LAYOUT:SOURCE,SOURCE. May be repeated.",
-            discussion: "Layouts are single, pip, split-horizontal, split-vertical, grid and slate. Behind a #: x=, y= and "
-                + "width= of the small picture of pip, as fractions of the frame, and fit=crop|contain of a split.",
+            discussion: "Layouts are single, pip, split-horizontal, split-vertical, grid and slate. Behind a #: x=, y= "
+                + "and width= of the inset of pip, as fractions of the frame, and fit=crop|contain of a split.",
             valueName: "scene"))
     var scene: [String] = []
 

@@ -57,7 +57,8 @@ final class EncodedProgram: ChannelProgram {
             pacing: configuration.isPaced
                 ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
             frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
-            stage: inputs.stage, format: inputs.director == nil ? nil : inputs.format, sink: monitor, clock: clock, heartbeat: heartbeat, logger: logger)
+            stage: inputs.stage, format: inputs.director == nil ? nil : inputs.format, sink: monitor, clock: clock,
+            heartbeat: heartbeat, logger: logger)
     }
 
     var description: StreamDescription { encoder.description }
