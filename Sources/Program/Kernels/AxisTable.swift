@@ -2,8 +2,8 @@
 
 /// Which samples of a source, along one axis, each sample of a scaled frame is made of, and in which parts of 256.
 ///
-/// Where samples become fewer, each is the mean of what it covers; where they become more, it lies on the line between two.
-/// Sources and targets lie edge on edge, as libswscale has them. Made once for a size and kept.
+/// Where samples become fewer, each is the mean of what it covers; where they become more, it lies on the line between
+/// two. Sources and targets lie edge on edge, as libswscale has them. Made once for a size and kept.
 final class AxisTable {
     /// What a table is for.
     struct Key: Equatable {
@@ -30,6 +30,10 @@ final class AxisTable {
     private(set) var starts: [Int32] = []
     /// The parts, ``taps`` for each; their sum is 256.
     private(set) var weights: [UInt16] = []
+    /// The same in order of taps: first of all samples, second of all samples, and so on.
+    private var columns: [UInt16] = []
+    private let pairs = Scratch<UInt16>()
+    private let sums = Scratch<UInt16>()
 
     /// Makes this the table for `key`.
     func prepare(_ key: Key) {
@@ -39,6 +43,8 @@ final class AxisTable {
         weights.removeAll(keepingCapacity: true)
         let step = key.length / Double(key.target)
         if key.isLinear || step < 1 { makeLinear(key, step) } else { makeArea(key, step) }
+        columns.removeAll(keepingCapacity: true)
+        for tap in 0..<taps { for index in 0..<key.visible { columns.append(weights[index * taps + tap]) } }
     }
 
     private func makeLinear(_ key: Key, _ step: Double) {
@@ -57,7 +63,9 @@ final class AxisTable {
     private func makeArea(_ key: Key, _ step: Double) {
         // A window of this length touches no more samples, wherever it begins; a whole one, at whole places, one fewer.
         let isWhole = step == step.rounded() && key.start == key.start.rounded()
-        taps = min(key.count, isWhole ? Int(step) : Int(step.rounded(.up)) + 1)
+        let touched = isWhole ? Int(step) : Int(step.rounded(.up)) + 1
+        // Samples are read in pairs, none from beyond the end.
+        taps = min(key.count, (touched + 1) / 2 * 2)
         for index in key.first..<key.first + key.visible {
             let from = min(max(0, key.start + Double(index) * step), Double(key.count) - 1)
             let to = min(max(from + 1, key.start + Double(index + 1) * step), Double(key.count))
@@ -79,56 +87,86 @@ final class AxisTable {
     }
 
     /// Makes a row of the target from a row of the source.
+    ///
+    /// Fetching samples from places of a table is what takes the time. So they are fetched two at once, and what is
+    /// computed is left to a loop that computes eight at once.
     func scale(_ source: UnsafePointer<UInt8>, into target: UnsafeMutablePointer<UInt8>) {
+        let count = starts.count
+        let (pairs, sums) = (pairs.reserve(count), sums.reserve(count))
         starts.withUnsafeBufferPointer { starts in
-            weights.withUnsafeBufferPointer { weights in
-                guard let first = starts.baseAddress, let weight = weights.baseAddress else { return }
-                switch taps {
-                case 1: for x in 0..<starts.count { target[x] = source[Int(first[x])] }
-                case 2: Self.scale2(source, first, weight, starts.count, into: target)
-                case 3: Self.scale3(source, first, weight, starts.count, into: target)
-                default: Self.scale(source, first, weight, starts.count, taps, into: target)
+            columns.withUnsafeBufferPointer { columns in
+                guard let starts = starts.baseAddress, let columns = columns.baseAddress else { return }
+                guard taps % 2 == 0 else { return scaleSlowly(source, starts, columns, count, into: target) }
+                for tap in stride(from: 0, to: taps, by: 2) {
+                    Self.fetch(source + tap, starts, count, into: pairs)
+                    let (left, right) = (columns + tap * count, columns + (tap + 1) * count)
+                    if taps == 2 {
+                        Self.mix(pairs, left, right, count, into: target)
+                    } else if tap == 0 {
+                        Self.begin(pairs, left, right, count, sums)
+                    } else if tap < taps - 2 {
+                        Self.add(pairs, left, right, count, sums)
+                    } else {
+                        Self.end(pairs, left, right, count, sums, into: target)
+                    }
                 }
             }
         }
     }
 
-    private static func scale2(
-        _ source: UnsafePointer<UInt8>, _ starts: UnsafePointer<Int32>, _ weights: UnsafePointer<UInt16>, _ count: Int,
+    /// For a source so small that its samples cannot be taken in pairs.
+    private func scaleSlowly(
+        _ source: UnsafePointer<UInt8>, _ starts: UnsafePointer<Int32>, _ columns: UnsafePointer<UInt16>, _ count: Int,
         into target: UnsafeMutablePointer<UInt8>
     ) {
         for x in 0..<count {
-            let at = source + Int(starts[x])
-            let (left, right) = (Int32(at[0]), Int32(at[1]))
-            let value = left &<< 8 &+ (right &- left) &* Int32(weights[2 &* x &+ 1]) &+ 128
-            target[x] = UInt8(truncatingIfNeeded: value &>> 8)
+            var sum: UInt32 = 128
+            for tap in 0..<taps { sum += UInt32(source[Int(starts[x]) + tap]) * UInt32(columns[tap * count + x]) }
+            target[x] = UInt8(truncatingIfNeeded: sum >> 8)
         }
     }
 
-    private static func scale3(
-        _ source: UnsafePointer<UInt8>, _ starts: UnsafePointer<Int32>, _ weights: UnsafePointer<UInt16>, _ count: Int,
+    private static func fetch(
+        _ source: UnsafePointer<UInt8>, _ starts: UnsafePointer<Int32>, _ count: Int,
+        into pairs: UnsafeMutablePointer<UInt16>
+    ) {
+        let source = UnsafeRawPointer(source)
+        for x in 0..<count { pairs[x] = source.loadUnaligned(fromByteOffset: Int(starts[x]), as: UInt16.self) }
+    }
+
+    private static func mix(
+        _ pairs: UnsafePointer<UInt16>, _ left: UnsafePointer<UInt16>, _ right: UnsafePointer<UInt16>, _ count: Int,
         into target: UnsafeMutablePointer<UInt8>
     ) {
         for x in 0..<count {
-            let at = source + Int(starts[x])
-            let weight = weights + 3 &* x
-            let value =
-                Int32(at[0]) &* Int32(weight[0]) &+ Int32(at[1]) &* Int32(weight[1])
-                &+ Int32(at[2]) &* Int32(weight[2]) &+ 128
-            target[x] = UInt8(truncatingIfNeeded: value &>> 8)
+            let sum = (pairs[x] & 255) &* left[x] &+ (pairs[x] &>> 8) &* right[x] &+ 128
+            target[x] = UInt8(truncatingIfNeeded: sum &>> 8)
         }
     }
 
-    private static func scale(
-        _ source: UnsafePointer<UInt8>, _ starts: UnsafePointer<Int32>, _ weights: UnsafePointer<UInt16>, _ count: Int,
-        _ taps: Int, into target: UnsafeMutablePointer<UInt8>
+    private static func begin(
+        _ pairs: UnsafePointer<UInt16>, _ left: UnsafePointer<UInt16>, _ right: UnsafePointer<UInt16>, _ count: Int,
+        _ sums: UnsafeMutablePointer<UInt16>
+    ) {
+        for x in 0..<count { sums[x] = (pairs[x] & 255) &* left[x] &+ (pairs[x] &>> 8) &* right[x] &+ 128 }
+    }
+
+    private static func add(
+        _ pairs: UnsafePointer<UInt16>, _ left: UnsafePointer<UInt16>, _ right: UnsafePointer<UInt16>, _ count: Int,
+        _ sums: UnsafeMutablePointer<UInt16>
     ) {
         for x in 0..<count {
-            let at = source + Int(starts[x])
-            let weight = weights + taps &* x
-            var value: UInt32 = 128
-            for tap in 0..<taps { value = value &+ UInt32(at[tap]) &* UInt32(weight[tap]) }
-            target[x] = UInt8(truncatingIfNeeded: value &>> 8)
+            sums[x] = sums[x] &+ (pairs[x] & 255) &* left[x] &+ (pairs[x] &>> 8) &* right[x]
+        }
+    }
+
+    private static func end(
+        _ pairs: UnsafePointer<UInt16>, _ left: UnsafePointer<UInt16>, _ right: UnsafePointer<UInt16>, _ count: Int,
+        _ sums: UnsafePointer<UInt16>, into target: UnsafeMutablePointer<UInt8>
+    ) {
+        for x in 0..<count {
+            let sum = sums[x] &+ (pairs[x] & 255) &* left[x] &+ (pairs[x] &>> 8) &* right[x]
+            target[x] = UInt8(truncatingIfNeeded: sum &>> 8)
         }
     }
 
@@ -143,26 +181,16 @@ final class AxisTable {
         let first = index * taps
         if let whole = (0..<taps).first(where: { weights[first + $0] == 256 }) { return source.row(start + whole) }
         if taps == 2 {
-            Self.mix(source.row(start), source.row(start + 1), weights[first + 1], source.width, into: target)
+            TargetPlane.mix(
+                source.row(start), source.row(start + 1), weight: weights[first + 1], count: source.width, into: target)
             return UnsafePointer(target)
         }
         Self.begin(source.row(start), weights[first], sums, source.width)
-        for tap in 1..<taps - 1 where weights[first + tap] != 0 {
+        for tap in 1..<max(1, taps - 1) where weights[first + tap] != 0 {
             Self.add(source.row(start + tap), weights[first + tap], sums, source.width)
         }
         Self.end(source.row(start + taps - 1), weights[first + taps - 1], sums, source.width, into: target)
         return UnsafePointer(target)
-    }
-
-    private static func mix(
-        _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, _ weight: UInt16, _ count: Int,
-        into target: UnsafeMutablePointer<UInt8>
-    ) {
-        let rest = 256 &- weight
-        for x in 0..<count {
-            let sum = UInt16(a[x]) &* rest &+ UInt16(b[x]) &* weight &+ 128
-            target[x] = UInt8(truncatingIfNeeded: sum &>> 8)
-        }
     }
 
     private static func begin(

@@ -2,8 +2,8 @@
 
 /// Blurs a plane by way of smaller ones, each half the size of the one before: small ones are blurred, enlarged.
 ///
-/// Doubling interpolates, so that a plane that was halved and doubled often is as if it had been blurred smoothly; and the
-/// smaller planes cost next to nothing.
+/// Doubling interpolates, so that a plane that was halved and doubled often is as if it had been blurred smoothly; and
+/// the smaller planes cost next to nothing.
 private struct Levels {
     /// The most halvings: at 1080 lines, a blur of about 16 pixels around each.
     static let deepest = 4
@@ -51,37 +51,52 @@ extension TargetPlane {
         }
     }
 
-    /// Fills it with `source` doubled, and mixed with `weight` parts in 256 of that; the rest is of `sharp`.
-    fileprivate func double(_ source: SourcePlane, over sharp: SourcePlane, weight: UInt16, _ sums: Scratch<UInt16>) {
-        // One more at both ends, for what lies beyond.
-        let line = sums.reserve(source.width + 2) + 1
+    /// Fills it with `source` doubled. `sums` is for what lies between.
+    fileprivate func double(_ source: SourcePlane, _ sums: Scratch<UInt16>) {
+        for y in 0..<height { Self.double(source, y, sums, count: width, into: row(y)) }
+    }
+
+    /// Fills it with `source` doubled, in `weight` parts of 256; the rest is of `sharp`, which may be its own memory.
+    fileprivate func double(
+        _ source: SourcePlane, over sharp: SourcePlane, weight: UInt16, _ sums: Scratch<UInt16>, _ rows: Scratch<UInt8>
+    ) {
+        let line = rows.reserve(width)
         for y in 0..<height {
-            let near = source.row(y / 2)
-            let far = source.row(min(source.height - 1, max(0, y % 2 == 0 ? y / 2 - 1 : y / 2 + 1)))
-            for x in 0..<source.width { line[x] = UInt16(near[x]) &* 3 &+ UInt16(far[x]) }
-            (line[-1], line[source.width]) = (line[0], line[source.width - 1])
-            Self.double(line, over: sharp.row(y), weight: weight, count: width, into: row(y))
+            Self.double(source, y, sums, count: width, into: line)
+            row(y).update(from: sharp.row(y), count: width)
+            Self.mix(line, weight: weight, count: width, into: row(y))
         }
     }
 
+    /// Row `y` of `source` doubled.
     private static func double(
-        _ line: UnsafePointer<UInt16>, over sharp: UnsafePointer<UInt8>, weight: UInt16, count: Int,
-        into target: UnsafeMutablePointer<UInt8>
+        _ source: SourcePlane, _ y: Int, _ sums: Scratch<UInt16>, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
-        let (sharpPairs, pairs) = (UnsafeRawPointer(sharp), UnsafeMutableRawPointer(target))
-        let rest = 256 &- weight
+        let near = source.row(y / 2)
+        let far = source.row(min(source.height - 1, max(0, y % 2 == 0 ? y / 2 - 1 : y / 2 + 1)))
+        // One more at both ends, for what lies beyond.
+        let line = sums.reserve(source.width + 2) + 1
+        for x in 0..<source.width { line[x] = UInt16(near[x]) &* 3 &+ UInt16(far[x]) }
+        (line[-1], line[source.width]) = (line[0], line[source.width - 1])
+        let pairs = UnsafeMutableRawPointer(target)
         for x in 0..<count / 2 {
-            let old = sharpPairs.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
             let left = (line[x] &* 3 &+ line[x &- 1] &+ 8) &>> 4
             let right = (line[x] &* 3 &+ line[x &+ 1] &+ 8) &>> 4
-            let first = ((old & 255) &* rest &+ left &* weight &+ 128) &>> 8
-            let second = ((old &>> 8) &* rest &+ right &* weight &+ 128) &>> 8
-            pairs.storeBytes(of: first | second &<< 8, toByteOffset: 2 &* x, as: UInt16.self)
+            pairs.storeBytes(of: left | right &<< 8, toByteOffset: 2 &* x, as: UInt16.self)
         }
         guard count % 2 == 1 else { return }
-        let (last, x) = (count - 1, count / 2)
-        let left = (line[x] &* 3 &+ line[x &- 1] &+ 8) &>> 4
-        target[last] = UInt8(truncatingIfNeeded: (UInt16(sharp[last]) &* rest &+ left &* weight &+ 128) &>> 8)
+        target[count - 1] = UInt8(truncatingIfNeeded: (line[count / 2] &* 3 &+ line[count / 2 - 1] &+ 8) &>> 4)
+    }
+
+    /// Mixes `count` samples at `target` with `weight` parts in 256 of those at `other`.
+    private static func mix(
+        _ other: UnsafePointer<UInt8>, weight: UInt16, count: Int, into target: UnsafeMutablePointer<UInt8>
+    ) {
+        let rest = 256 &- weight
+        for x in 0..<count {
+            let sum = UInt16(target[x]) &* rest &+ UInt16(other[x]) &* weight &+ 128
+            target[x] = UInt8(truncatingIfNeeded: sum &>> 8)
+        }
     }
 }
 
@@ -126,17 +141,19 @@ extension TransitionRenderer {
         enlarge(first, from: Levels.deepest, a, weight: 256, into: target)
     }
 
-    /// Enlarges the plane at `level` to the size of `target`. The first step takes `weight` parts in 256 of it, and the rest
-    /// of the plane above.
+    /// Enlarges the plane at `level` to the size of `target`. The first step takes `weight` parts in 256 of it, and the
+    /// rest of the plane above.
     private func enlarge(
         _ levels: Levels, from level: Int, _ source: SourcePlane, weight: UInt16, into target: TargetPlane
     ) {
-        var (level, weight) = (level, weight)
-        while level > 0 {
-            let larger = level == 1 ? target : levels.plane(level - 1)
-            let sharp = level == 1 ? source : larger.source
-            larger.double(levels.plane(level).source, over: sharp, weight: weight, sums)
-            (level, weight) = (level - 1, 256)
+        for step in stride(from: level, through: 1, by: -1) {
+            let larger = step == 1 ? target : levels.plane(step - 1)
+            if step == level, weight < 256 {
+                let sharp = step == 1 ? source : larger.source
+                larger.double(levels.plane(step).source, over: sharp, weight: weight, sums, rows)
+            } else {
+                larger.double(levels.plane(step).source, sums)
+            }
         }
     }
 }

@@ -5,8 +5,8 @@ enum BoxReduction {
     /// The largest number that it reduces by.
     static let largest = 16
 
-    /// Fills `part` of `target` with `source` reduced by `columns` and `rows`. The reduced source begins at `origin` in the
-    /// target, and covers `part`. `sums` has room for a row of the source.
+    /// Fills `part` of `target` with `source` reduced by `columns` and `rows`. The reduced source begins at `origin` in
+    /// the target, and covers `part`. `sums` has room for a row of the source.
     static func draw(
         _ source: SourcePlane, by columns: Int, _ rows: Int, origin: (x: Int, y: Int), part: PixelRectangle,
         into target: TargetPlane, sums: UnsafeMutablePointer<UInt16>
@@ -59,18 +59,41 @@ enum BoxReduction {
         _ source: UnsafePointer<UInt8>, _ stride: Int, _ columns: Int, _ rows: Int, count: Int,
         into target: UnsafeMutablePointer<UInt8>, sums: UnsafeMutablePointer<UInt16>
     ) {
-        for x in 0..<count &* columns { sums[x] = UInt16(source[x]) }
-        for y in 1..<max(1, rows) {
-            let row = source + y &* stride
-            for x in 0..<count &* columns { sums[x] = sums[x] &+ UInt16(row[x]) }
-        }
+        add(source, stride, rows, count: count * columns, into: sums)
+        if columns == 3, rows == 3 { return third(sums, count: count, into: target) }
         // By the reciprocal, rounded up: right to the last sample for boxes up to 16 by 16.
         let size = UInt32(columns * rows)
         let reciprocal = ((1 << 24) + size - 1) / size
         for x in 0..<count {
             var sum = size / 2
             for column in 0..<columns { sum = sum &+ UInt32(sums[x &* columns &+ column]) }
-            target[x] = UInt8(truncatingIfNeeded: UInt64(sum) &* UInt64(reciprocal) &>> 24)
+            target[x] = UInt8(truncatingIfNeeded: (UInt64(sum) &* UInt64(reciprocal)) &>> 24)
+        }
+    }
+
+    /// Sums of nine, divided by 9 with its reciprocal, to the nearest.
+    private static func third(_ sums: UnsafePointer<UInt16>, count: Int, into target: UnsafeMutablePointer<UInt8>) {
+        for x in 0..<count {
+            let sum = sums[3 &* x] &+ sums[3 &* x &+ 1] &+ sums[3 &* x &+ 2]
+            target[x] = UInt8(truncatingIfNeeded: (UInt32(sum) &* 7282 &+ 32768) &>> 16)
+        }
+    }
+
+    /// The sums of the columns of so many rows.
+    private static func add(
+        _ source: UnsafePointer<UInt8>, _ stride: Int, _ rows: Int, count: Int, into sums: UnsafeMutablePointer<UInt16>
+    ) {
+        var first = 1
+        if rows >= 3 {
+            let (second, third) = (source + stride, source + 2 * stride)
+            for x in 0..<count { sums[x] = UInt16(source[x]) &+ UInt16(second[x]) &+ UInt16(third[x]) }
+            first = 3
+        } else {
+            for x in 0..<count { sums[x] = UInt16(source[x]) }
+        }
+        for y in first..<max(first, rows) {
+            let row = source + y &* stride
+            for x in 0..<count { sums[x] = sums[x] &+ UInt16(row[x]) }
         }
     }
 }

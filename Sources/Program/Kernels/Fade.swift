@@ -15,18 +15,6 @@ extension TargetPlane {
             for x in 0..<width { target[x] = UInt8(truncatingIfNeeded: (UInt16(from[x]) &* rest &+ part) &>> 8) }
         }
     }
-
-    /// Mixes `count` samples of `a` with `weight` parts in 256 of `b`.
-    static func mix(
-        _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, weight: UInt16, count: Int,
-        into target: UnsafeMutablePointer<UInt8>
-    ) {
-        let rest = 256 &- weight
-        for x in 0..<count {
-            let sum = UInt16(a[x]) &* rest &+ UInt16(b[x]) &* weight &+ 128
-            target[x] = UInt8(truncatingIfNeeded: sum &>> 8)
-        }
-    }
 }
 
 extension TransitionRenderer {

@@ -5,8 +5,8 @@ internal import Glibc
 extension TransitionRenderer {
     /// A card that turns: `a` on its front, `b` on its back. What is seen of it narrows with the cosine of its angle.
     ///
-    /// Before a row is interpolated it is halved until less than two of its samples fall on one: a card that is nearly on
-    /// its edge does not flicker.
+    /// Before a row is interpolated it is halved until less than two of its samples fall on one: a card that is nearly
+    /// on its edge does not flicker.
     func flipHorizontally(
         _ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, before color: PixelColor, _ target: TargetPlanes
     ) {
@@ -56,21 +56,24 @@ extension TransitionRenderer {
         }
     }
 
-    /// A row, halved so many times.
+    /// A row, halved so many times. `scratch` has room for a row.
     private static func halve(
         _ row: UnsafePointer<UInt8>, _ width: Int, _ times: Int, _ scratch: UnsafeMutablePointer<UInt8>
     ) -> UnsafePointer<UInt8> {
-        guard times > 0 else { return row }
-        var (source, count) = (UnsafeRawPointer(row), width / 2)
-        for _ in 0..<times {
-            // In place from the second time on: what is written lies before what is read.
+        var (source, count) = (row, width)
+        // To and fro between the two halves of the memory: a loop that wrote where it reads would not compute many at
+        // once.
+        for time in 0..<times {
+            count /= 2
+            let target = time % 2 == 0 ? scratch : scratch + width / 2
+            let pairs = UnsafeRawPointer(source)
             for x in 0..<count {
-                let pair = source.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
-                scratch[x] = UInt8(truncatingIfNeeded: ((pair & 255) &+ (pair &>> 8) &+ 1) &>> 1)
+                let pair = pairs.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
+                target[x] = UInt8(truncatingIfNeeded: ((pair & 255) &+ (pair &>> 8) &+ 1) &>> 1)
             }
-            (source, count) = (UnsafeRawPointer(scratch), count / 2)
+            source = UnsafePointer(target)
         }
-        return UnsafePointer(scratch)
+        return source
     }
 
     private func drawRows(

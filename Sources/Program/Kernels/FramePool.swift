@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// Memory for the frames that a program makes, used again and again.
 ///
-/// A ``Canvas`` is drawn into; finished, it is a frame, whose memory comes back when the last holder lets go of it. So a
-/// program in its stride allocates no pixels. All calls may come from any thread.
+/// A ``Canvas`` is drawn into; finished, it is a frame, whose memory comes back when the last holder lets go of it. So
+/// a program in its stride allocates no pixels. All calls may come from any thread.
 package final class FramePool: Sendable {
     /// Luma columns of its frames.
     package let width: Int
@@ -16,8 +16,8 @@ package final class FramePool: Sendable {
     private let limit: Int
     private let spare = Mutex<[FrameMemory]>([])
 
-    /// A pool of frames of this size (both even) that keeps at most `limit` of those that are not in use. It hands out as
-    /// many as are asked for.
+    /// A pool of frames of this size (both even) that keeps at most `limit` of those that are not in use. It hands out
+    /// as many as are asked for.
     package init(width: Int, height: Int, keeping limit: Int = 8) {
         precondition(width > 0 && height > 0 && width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
         (self.width, self.height, self.limit) = (width, height, limit)
@@ -49,8 +49,8 @@ package final class FramePool: Sendable {
         frame = nil
         var own = consume pooled
         if isKnownUniquelyReferenced(&own) { return Canvas(own) }
-        var canvas = canvas()
-        canvas.target.copy(own.memory.target.source)
+        let canvas = canvas()
+        withExtendedLifetime(own) { canvas.target.copy(own.memory.target.source) }
         return canvas
     }
 
@@ -68,9 +68,9 @@ final class FrameMemory: Sendable {
     let height: Int
     let lumaStride: Int
     let chromaStride: Int
-    // Written only through the one `Canvas` that holds the `PooledFrame` of this memory: a canvas cannot be copied, and is
-    // gone before the frame is shared. Read only from then on, until the last holder of that `PooledFrame` is gone and the
-    // pool's mutex hands the memory to the next canvas. Freed in `deinit`.
+    // Written only through the one `Canvas` that holds the `PooledFrame` of this memory: a canvas cannot be copied, and
+    // is gone before the frame is shared. Read only from then on, until the last holder of that `PooledFrame` is gone
+    // and the pool's mutex hands the memory to the next canvas. Freed in `deinit`.
     nonisolated(unsafe) let bytes: UnsafeMutablePointer<UInt8>
 
     init(width: Int, height: Int) {
@@ -112,10 +112,13 @@ final class PooledFrame: FrameStorage {
 
     func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
         let planes = memory.target
-        return try body(
-            Planes(
-                y: .init(bytes: planes.y.bytes, stride: planes.y.stride),
-                u: .init(bytes: planes.u.bytes, stride: planes.u.stride),
-                v: .init(bytes: planes.v.bytes, stride: planes.v.stride)))
+        // Not to be given back while its pixels are read, though nothing but the addresses is used any more.
+        return try withExtendedLifetime(self) {
+            try body(
+                Planes(
+                    y: .init(bytes: planes.y.bytes, stride: planes.y.stride),
+                    u: .init(bytes: planes.u.bytes, stride: planes.u.stride),
+                    v: .init(bytes: planes.v.bytes, stride: planes.v.stride)))
+        }
     }
 }

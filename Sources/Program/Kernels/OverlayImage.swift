@@ -23,8 +23,8 @@ package final class OverlayImage: Sendable {
     private let u: Layer
     private let v: Layer
 
-    /// An image of `pixels` in rows of `width` (red, green, blue, alpha; straight), for frames of `color`. Odd sizes get a
-    /// transparent column or row.
+    /// An image of `pixels` in rows of `width` (red, green, blue, alpha; straight), for frames of `color`. Odd sizes
+    /// get a transparent column or row.
     package init(rgba pixels: [UInt8], width: Int, height: Int, color: ColorDescription) {
         precondition(width > 0 && height > 0 && pixels.count == width * height * 4, "an image has all its pixels")
         let (columns, rows) = ((width + 1) / 2 * 2, (height + 1) / 2 * 2)
@@ -67,10 +67,10 @@ package final class OverlayImage: Sendable {
         return Layer(samples: samples, alpha: alpha, spans: spans)
     }
 
-    /// Draws it on `canvas` with its upper left corner at (x, y), moved to even pixels, with `opacity` from 0 to 1. What lies
-    /// outside is cut off.
+    /// Draws it on `canvas` with its upper left corner at (x, y), moved to even pixels, with `opacity` from 0 to 1.
+    /// What lies outside is cut off.
     package func draw(on canvas: inout Canvas, x: Int, y: Int, opacity: Double = 1) {
-        let weight = TransitionRenderer.weight(opacity)
+        let weight = UInt16((min(1, max(0, opacity)) * 128).rounded())
         guard weight > 0 else { return }
         let (left, top) = (x & ~1, y & ~1)
         let target = canvas.target
@@ -90,8 +90,8 @@ package final class OverlayImage: Sendable {
                     let last = min(layer.spans[row].upperBound, target.width - left)
                     guard first < last else { continue }
                     let start = row * width + first
-                    target.over(
-                        color + start, mask + start, opacity, at: target.row(top + row) + left + first,
+                    TargetPlane.over(
+                        color + start, mask + start, opacity: opacity, at: target.row(top + row) + left + first,
                         count: last - first)
                 }
             }
@@ -100,15 +100,54 @@ package final class OverlayImage: Sendable {
 }
 
 extension TargetPlane {
-    /// Draws `count` samples over those at `target`, as opaque as `alpha` (of 255) and `opacity` (of 256) say.
-    fileprivate func over(
-        _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, _ opacity: UInt16,
+    /// Draws `count` samples over those at `target`, as opaque as `alpha` (of 255) and `opacity` (of 128) say.
+    fileprivate static func over(
+        _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, opacity: UInt16,
         at target: UnsafeMutablePointer<UInt8>, count: Int
     ) {
         for x in 0..<count {
             let opaque = UInt16(alpha[x])
             // 0 to 256: what is opaque leaves nothing.
-            let weight = ((opaque &+ opaque &>> 7) &* opacity) &>> 8
+            let weight = ((opaque &+ opaque &>> 7) &* opacity) &>> 7
+            let value = UInt16(target[x]) &* (256 &- weight) &+ UInt16(color[x]) &* weight &+ 128
+            target[x] = UInt8(truncatingIfNeeded: value &>> 8)
+        }
+    }
+}
+
+extension Canvas {
+    /// Draws `frame`, which has the canvas's size, as opaque as `alpha` says, a plane of luma's size whose 255 is
+    /// opaque. For a stinger, whose frames come with alpha; colors are straight.
+    package mutating func draw(_ frame: VideoFrame, alpha: Planes.Plane) {
+        precondition(frame.width == width && frame.height == height, "a stinger has the program's size")
+        let target = target
+        let mask = SourcePlane(alpha, width: width, height: height)
+        frame.withPlanes { source in
+            for y in 0..<height {
+                TargetPlane.over(source.y.row(y), mask.row(y), opacity: 128, at: target.y.row(y), count: width)
+            }
+            for y in 0..<height / 2 {
+                let upper = mask.row(2 * y)
+                TargetPlane.over(source.u.row(y), upper, stride: mask.stride, at: target.u.row(y), count: width / 2)
+                TargetPlane.over(source.v.row(y), upper, stride: mask.stride, at: target.v.row(y), count: width / 2)
+            }
+        }
+    }
+}
+
+extension TargetPlane {
+    /// Draws `count` samples of chroma over those at `target`; each is as opaque as the mean of four of luma, in two
+    /// rows `stride` apart, read in pairs.
+    fileprivate static func over(
+        _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, stride: Int,
+        at target: UnsafeMutablePointer<UInt8>, count: Int
+    ) {
+        let (upper, lower) = (UnsafeRawPointer(alpha), UnsafeRawPointer(alpha + stride))
+        for x in 0..<count {
+            let a = upper.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
+            let b = lower.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
+            let opaque = ((a & 255) &+ (a &>> 8) &+ (b & 255) &+ (b &>> 8) &+ 2) &>> 2
+            let weight = opaque &+ opaque &>> 7
             let value = UInt16(target[x]) &* (256 &- weight) &+ UInt16(color[x]) &* weight &+ 128
             target[x] = UInt8(truncatingIfNeeded: value &>> 8)
         }

@@ -75,6 +75,9 @@ package struct PixelColor: Sendable, Hashable {
         (self.y, self.u, self.v) = (y, u, v)
     }
 
+    /// Black in frames of limited range.
+    package static let black = PixelColor(y: 16, u: 128, v: 128)
+
     /// `color` in frames of `description`, whose matrix is taken for BT.709 if it is none that is known.
     package init(_ color: RGBColor, in description: ColorDescription) {
         self = ColorMatrix(description).convert(color)

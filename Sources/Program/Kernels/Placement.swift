@@ -35,7 +35,7 @@ package struct Placement: Sendable, Hashable {
 
     /// A frame of one color around the destination, outside of it.
     package struct Border: Sendable, Hashable {
-        /// Its width as a part of the program's height; at least two pixels if it is not 0.
+        /// Its width as a part of the program's height, at most a quarter of it; at least two pixels if it is not 0.
         package var width: Double
         /// Its color.
         package var color: PixelColor
@@ -48,7 +48,7 @@ package struct Placement: Sendable, Hashable {
     package var source: Rectangle
     /// Where it is shown, in the program.
     package var destination: Rectangle
-    /// The radius of its corners as a part of the program's height; a border goes around them.
+    /// The radius of its corners as a part of the program's height, at most half of it; a border goes around them.
     package var cornerRadius: Double
     /// The border, if it has one.
     package var border: Border?
@@ -90,8 +90,8 @@ package struct Placement: Sendable, Hashable {
         return Placement(destination: cell.fitting(aspect: 1))
     }
 
-    /// The placement that is `fraction` of the way from this one to `other`. A border that only one of them has grows from
-    /// nothing, or shrinks to it.
+    /// The placement that is `fraction` of the way from this one to `other`. A border that only one of them has grows
+    /// from nothing, or shrinks to it.
     package func interpolated(to other: Placement, fraction: Double) -> Placement {
         func mix(_ a: Double, _ b: Double) -> Double { a + (b - a) * fraction }
         func mix(_ a: Rectangle, _ b: Rectangle) -> Rectangle {
@@ -132,20 +132,24 @@ struct PixelPlacement: Equatable {
         let (x, width) = Self.span(to.x, to.width, of: program.width)
         let (y, height) = Self.span(to.y, to.height, of: program.height)
         destination = PixelRectangle(x: x, y: y, width: width, height: height)
-        let (left, columns) = Self.part(from.x, from.width, of: source.width, for: width)
-        let (top, rows) = Self.part(from.y, from.height, of: source.height, for: height)
+        let scaleX = from.width * Double(source.width) / (to.width * Double(program.width))
+        let scaleY = from.height * Double(source.height) / (to.height * Double(program.height))
+        let (left, columns) = Self.part(from.x, from.width, of: source.width, for: width, scale: scaleX)
+        let (top, rows) = Self.part(from.y, from.height, of: source.height, for: height, scale: scaleY)
         self.source = PixelRectangle(x: left, y: top, width: columns, height: rows)
         let unit = Double(program.height)
-        radius = min(Self.even(max(0, placement.cornerRadius) * unit), min(width, height) / 4 * 2)
-        let wanted = max(0, (placement.border?.width ?? 0) * unit)
-        border = wanted == 0 ? 0 : max(2, Self.even(wanted))
+        radius = min(Self.even(max(0, min(placement.cornerRadius, 0.5)) * unit), min(width, height) / 4 * 2)
+        let wanted = max(0, min(placement.border?.width ?? 0, 0.25)) * unit
+        border = wanted > 0 ? max(2, Self.even(wanted)) : 0
     }
 
-    /// The nearest even number.
-    private static func even(_ value: Double) -> Int { Int((value / 2).rounded()) * 2 }
+    /// The nearest even number; what is far outside is far enough at a million.
+    private static func even(_ value: Double) -> Int {
+        value.isFinite ? Int((min(1e6, max(-1e6, value)) / 2).rounded()) * 2 : 0
+    }
 
-    /// A span on even pixels. Where its length is even as it stands, it keeps it wherever it is, so that what moves does not
-    /// change its size; else its ends are moved each for itself, so that neighbors meet.
+    /// A span on even pixels. Where its length is even as it stands, it keeps it wherever it is, so that what moves
+    /// does not change its size; else its ends are moved each for itself, so that neighbors meet.
     private static func span(_ start: Double, _ length: Double, of whole: Int) -> (start: Int, length: Int) {
         let (begin, size) = (start * Double(whole), max(0, length) * Double(whole))
         let first = even(begin)
@@ -153,16 +157,18 @@ struct PixelPlacement: Equatable {
         return (first, even(begin + size) - first)
     }
 
-    /// A part of a source's columns or rows, within it. Where the ends were rounded, the part is made as long as `target` or
-    /// a multiple of it: what was meant to keep its size, or to be halved, is not scaled by a crooked number.
+    /// A part of a source's columns or rows, within it. `scale` is the number by which it is to be divided, before
+    /// anything was rounded: where it is whole, the part is made so long that it still is, and what was meant to keep
+    /// its size, or to be halved, is not scaled by a crooked number.
     private static func part(
-        _ start: Double, _ length: Double, of whole: Int, for target: Int
+        _ start: Double, _ length: Double, of whole: Int, for target: Int, scale: Double
     ) -> (start: Int, length: Int) {
         var (first, size) = span(start, length, of: whole)
         size = min(max(2, size), whole)
-        if target > 0 {
-            let straight = max(1, (size + target / 2) / target) * target
-            if abs(straight - size) <= 2 * (straight / target), straight <= whole { size = straight }
+        let factor = scale.rounded()
+        if factor >= 1, factor <= Double(whole), abs(scale - factor) < 0.001 {
+            let straight = Int(factor) * target
+            if straight >= 2, straight <= whole { size = straight }
         }
         first = min(max(0, first), whole - size)
         return (first, size)

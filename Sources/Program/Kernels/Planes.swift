@@ -36,6 +36,16 @@ struct SourcePlane {
     let width: Int
     let height: Int
 
+    init(bytes: UnsafePointer<UInt8>, stride: Int, width: Int, height: Int) {
+        (self.bytes, self.stride) = (bytes, stride)
+        (self.width, self.height) = (width, height)
+    }
+
+    init(_ plane: Planes.Plane, width: Int, height: Int) {
+        self.init(
+            bytes: plane.bytes.assumingMemoryBound(to: UInt8.self), stride: plane.stride, width: width, height: height)
+    }
+
     func row(_ y: Int) -> UnsafePointer<UInt8> { bytes + y &* stride }
 
     /// The part of it in `rectangle`, which lies inside.
@@ -81,6 +91,18 @@ struct TargetPlane {
 
     /// Copies all of `source`, which has the same size.
     func copy(_ source: SourcePlane) { copy(source, part: bounds, toX: 0, y: 0) }
+
+    /// Mixes `count` samples of `a` with `weight` parts in 256 of `b`.
+    static func mix(
+        _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, weight: UInt16, count: Int,
+        into target: UnsafeMutablePointer<UInt8>
+    ) {
+        let rest = 256 &- weight
+        for x in 0..<count {
+            let sum = UInt16(a[x]) &* rest &+ UInt16(b[x]) &* weight &+ 128
+            target[x] = UInt8(truncatingIfNeeded: sum &>> 8)
+        }
+    }
 }
 
 /// The three planes of a frame that a kernel reads.
@@ -126,16 +148,14 @@ struct TargetPlanes {
 extension VideoFrame {
     /// Lends its planes for the length of the call.
     func withPlanes<R>(_ body: (SourcePlanes) -> R) -> R {
-        storage.withPlanes { planes in
-            func plane(_ plane: Planes.Plane, _ width: Int, _ height: Int) -> SourcePlane {
-                SourcePlane(
-                    bytes: plane.bytes.assumingMemoryBound(to: UInt8.self), stride: plane.stride, width: width,
-                    height: height)
+        withExtendedLifetime(storage) {
+            storage.withPlanes { planes in
+                body(
+                    SourcePlanes(
+                        y: SourcePlane(planes.y, width: width, height: height),
+                        u: SourcePlane(planes.u, width: width / 2, height: height / 2),
+                        v: SourcePlane(planes.v, width: width / 2, height: height / 2)))
             }
-            return body(
-                SourcePlanes(
-                    y: plane(planes.y, width, height), u: plane(planes.u, width / 2, height / 2),
-                    v: plane(planes.v, width / 2, height / 2)))
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rounds the corners of a rectangle that was drawn: where the arc leaves a pixel out, what was there before comes back.
+/// Rounds the corners of a rectangle that was drawn: where the arc leaves a pixel out, what was there before comes
+/// back.
 ///
 /// The masks of a radius are kept. Of one thread at a time.
 final class RoundedCorners {
@@ -49,8 +50,8 @@ final class RoundedCorners {
         }
     }
 
-    /// Calls `body` with each corner of each plane, in one order: the plane, the corner's square in it, the mask, and which
-    /// corner it is.
+    /// Calls `body` with each corner of each plane, in one order: the plane, the corner's square in it, the mask, and
+    /// which corner it is.
     private func forEachCorner(
         of rectangle: PixelRectangle, in target: TargetPlanes,
         _ body: (TargetPlane, PixelRectangle, UnsafePointer<UInt16>, _ isRight: Bool, _ isLow: Bool) -> Void

@@ -4,9 +4,9 @@ package import Media
 
 /// Draws a source at its place: one for each place of a scene, since it keeps what it computed for a size.
 ///
-/// Where nothing is scaled, rows are copied; a reduction by whole numbers is a mean of boxes, any other one the mean of what
-/// a pixel covers; what is enlarged is interpolated. Luma and chroma are scaled as planes, edge on edge, as libswscale
-/// does. A frame allocates nothing unless its size is new. Of one thread at a time.
+/// Where nothing is scaled, rows are copied; a reduction by whole numbers is a mean of boxes, any other one the mean of
+/// what a pixel covers; what is enlarged is interpolated. Luma and chroma are scaled as planes, edge on edge, as
+/// libswscale does. A frame allocates nothing unless its size is new. Of one thread at a time.
 package final class Scaler {
     private let lumaX = AxisTable()
     private let lumaY = AxisTable()

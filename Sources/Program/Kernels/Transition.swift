@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
-
 /// How one frame gives way to another.
 package struct Transition: Sendable, Hashable {
     /// What is seen. "Left" and the like say whereto something moves. `a` is what was on air, `b` what will be.
     package enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         /// `b` at once.
         case cut
-        /// Sources move and grow from their places to the others; where there are none, as ``fade``.
-        case move
         /// `a` and `b` mixed, linearly: xfade's `fade`.
         case fade
         /// `b` pixel by pixel, where a fixed noise has come to: xfade's `dissolve`.
@@ -62,7 +58,7 @@ package struct Transition: Sendable, Hashable {
     package var color: PixelColor
 
     /// A transition of these.
-    package init(_ kind: Kind, easing: Easing = .linear, color: PixelColor = PixelColor(.black, in: .bt709)) {
+    package init(_ kind: Kind, easing: Easing = .linear, color: PixelColor = .black) {
         (self.kind, self.easing, self.color) = (kind, easing, color)
     }
 }

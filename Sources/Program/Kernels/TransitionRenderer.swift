@@ -2,11 +2,11 @@
 
 package import Media
 
-/// Draws transitions between frames of one size: a pure function of two frames and a progress, and the memory that it needs
-/// on the way. Of one thread at a time.
+/// Draws transitions between frames of one size: a pure function of two frames and a progress, and the memory that it
+/// needs on the way. Of one thread at a time.
 ///
-/// Making one computes the noise of ``Transition/Kind/dissolve``, which takes longer than a frame: it is made before the
-/// program runs, or beside it.
+/// Making one computes the noise of ``Transition/Kind/dissolve``, which takes longer than a frame: it is made before
+/// the program runs, or beside it.
 package final class TransitionRenderer {
     let width: Int
     let height: Int
@@ -26,8 +26,8 @@ package final class TransitionRenderer {
         noise = DissolveNoise(width: width, height: height)
     }
 
-    /// Draws the frame at `progress` of the way from `a` to `b`: `a` itself at 0, and `b` at 1. The easing is the caller's,
-    /// who may go back or stop.
+    /// Draws the frame at `progress` of the way from `a` to `b`: `a` itself at 0, and `b` at 1. The easing is the
+    /// caller's, who may go back or stop.
     package func render(
         _ a: VideoFrame, _ b: VideoFrame, _ transition: Transition, progress: Double, into canvas: inout Canvas
     ) {
@@ -49,7 +49,7 @@ package final class TransitionRenderer {
         let color = transition.color
         switch transition.kind {
         case .cut: target.copy(b)
-        case .fade, .move: target.forEach(a, b) { $0.fade($1, $2, weight: Self.weight(progress)) }
+        case .fade: target.forEach(a, b) { $0.fade($1, $2, weight: Self.weight(progress)) }
         case .dissolve: noise.draw(a, b, progress, target)
         case .slideLeft: Motion.left.slide(a, b, progress, target)
         case .slideRight: Motion.right.slide(a, b, progress, target)

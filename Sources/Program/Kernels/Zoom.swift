@@ -57,6 +57,7 @@ extension TransitionRenderer {
         _ upper: UnsafePointer<UInt8>, _ lower: UnsafePointer<UInt8>, _ part: UInt16, _ b: UnsafePointer<UInt8>,
         _ weight: UInt16, _ count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
+        guard weight > 0 else { return TargetPlane.mix(upper, lower, weight: part, count: count, into: target) }
         let (rest, remaining) = (256 &- part, 256 &- weight)
         for x in 0..<count {
             let a = (UInt16(upper[x]) &* rest &+ UInt16(lower[x]) &* part &+ 128) &>> 8
