@@ -45,6 +45,24 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
     /// The pace; linear without it.
     package var easing: Easing?
 
+    private enum Key: String, CodingKey { case type, seconds, easing }
+
+    /// What a word without a direction stands for.
+    private static let usual: [String: Transition.Kind] = [
+        "flip": .flipHorizontal, "slide": .slideLeft, "push": .pushLeft, "wipe": .wipeLeft, "zoom": .zoomIn,
+    ]
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        let word = try container.decode(String.self, forKey: .type)
+        guard let kind = Transition.Kind(rawValue: word) ?? Self.usual[word] else {
+            throw DecodingError.dataCorruptedError(forKey: .type, in: container, debugDescription: "no transition")
+        }
+        type = kind
+        seconds = try container.decodeIfPresent(Double.self, forKey: .seconds)
+        easing = try container.decodeIfPresent(Easing.self, forKey: .easing)
+    }
+
     /// A transition.
     package init(_ type: Transition.Kind, seconds: Double? = nil, easing: Easing? = nil) {
         (self.type, self.seconds, self.easing) = (type, seconds, easing)

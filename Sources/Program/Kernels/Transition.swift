@@ -6,6 +6,9 @@ package struct Transition: Sendable, Hashable {
     package enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         /// `b` at once.
         case cut
+        /// Sources move and grow from their places to others: the scene is composed anew for each frame. Between two frames
+        /// it is ``fade``.
+        case move
         /// `a` and `b` mixed, linearly: xfade's `fade`.
         case fade
         /// `b` pixel by pixel, where a fixed noise has come to: xfade's `dissolve`.

@@ -49,7 +49,7 @@ package final class TransitionRenderer {
         let color = transition.color
         switch transition.kind {
         case .cut: target.copy(b)
-        case .fade: target.forEach(a, b) { $0.fade($1, $2, weight: Self.weight(progress)) }
+        case .fade, .move: target.forEach(a, b) { $0.fade($1, $2, weight: Self.weight(progress)) }
         case .dissolve: noise.draw(a, b, progress, target)
         case .slideLeft: Motion.left.slide(a, b, progress, target)
         case .slideRight: Motion.right.slide(a, b, progress, target)

@@ -268,7 +268,7 @@ struct TransitionTests {
         let kinds = Transition.Kind.allCases.map(\.rawValue)
         #expect(
             kinds == [
-                "cut", "fade", "dissolve", "slide-left", "slide-right", "slide-up", "slide-down", "push-left",
+                "cut", "move", "fade", "dissolve", "slide-left", "slide-right", "slide-up", "slide-down", "push-left",
                 "push-right", "push-up", "push-down", "wipe-left", "wipe-right", "wipe-up", "wipe-down", "zoom-in",
                 "zoom-out", "flip-horizontal", "flip-vertical", "circle", "blur", "dip",
             ])
