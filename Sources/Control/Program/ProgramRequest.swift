@@ -47,15 +47,10 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
 
     private enum Key: String, CodingKey { case type, seconds, easing }
 
-    /// What a word without a direction stands for.
-    private static let usual: [String: Transition.Kind] = [
-        "flip": .flipHorizontal, "slide": .slideLeft, "push": .pushLeft, "wipe": .wipeLeft, "zoom": .zoomIn,
-    ]
-
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         let word = try container.decode(String.self, forKey: .type)
-        guard let kind = Transition.Kind(rawValue: word) ?? Self.usual[word] else {
+        guard let kind = Transition.Kind(word: word) else {
             throw DecodingError.dataCorruptedError(forKey: .type, in: container, debugDescription: "no transition")
         }
         type = kind

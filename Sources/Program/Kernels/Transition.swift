@@ -51,6 +51,18 @@ package struct Transition: Sendable, Hashable {
         case blur
         /// `a` goes down to a color, and `b` comes up from it.
         case dip
+
+        /// The kind that people call `word`, also without a direction.
+        package init?(word: String) {
+            switch word {
+            case "flip": self = .flipHorizontal
+            case "slide": self = .slideLeft
+            case "push": self = .pushLeft
+            case "wipe": self = .wipeLeft
+            case "zoom": self = .zoomIn
+            default: self.init(rawValue: word)
+            }
+        }
     }
 
     /// What is seen.

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which of several views comes when, if they come in an order of chance: each once a round, and no view twice in a row.
+/// The same seed makes the same order, and any place in it can be asked for, without those before.
+struct RunDownOrder {
+    private let count: Int
+    private let seed: UInt64
+
+    /// An order of `count` views.
+    init(count: Int, seed: UInt64) { (self.count, self.seed) = (count, seed) }
+
+    /// The view in place `index`, from 0 on.
+    func view(_ index: Int64) -> Int {
+        let (round, place) = (index / Int64(count), Int(index % Int64(count)))
+        // Of two views any other order would show one twice.
+        guard count > 2 else { return shuffled(0)[place] }
+        var views = shuffled(round)
+        if round > 0, views[0] == shuffled(round - 1)[count - 1] { views.swapAt(0, 1) }
+        return views[place]
+    }
+
+    private func shuffled(_ round: Int64) -> [Int] {
+        var numbers = SplitMix(state: seed ^ (UInt64(bitPattern: round) &* 0xD134_2543_DE82_EF95))
+        var views = Array(0..<count)
+        // Fisher and Yates; not the library's, which may be another tomorrow.
+        for last in stride(from: count - 1, to: 0, by: -1) {
+            views.swapAt(last, Int(numbers.next() % UInt64(last + 1)))
+        }
+        return views
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): numbers of chance that are the same on any machine.
+private struct SplitMix {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Where a run-down is: a segment, and when it began.
+///
+/// A beginning is a frame and the exact time since then, so that lengths that are no whole number of frames do not add up
+/// what each was rounded by: after hours of segments of 5 s at 29.97 frames a second each begins at the frame nearest to
+/// its time.
+struct RunDownPlace: Sendable, Equatable {
+    var segment: Int
+    /// How often the run-down was at its end before.
+    var pass: Int64 = 0
+    /// A frame at which something began that nobody could know before; or the first one.
+    var anchor: FrameIndex
+    /// The time from then to the segment's beginning.
+    var offset = Duration.zero
+    var clip: RunDownPlayer.ClipID?
+
+    func start(at rate: FrameRate) -> FrameIndex { anchor + rate.timeBase.ticks(offset) }
+
+    /// The first frame after `length`; nil if that is not known by time alone.
+    func end(after length: RunDown.Length, at rate: FrameRate) -> FrameIndex? {
+        switch length {
+        case .time(let duration): max(start(at: rate) + 1, anchor + rate.timeBase.ticks(offset + duration))
+        case .frames(let count): start(at: rate) + max(1, count)
+        case .end, .take: nil
+        }
+    }
+
+    /// The beginning of what follows at `end`, which is where a segment of `length` ends.
+    func following(_ length: RunDown.Length, end: FrameIndex, at rate: FrameRate) -> (anchor: FrameIndex, Duration) {
+        switch length {
+        case .time(let duration) where anchor + rate.timeBase.ticks(offset + duration) == end:
+            (anchor, offset + duration)
+        case .frames(let count): (anchor + max(1, count), offset)
+        default: (end, .zero)
+        }
+    }
+
+    /// How many views of `every` came before the one that is due at `frame`.
+    func views(before frame: FrameIndex, every: Duration, at rate: FrameRate) -> Int64 {
+        let begin = { (index: Int64) in anchor + rate.timeBase.ticks(offset + every * Int(index)) }
+        let elapsed = rate.timeBase.rescale(frame - anchor, to: .nanoseconds) - offset.inNanoseconds
+        var index = max(0, elapsed / max(1, every.inNanoseconds))
+        while begin(index + 1) <= frame { index += 1 }
+        while index > 0, begin(index) > frame { index -= 1 }
+        return index
+    }
+}

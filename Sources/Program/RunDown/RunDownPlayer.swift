@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// Plays a ``RunDown``: says at each frame of a program what begins with it. It has no clock, so that the same plan is
+/// played on air and rendered faster; what it says is a matter of the frames' numbers and of what it was told.
+///
+/// Whoever plays calls ``tick(_:)`` for each frame before it is made, and does the actions, in their order. What an
+/// operator asks for takes effect at the next call.
+///
+///     idle ── start ──▶ running ── end ──▶ over
+///                        │  ▲
+///              cut, hold ▼  │ resume, follow, next
+///                        held
+///
+/// While it is held its time goes on unseen, with its files, so that `follow` finds what would be on air by now; and where
+/// it was held is kept for `resume`.
+package struct RunDownPlayer: Sendable {
+    /// One use of a file.
+    package struct ClipID: Sendable, Hashable, Comparable {
+        let number: Int
+        package static func < (left: ClipID, right: ClipID) -> Bool { left.number < right.number }
+    }
+
+    /// What comes on air.
+    package struct Showing: Sendable, Equatable {
+        package var view: RunDown.View
+        /// The file that the layout calls ``RunDown/clipName``.
+        package var clip: ClipID?
+        package var sound: RunDown.Sound
+        package var change: RunDown.Change
+        package var frames: Int64
+    }
+
+    /// What is to be done.
+    package enum Action: Sendable, Equatable {
+        /// Open a file and make its frames ready, so that it can begin at any frame.
+        case prepare(ClipID, RunDown.Clip)
+        /// Its first frame is that of this frame of the program, seen or not.
+        case start(ClipID, at: FrameIndex)
+        /// This comes on air.
+        case show(Showing, at: FrameIndex)
+        /// The file is not needed any more.
+        case release(ClipID)
+        /// A segment is left out.
+        case skip(segment: Int, reason: String)
+    }
+
+    /// What it is doing.
+    package enum State: String, Sendable, Codable {
+        case idle, running, held, over
+    }
+
+    /// Why something cannot be done now.
+    package enum Refusal: String, Error {
+        case notRunning = "The run-down is not running."
+        case notHeld = "The run-down is not held."
+        case noSegment = "The run-down has no such segment."
+    }
+
+    struct ClipState: Sendable {
+        enum Opening: Sendable, Equatable {
+            case opening, ready
+            case failed(String)
+        }
+
+        /// Where in the file its first frame is.
+        let start: Duration
+        var opening = Opening.opening
+        var started: FrameIndex?
+        /// The frame behind its last one, once that is known.
+        var end: FrameIndex?
+        /// How many frames it has, as far as its container says so.
+        var frames: Int64?
+    }
+
+    /// What comes next.
+    struct Upcoming: Sendable {
+        var segment: Int
+        var pass: Int64
+        var clip: ClipID?
+        /// Where it goes on, if it was held and a file had to be opened again, and since when.
+        var resumed: (place: RunDownPlace, heldAt: FrameIndex)?
+    }
+
+    /// Where it was held.
+    struct Held: Sendable {
+        var place: RunDownPlace
+        let frame: FrameIndex
+        /// Whether something else is on air.
+        var isCutAway = false
+        /// The file from where it was held on.
+        var again: ClipID?
+    }
+
+    package let runDown: RunDown
+    let rate: FrameRate
+    package internal(set) var state = State.idle
+    var place: RunDownPlace?
+    var upcoming: Upcoming?
+    var held: Held?
+    /// Whether what comes next is to come at the next frame.
+    var isDue = false
+    /// Whether what comes next is late because its file is not ready.
+    var isWaiting = false
+    var isOver = false
+    var clips: [ClipID: ClipState] = [:]
+    /// The file in what is on air, and those that give way to it.
+    var aired: ClipID?
+    var fading: [(clip: ClipID, until: FrameIndex)] = []
+    /// How many views of the segment came before the one on air.
+    var view: Int64 = 0
+    /// What an operator will put on air, by frame.
+    var cuts: [(frame: FrameIndex, fade: Int64)] = []
+    var clipCount = 0
+    /// Frames that segments began late because their files were not ready.
+    var lateFrames: Int64 = 0
+    /// Segments left out one after the other.
+    var skipped = 0
+    var failure: String?
+    var actions: [Action] = []
+
+    /// A player of `runDown` in a program of this rate, which has not begun.
+    package init(_ runDown: RunDown, rate: FrameRate) { (self.runDown, self.rate) = (runDown, rate) }
+
+    /// What begins with `frame`. Frames come in order, and some may be left out; of one that is asked for again nothing is
+    /// said again.
+    package mutating func tick(_ frame: FrameIndex) -> [Action] {
+        for cut in cuts where cut.frame <= frame { cutAway(at: cut.frame, fade: cut.fade) }
+        cuts.removeAll { $0.frame <= frame }
+        if state == .running || state == .held {
+            while !isOver, let due = due(by: frame), begin(due, at: frame) {}
+            if state == .running, let place { turn(place, at: frame) }
+        }
+        collect(frame)
+        defer { actions = [] }
+        // What is over with the same frame is not seen.
+        let last = actions.lastIndex(where: \.isShow)
+        return actions.enumerated().filter { !$1.isShow || $0 == last }.map(\.element)
+    }
+
+    // MARK: What it is told
+
+    /// A file was opened, and its first frames are there. It has `frames` more of them than what lies before its start, as
+    /// far as its container says.
+    package mutating func ready(_ clip: ClipID, frames: Int64? = nil) {
+        clips[clip]?.opening = .ready
+        clips[clip]?.frames = frames
+    }
+
+    /// A file's last frame is the one before `frame`.
+    package mutating func ended(_ clip: ClipID, at frame: FrameIndex) { clips[clip]?.end = frame }
+
+    /// A file cannot be opened, or be read on.
+    package mutating func failed(_ clip: ClipID, _ reason: String) {
+        if clips[clip]?.opening == .opening { clips[clip]?.opening = .failed(reason) }
+    }
+
+    /// The files that it wants, with those that are not ready.
+    package var openClips: [(clip: ClipID, isStarted: Bool)] {
+        clips.keys.sorted().map { ($0, clips[$0]?.started != nil) }
+    }
+}
+
+// MARK: What becomes due
+
+extension RunDownPlayer {
+    /// When what comes next is due, if that is at `frame` or was before.
+    private func due(by frame: FrameIndex) -> FrameIndex? {
+        guard let place, !isDue else { return frame }
+        guard let end = end(of: place), end <= frame else { return nil }
+        // Of a file that was over before anybody looked nothing is to be made up for.
+        return runDown.segments[place.segment].length == .end ? frame : end
+    }
+
+    /// The frame at which a segment ends; nil as long as nobody knows.
+    func end(of place: RunDownPlace) -> FrameIndex? {
+        let length = runDown.segments[place.segment].length
+        if case .end = length {
+            return place.clip.flatMap { clips[$0]?.end }.map { max($0, place.start(at: rate) + 1) }
+        }
+        return place.end(after: length, at: rate)
+    }
+
+    /// Begins what comes next, due at `due`. False if it has to wait for its file, or there is nothing.
+    private mutating func begin(_ due: FrameIndex, at frame: FrameIndex) -> Bool {
+        guard let next = upcoming else {
+            finish()
+            return false
+        }
+        switch next.clip.map({ clips[$0]?.opening ?? .opening }) ?? .ready {
+        case .opening:
+            if place != nil { lateFrames += 1 }
+            isWaiting = true
+            return false
+        case .failed(let reason): return skip(next, reason)
+        case .ready: break
+        }
+        skipped = 0
+        var start: (anchor: FrameIndex, offset: Duration) = (frame, .zero)
+        if let place, !isDue, !isWaiting {
+            start = place.following(runDown.segments[place.segment].length, end: due, at: rate)
+        }
+        place = RunDownPlace(
+            segment: next.segment, pass: next.pass, anchor: start.anchor, offset: start.offset, clip: next.clip)
+        if let resumed = next.resumed {
+            place?.anchor = resumed.place.anchor + (frame - resumed.heldAt)
+            place?.offset = resumed.place.offset
+        }
+        (isDue, isWaiting) = (false, false)
+        if let clip = next.clip {
+            clips[clip]?.started = frame
+            actions.append(.start(clip, at: frame))
+        }
+        upcoming = following(next.segment, next.pass)
+        if state == .running, let place { show(place, at: frame, by: next.resumed == nil ? nil : .cut) }
+        return true
+    }
+
+    private mutating func skip(_ next: Upcoming, _ reason: String) -> Bool {
+        failure = "\(runDown.segments[next.segment].name): \(reason)"
+        actions.append(.skip(segment: next.segment, reason: reason))
+        skipped += 1
+        if skipped >= runDown.segments.count {
+            finish()
+            return false
+        }
+        upcoming = following(next.segment, next.pass)
+        return true
+    }
+
+    private mutating func finish() {
+        isOver = true
+        (isDue, isWaiting, upcoming) = (false, false, nil)
+        if state == .running { (state, place) = (.over, nil) }
+    }
+
+    /// What follows a segment, with its file being opened; nil at the end.
+    mutating func following(_ segment: Int, _ pass: Int64) -> Upcoming? {
+        let next = segment + 1
+        guard next < runDown.segments.count else { return runDown.loops ? prepared(0, pass + 1) : nil }
+        return prepared(next, pass)
+    }
+
+    mutating func prepared(_ segment: Int, _ pass: Int64) -> Upcoming {
+        Upcoming(segment: segment, pass: pass, clip: runDown.segments[segment].clip.map { prepare($0) })
+    }
+
+    mutating func prepare(_ clip: RunDown.Clip) -> ClipID {
+        clipCount += 1
+        let id = ClipID(number: clipCount)
+        clips[id] = ClipState(start: clip.start)
+        actions.append(.prepare(id, clip))
+        return id
+    }
+
+    /// Lets go of the files that nobody needs any more.
+    private mutating func collect(_ frame: FrameIndex) {
+        fading.removeAll { $0.until <= frame }
+        let needed = [place?.clip, upcoming?.clip, held?.place.clip, held?.again, aired] + fading.map { $0.clip }
+        for clip in clips.keys.sorted() where !needed.contains(clip) {
+            clips[clip] = nil
+            actions.append(.release(clip))
+        }
+    }
+}
+
+// MARK: What is seen
+
+extension RunDownPlayer {
+    /// Puts the view on air that is due in `place` at `frame`, by the segment's transition unless another is given.
+    mutating func show(_ place: RunDownPlace, at frame: FrameIndex, by change: RunDown.Change? = nil) {
+        let segment = runDown.segments[place.segment]
+        view = views(of: place, before: frame)
+        let change = change ?? segment.change
+        let showing = Showing(
+            view: segment.views[viewIndex(view, of: place)], clip: place.clip, sound: segment.sound, change: change,
+            frames: change.frames(at: rate))
+        leave(aired == place.clip ? nil : aired, at: frame, fade: showing.frames)
+        aired = place.clip
+        actions.append(.show(showing, at: frame))
+    }
+
+    /// Goes on to the next of several views if that is due.
+    private mutating func turn(_ place: RunDownPlace, at frame: FrameIndex) {
+        if views(of: place, before: frame) != view { show(place, at: frame) }
+    }
+
+    private func views(of place: RunDownPlace, before frame: FrameIndex) -> Int64 {
+        let segment = runDown.segments[place.segment]
+        guard segment.views.count > 1, let every = segment.every else { return 0 }
+        return place.views(before: frame, every: every, at: rate)
+    }
+
+    func viewIndex(_ view: Int64, of place: RunDownPlace) -> Int {
+        let segment = runDown.segments[place.segment]
+        let count = segment.views.count
+        if segment.order == .listed { return Int(view % Int64(count)) }
+        // Another order in each segment and each time that it comes.
+        let seed = runDown.seed &+ UInt64(place.segment) &* 0x9E37_79B9 &+ UInt64(place.pass) &* 0x85EB_CA6B_0000
+        return RunDownOrder(count: count, seed: seed).view(view)
+    }
+
+    /// Keeps a file until the transition from it is over.
+    mutating func leave(_ clip: ClipID?, at frame: FrameIndex, fade: Int64) {
+        guard let clip else { return }
+        fading.append((clip, frame + fade + 1))
+    }
+}
+
+extension RunDownPlayer.Action {
+    fileprivate var isShow: Bool {
+        if case .show = self { true } else { false }
+    }
+}

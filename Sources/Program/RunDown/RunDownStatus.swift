@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// Where a run-down is, for people: what is on air, for how long still, and what comes then.
+package struct RunDownStatus: Sendable, Codable, Equatable {
+    /// One part of the show.
+    package struct Segment: Sendable, Codable, Equatable {
+        package var name: String
+        /// What is seen, by name.
+        package var views: [String]
+        /// How long it lasts; nil where that is not known.
+        package var seconds: Double?
+        /// What ends it where that is not a time: `end` or `take`.
+        package var until: String?
+    }
+
+    /// The segment under way.
+    package struct Current: Sendable, Codable, Equatable {
+        /// Its place in ``segments``, from 0 on.
+        package var index: Int
+        package var name: String
+        /// Which of its views is seen.
+        package var view: String
+        /// The frame at which it began; later by as long as it was held.
+        package var frame: Int64
+        package var elapsedSeconds: Double
+        /// Nil where nobody knows: it lasts until the end of a file of unknown length, or until it is told to go on.
+        package var remainingSeconds: Double?
+    }
+
+    /// What comes then.
+    package struct Next: Sendable, Codable, Equatable {
+        package var index: Int
+        package var name: String
+        /// The frame at which it begins, as far as that is known for certain.
+        package var frame: Int64?
+        /// Whether its file is ready; nil without one.
+        package var isReady: Bool?
+    }
+
+    package var name: String
+    package var state: RunDownPlayer.State
+    /// Whether it begins again at its end.
+    package var loops: Bool
+    /// How often it was at its end.
+    package var rounds: Int64
+    package var current: Current?
+    package var next: Next?
+    /// Of the whole round; nil where nobody knows.
+    package var remainingSeconds: Double?
+    /// While it is held: whether something else is on air.
+    package var isCutAway: Bool?
+    /// While it is held: the segment that `follow` goes on with.
+    package var follows: Int?
+    /// Frames that segments began late because their files were not ready.
+    package var lateFrames: Int64
+    /// Why a segment was left out last.
+    package var failure: String?
+    package var segments: [Segment]
+}
+
+extension RunDownPlayer {
+    /// A snapshot, where `frame` is the next one of the program.
+    package func status(at frame: FrameIndex) -> RunDownStatus {
+        let place = state == .held ? held?.place : place
+        let now = state == .held ? held?.frame ?? frame : frame
+        var status = RunDownStatus(
+            name: runDown.name, state: state, loops: runDown.loops, rounds: place?.pass ?? upcoming?.pass ?? 0,
+            lateFrames: lateFrames, failure: failure, segments: runDown.segments.map { described($0) })
+        status.current = place.map { current($0, at: now) }
+        status.next = next(after: place)
+        if let remaining = status.current?.remainingSeconds, let place {
+            let rest = status.segments.dropFirst(place.segment + 1).map(\.seconds)
+            if !rest.contains(nil) { status.remainingSeconds = rest.compactMap(\.self).reduce(remaining, +) }
+        }
+        if state == .held {
+            status.isCutAway = held?.isCutAway
+            status.follows = isOver ? nil : self.place?.segment
+        }
+        return status
+    }
+
+    private func described(_ segment: RunDown.Segment) -> RunDownStatus.Segment {
+        var described = RunDownStatus.Segment(name: segment.name, views: segment.views.map(\.name))
+        switch segment.length {
+        case .time(let duration): described.seconds = duration.inSeconds
+        case .frames(let count): described.seconds = rate.timeBase.duration(count).inSeconds
+        case .end: described.until = "end"
+        case .take: described.until = "take"
+        }
+        return described
+    }
+
+    private func current(_ place: RunDownPlace, at frame: FrameIndex) -> RunDownStatus.Current {
+        let start = place.start(at: rate)
+        let segment = runDown.segments[place.segment]
+        let end = end(of: place) ?? expectedEnd(of: place)
+        return RunDownStatus.Current(
+            index: place.segment, name: segment.name, view: segment.views[viewIndex(view, of: place)].name,
+            frame: start.number, elapsedSeconds: seconds(frame - start),
+            remainingSeconds: end.map { seconds($0 - frame) })
+    }
+
+    /// By what the file's container says of its length.
+    private func expectedEnd(of place: RunDownPlace) -> FrameIndex? {
+        guard runDown.segments[place.segment].length == .end, let clip = place.clip.flatMap({ clips[$0] }) else {
+            return nil
+        }
+        return clip.started.flatMap { started in clip.frames.map { started + $0 } }
+    }
+
+    private func next(after place: RunDownPlace?) -> RunDownStatus.Next? {
+        var index = upcoming?.segment
+        if state == .held, let place {
+            index = place.segment + 1
+            if index == runDown.segments.count { index = runDown.loops ? 0 : nil }
+        }
+        guard state == .running || state == .held, let index else { return nil }
+        var next = RunDownStatus.Next(index: index, name: runDown.segments[index].name)
+        if state == .running { next.frame = place.flatMap { end(of: $0) }?.number }
+        if index == upcoming?.segment { next.isReady = upcoming?.clip.map { clips[$0]?.opening == .ready } }
+        return next
+    }
+
+    private func seconds(_ frames: Int64) -> Double { rate.timeBase.duration(max(0, frames)).inSeconds }
+}
