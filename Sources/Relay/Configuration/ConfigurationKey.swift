@@ -88,6 +88,7 @@ struct ConfigurationKey {
         all.flatMap { $0.path.split(separator: ".").map(String.init) }
             + (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
             + ConfigurationReader.sceneKeys + ConfigurationReader.insetKeys
+            + RunDownReader.keys + RunDownReader.segmentKeys + RunDownReader.transitionKeys
             + [
                 "channels", "log", "input", "inputs", "scenes", "outputs", "address", "format", "verbose", "status",
             ])

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import Program
+
+extension RunDownReader {
+    private static let longestName = 200
+
+    mutating func name(_ node: ConfigurationNode, _ key: String) -> String? {
+        guard let text = scalar(node, key) else { return nil }
+        guard text.count <= Self.longestName, !text.contains(where: \.isNewline) else {
+            fault(node.mark, key, "It is one line of at most \(Self.longestName) letters.")
+            return nil
+        }
+        return text
+    }
+
+    mutating func number(_ node: ConfigurationNode, _ key: String) -> Int64? {
+        guard let text = scalar(node, key) else { return nil }
+        guard case .scalar(_, isPlain: true) = node.content, let number = Int64(text), number >= 0 else {
+            fault(node.mark, key, "It is a whole number, 0 or more.")
+            return nil
+        }
+        return number
+    }
+
+    mutating func duration(_ node: ConfigurationNode, _ key: String) -> Duration? {
+        guard let text = time(node, key) else { return nil }
+        do throws(TextFailure) {
+            let duration = try DurationText(parsing: text).duration
+            if duration <= RunDown.longest { return duration }
+            fault(node.mark, key, "It is at most \(DurationText(RunDown.longest)).")
+        } catch {
+            fault(node.mark, key, "It is a length of time, such as 10s, 1m30s or 2.5.")
+        }
+        return nil
+    }
+
+    mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ node: ConfigurationNode, _ key: String, of type: Choice.Type
+    ) -> Choice? {
+        guard let text = scalar(node, key) else { return nil }
+        if let choice = Choice(rawValue: text) { return choice }
+        wrong(node, key, text, known: Choice.allCases.map(\.rawValue))
+        return nil
+    }
+
+    private mutating func wrong(_ node: ConfigurationNode, _ key: String, _ text: String, known: [String]) {
+        let near = EditDistance.nearest(to: text, among: known).map { "; is \($0) meant" } ?? ""
+        fault(node.mark, key, "It is \(Self.either(known))\(near.isEmpty ? "." : near + "?")")
+    }
+
+    mutating func readLength(_ node: ConfigurationNode, _ key: String) -> RunDown.Length? {
+        if case .scalar("end", _) = node.content { return .end }
+        if case .scalar("take", _) = node.content { return .take }
+        if case .scalar(let text, _) = node.content, text.first?.isLetter == true {
+            wrong(node, key, text, known: ["a time", "end", "take"])
+            return nil
+        }
+        return duration(node, key).map { .time($0) }
+    }
+
+    mutating func readSound(_ node: ConfigurationNode, _ key: String) -> RunDown.Sound? {
+        switch scalar(node, key) {
+        case nil: return nil
+        case "follow": return .follow
+        case "mix": return .mix
+        case let name?:
+            if known.sources.contains(name) || name == RunDown.clipName { return .source(name) }
+            wrong(node, key, name, known: ["follow", "mix"] + known.sources)
+            return nil
+        }
+    }
+
+    mutating func readChange(_ node: ConfigurationNode, _ key: String) -> RunDown.Change? {
+        guard case .mapping(let entries) = node.content else {
+            return readKind(node, key).map { RunDown.Change($0) }
+        }
+        var (kind, seconds, easing): (Transition.Kind?, Duration?, Easing?)
+        let before = faults.count
+        for entry in entries {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "type": kind = readKind(entry.node, place)
+            case "seconds": seconds = duration(entry.node, place)
+            case "easing": easing = choice(entry.node, place, of: Easing.self)
+            default: unknown(entry, in: key, known: Self.transitionKeys)
+            }
+        }
+        guard let kind else {
+            if faults.count == before { fault(node.mark, key, "It has no type.") }
+            return nil
+        }
+        return RunDown.Change(kind, seconds ?? .seconds(1), easing: easing ?? .linear)
+    }
+
+    private mutating func readKind(_ node: ConfigurationNode, _ key: String) -> Transition.Kind? {
+        guard let word = scalar(node, key) else { return nil }
+        if let kind = Transition.Kind(word: word) { return kind }
+        wrong(node, key, word, known: Transition.Kind.allCases.map(\.rawValue))
+        return nil
+    }
+}
+
+// MARK: What is seen
+
+extension RunDownReader {
+    mutating func readSource(_ node: ConfigurationNode, _ key: String) -> String? {
+        guard let name = scalar(node, key) else { return nil }
+        if known.sources.contains(name) { return name }
+        let near = EditDistance.nearest(to: name, among: known.sources).map { "; is \($0) meant?" } ?? "."
+        let text = "There is no source \(name)\(near) There are \(known.sources.joined(separator: ", "))."
+        fault(node.mark, key, known.sources.isEmpty ? "The program has no sources but the files." : text)
+        return nil
+    }
+
+    mutating func readFile(_ node: ConfigurationNode, _ key: String) -> String? {
+        guard let path = scalar(node, key) else { return nil }
+        do throws(RunDownFiles.Fault) {
+            return try files.resolve(path)
+        } catch {
+            fault(node.mark, key, error.description)
+            return nil
+        }
+    }
+
+    mutating func readViews(_ node: ConfigurationNode, _ key: String) -> [RunDown.View]? {
+        guard case .sequence(let nodes) = node.content, (2...RunDown.mostViews).contains(nodes.count) else {
+            fault(node.mark, key, "It is a list of 2 to \(RunDown.mostViews) scenes.")
+            return nil
+        }
+        return nodes.enumerated().compactMap { readView($1, "\(key)[\($0)]") }
+    }
+
+    /// A scene by its name, or as it is laid out.
+    mutating func readView(_ node: ConfigurationNode, _ key: String) -> RunDown.View? {
+        if case .mapping(let entries) = node.content { return readLayout(entries, node, key) }
+        guard let name = scalar(node, key, orElse: "It is a scene's name, or a mapping with layout: and sources:.")
+        else {
+            return nil
+        }
+        if let scene = known.scenes.first(where: { $0.name == name }) {
+            return RunDown.View(scene.layout, name: name)
+        }
+        if name == SceneLayout.Kind.slate.rawValue { return RunDown.View(SceneLayout(.slate, []), name: name) }
+        if known.sources.contains(name) || name == RunDown.clipName {
+            return RunDown.View(SceneLayout(.single, [name]), name: name)
+        }
+        let near = EditDistance.nearest(to: name, among: known.names).map { "; is \($0) meant?" } ?? "."
+        fault(node.mark, key, "There is no scene \(name)\(near) There are \(known.names.joined(separator: ", ")).")
+        return nil
+    }
+
+    private mutating func readLayout(
+        _ entries: [ConfigurationNode.Entry], _ node: ConfigurationNode, _ key: String
+    ) -> RunDown.View? {
+        var (kind, sources): (SceneLayout.Kind?, [String]) = (nil, [])
+        var (inset, fit): (SceneLayout.Inset?, SceneLayout.Fit?)
+        let before = faults.count
+        for entry in entries {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "layout": kind = choice(entry.node, place, of: SceneLayout.Kind.self)
+            case "sources": sources = list(entry.node, place)
+            case "fit": fit = choice(entry.node, place, of: SceneLayout.Fit.self)
+            case "inset": inset = readInset(entry.node, place)
+            default: unknown(entry, in: key, known: ConfigurationReader.sceneKeys)
+            }
+        }
+        guard let kind else {
+            if faults.count == before { fault(node.mark, key, "It has no layout.") }
+            return nil
+        }
+        let name = ([kind.rawValue] + sources).joined(separator: " ")
+        return RunDown.View(SceneLayout(kind, sources, inset: inset, fit: fit), name: name)
+    }
+
+    private mutating func readInset(_ node: ConfigurationNode, _ key: String) -> SceneLayout.Inset? {
+        var inset = SceneLayout.Inset.standard
+        for entry in mapping(node, key, "It is a mapping with x:, y: and width:.") ?? [] {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "x": inset.x = fraction(entry.node, place) ?? inset.x
+            case "y": inset.y = fraction(entry.node, place) ?? inset.y
+            case "width": inset.width = fraction(entry.node, place) ?? inset.width
+            default: unknown(entry, in: key, known: ConfigurationReader.insetKeys)
+            }
+        }
+        return inset
+    }
+
+    private mutating func fraction(_ node: ConfigurationNode, _ key: String) -> Double? {
+        guard let text = scalar(node, key) else { return nil }
+        if let value = Double(text), (0...1).contains(value) { return value }
+        fault(node.mark, key, "It is a part of the frame, from 0 to 1.")
+        return nil
+    }
+
+    private mutating func list(_ node: ConfigurationNode, _ key: String) -> [String] {
+        guard case .sequence(let nodes) = node.content else {
+            fault(node.mark, key, "It is a list of sources' names.")
+            return []
+        }
+        return nodes.enumerated().compactMap { scalar($1, "\(key)[\($0)]") }
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import Program
+import TestSupport
+import Testing
+
+@testable import Relay
+
+@Suite("A run-down's file")
+struct RunDownReaderTests {
+    private let directory: TemporaryDirectory
+    private let known = RunDownReader.Known(
+        sources: ["cam1", "cam2"], scenes: [("duo", SceneLayout(.pip, ["cam1", "cam2"]))])
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        try directory.write([], to: "intro.mp4")
+    }
+
+    private func path(_ name: String) -> String { directory.path(name) }
+
+    private func read(_ text: String, isConfined: Bool = false) throws -> RunDown {
+        try RunDownReader.read(
+            text, name: "show.yaml", known: known,
+            files: RunDownFiles(directory: directory.path, isConfined: isConfined))
+    }
+
+    private func faults(_ text: String, isConfined: Bool = false) -> [String] {
+        do {
+            return ["\(try read(text, isConfined: isConfined))"]
+        } catch {
+            return (error as? ConfigurationFailure)?.lines ?? ["\(error)"]
+        }
+    }
+
+    @Test("All that a segment can say")
+    func everything() throws {
+        let runDown = try read(
+            """
+            name: Evening
+            loop: true
+            seed: 7
+            sound: mix
+            transition: fade
+            segments:
+              - file: intro.mp4
+                in: 1.5
+              - source: cam1
+                duration: 1m30s
+                transition: {type: flip, seconds: 0.5, easing: in-out}
+              - name: Both
+                scene: duo
+                frames: 250
+                transition: cut
+                sound: cam2
+              - switch: [cam1, duo, slate, {layout: grid, sources: [cam1, cam2]}]
+                every: 5s
+                order: random
+                duration: 10m
+              - file: intro.mp4
+                scene: {layout: pip, sources: [cam1, file], inset: {x: 0.1, y: 0.1, width: 0.3}}
+                duration: take
+            """)
+        #expect(runDown.name == "Evening" && runDown.loops && runDown.seed == 7 && runDown.segments.count == 5)
+        let segments = runDown.segments
+        #expect(segments[0].clip?.start == .milliseconds(1500) && segments[0].length == .end)
+        #expect(segments[0].clip?.path.hasSuffix("/intro.mp4") == true && segments[0].name == "intro.mp4")
+        #expect(segments[0].change == .init(.fade) && segments[0].sound == .mix)
+        #expect(segments[1].change == .init(.flipHorizontal, .milliseconds(500), easing: .inOut))
+        #expect(segments[1].length == .time(.seconds(90)) && segments[1].views[0].layout.sources == ["cam1"])
+        #expect(
+            segments[2].length == .frames(250) && segments[2].change == .cut && segments[2].sound == .source("cam2"))
+        #expect(segments[3].views.map(\.name) == ["cam1", "duo", "slate", "grid cam1 cam2"])
+        #expect(segments[3].every == .seconds(5) && segments[3].order == .random)
+        #expect(segments[4].views[0].layout.inset == .init(x: 0.1, y: 0.1, width: 0.3) && segments[4].length == .take)
+    }
+
+    @Test("JSON is read, too")
+    func json() throws {
+        let runDown = try read(#"{"segments": [{"source": "cam1", "duration": 2.5}, {"scene": "duo"}]}"#)
+        #expect(runDown.segments.map(\.length) == [.time(.milliseconds(2500)), .take])
+    }
+
+    @Test(
+        "What is wrong is named with its place and what is meant",
+        arguments: [
+            (
+                "segments:\n  - sorce: cam1\n",
+                "show.yaml:2:5: segments[0].sorce: There is no such key; is source meant?"
+            ),
+            ("segment: []\n", "show.yaml:1:1: segment: There is no such key; is segments meant?"),
+            (
+                "segments:\n  - source: cam3\n",
+                "show.yaml:2:13: segments[0].source: There is no source cam3; is cam1 meant? There are cam1, cam2."
+            ),
+            ("segments:\n  - scene: dou\n", "segments[0].scene: There is no scene dou; is duo meant?"),
+            (
+                "segments:\n  - source: cam1\n    duration: 5 parsecs\n",
+                "show.yaml:3:15: segments[0].duration: It is a length"
+            ),
+            ("segments:\n  - source: cam1\n    duration: ent\n", "is end meant?"),
+            ("segments:\n  - source: cam1\n    duration: end\n", "segments[0].duration: Only a file has an end"),
+            ("segments:\n  - source: cam1\n    frames: 2.5\n", "segments[0].frames: It is a whole number"),
+            ("segments:\n  - source: cam1\n    duration: -1\n", "segments[0].duration: It is a length"),
+            ("segments:\n  - source: cam1\n    in: 5s\n", "segments[0].in: It is for a file"),
+            ("segments:\n  - source: cam1\n    scene: duo\n", "segments[0].scene: There is source, too"),
+            ("segments:\n  - source: cam1\n    every: 5s\n", "segments[0].every: It is for switch."),
+            ("segments:\n  - switch: [cam1, cam2]\n", "segments[0].switch: It is missing"),
+            ("segments:\n  - duration: 5s\n", "show.yaml:2:5: segments[0]: It shows nothing"),
+            (
+                "segments:\n  - file: gone.mp4\n",
+                "show.yaml:2:11: segments[0].file: There is no file gone.mp4 that can be read."
+            ),
+            ("segments:\n  - file: rtmp://host/app\n", "There is no file rtmp://host/app that can be read."),
+            ("segments:\n  - file: .\n", "There is no file . that can be read."),
+            (
+                "segments:\n  - source: cam1\n    transition: {type: fad}\n",
+                "segments[0].transition.type: It is cut, move, fade"
+            ),
+            ("segments:\n  - source: cam1\n    transition: {type: fade, seconds: 6}\n", "A transition lasts 0 to 5s."),
+            ("segments:\n  - source: cam1\n    sound: cam9\n", "segments[0].sound: It is follow, mix, cam1 or cam2"),
+            ("segments:\n  - scene: {layout: pip, sources: [cam1]}\n", "takes 2 sources, not 1"),
+            ("segments:\n  - scene: {layout: pip, sources: [cam1, cam9]}\n", "There is no source cam9."),
+            ("segments: []\n", "show.yaml:1:11: segments: It is a list"),
+            ("loop: yes\nsegments:\n  - source: cam1\n", "show.yaml:1:7: loop: It is true or false."),
+            ("segments:\n  - source: cam1\n    source: cam2\n", "source: A key stands here twice."),
+            ("segments:\n  - source: [cam1\n", "This is no YAML"), ("", "The file is empty."), ("5", "It is a mapping"),
+        ])
+    func wrong(text: String, expected: String) {
+        let lines = faults(text)
+        #expect(lines.contains { $0.contains(expected) }, "\(lines)")
+    }
+
+    @Test("All that is wrong is told at once, in the file's order")
+    func all() {
+        let lines = faults("segments:\n  - source: cam3\n  - file: gone.mp4\n  - scene: x\nlop: true\n")
+        #expect(lines.count == 4 && lines[0].contains(":2:") && lines[3].contains(":5:"), "\(lines)")
+    }
+
+    @Test("It is bounded")
+    func bounded() {
+        let many = "segments:\n" + String(repeating: "  - source: cam1\n", count: RunDown.mostSegments + 1)
+        #expect(faults(many).first?.contains("1 to 1000 segments") == true)
+    }
+
+    @Test("Who asks by the API names files of the run-downs' directory alone")
+    func confined() throws {
+        let text = { (path: String) in "segments:\n  - file: \(path)\n" }
+        #expect(try read(text("intro.mp4"), isConfined: true).segments.count == 1)
+        try FileManager.default.createSymbolicLink(atPath: path("link.mp4"), withDestinationPath: "/etc/passwd")
+        for outside in ["/etc/passwd", "../../../../etc/passwd", "link.mp4"] {
+            #expect(faults(text(outside), isConfined: true).first?.contains("is not in the directory") == true)
+        }
+    }
+}
