@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of the sources: the newest frame of each that is looked at, several times a second, one request in flight for
-// each.
+// Pictures of the sources: the newest frame of each that is looked at, several times a second, one request in flight
+// for each.
 
 import { channelPath, urlOf } from "./api.js";
 

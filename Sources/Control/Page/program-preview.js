@@ -15,7 +15,8 @@ const corner = { mouse: 20, touch: 32 };
 const percent = (part) => Math.round(part * 100);
 
 export class ProgramPreview {
-    /** `place(inset)` asks for another place of the inset and returns a promise, `swap()` for the other source in it. */
+    /** `place(inset)` asks for another place of the inset and promises whether it has it, `swap()` for the other source
+     * in it. */
     constructor(parts, pictures, { place, swap }) {
         Object.assign(this, { parts, pictures, place, swap });
         this.context = parts.preview.getContext("2d");
@@ -68,7 +69,7 @@ export class ProgramPreview {
             setProperty(parts.inset, `--${name}`, value.toFixed(5));
         }
         setAttribute(parts.inset, "aria-label", `Inset ${scene.sources[1]}, ${percent(width)} percent wide, `
-            + `${percent(x)} from the left, ${percent(y)} from the top. Arrows move, Shift and arrows resize, S swaps.`);
+            + `${percent(x)} from the left, ${percent(y)} from the top. Arrows move, with Shift resize, S swaps.`);
         enable(parts.inset);
     }
 
@@ -118,8 +119,8 @@ export class ProgramPreview {
         }
     }
 
-    /** Asks for a place, one at a time: while an answer is awaited only the newest wish waits. Until it came, the wish is
-     * shown; then what relay says. */
+    /** Asks for a place, one at a time: while an answer is awaited only the newest wish waits. Until it came, the wish
+     * is shown; then what relay says. */
     async #ask(inset) {
         this.draft = inset;
         this.#inset();

@@ -18,21 +18,19 @@ export class SourceTiles {
     /** `choose(name)` brings a source into the preview, `change(name, change)` sets its gain or mutes it; both return
      * promises. `seen()` is called when other tiles come into sight. */
     constructor(list, pictures, { choose, change, seen }) {
-        this.pictures = pictures;
+        const tileOf = new WeakMap();
         this.observer = new IntersectionObserver((entries) => {
-            for (const { target, isIntersecting } of entries) this.#tileOf(target).isSeen = isIntersecting;
+            for (const { target, isIntersecting } of entries) tileOf.get(target).isSeen = isIntersecting;
             seen();
         });
         this.list = new KeyedList(list, () => {
             const tile = new Tile(pictures, { choose, change });
-            tile.root.tile = tile;
+            tileOf.set(tile.root, tile);
             this.observer.observe(tile.root);
             return tile;
         });
         this.root = list;
     }
-
-    #tileOf(node) { return node.tile; }
 
     get tiles() { return [...this.list.views.values()]; }
 
@@ -40,15 +38,15 @@ export class SourceTiles {
     update(sources, statuses) {
         const count = Math.min(6, Math.max(5, sources.length));
         setProperty(this.root, "--columns", count);
-        this.list.show(sources.map((source, index) => ({ ...source, number: index + 1, status: statuses[source.name] })),
-            (source) => source.name);
+        const items = sources.map((source, index) => ({ ...source, number: index + 1, status: statuses[source.name] }));
+        this.list.show(items, (source) => source.name);
     }
 
     /** A new picture of a source came. */
     draw(name) { this.list.get(name)?.draw(); }
 
     /** The tile of a number from 1. */
-    at(number) { return this.tiles.find((tile) => tile.source.number === number); }
+    at(number) { return this.tiles.find(({ source }) => source.number === number); }
 
     reset() {
         for (const tile of this.tiles) this.observer.unobserve(tile.root);
@@ -150,7 +148,7 @@ class Tile {
         setAttribute(parts.levels, "aria-label", `Level of ${name}`);
         setAttribute(parts.levels, "aria-valuenow", Math.round(loudest));
         const words = loudest <= bottom ? "silent" : `${signed(loudest, 0).replace("−", "minus ")} dBFS`;
-        setAttribute(parts.levels, "aria-valuetext", isMuted ? `${words}, muted` : words);
+        setAttribute(parts.levels, "aria-valuetext", isMuted ? "muted" : words);
         this.root.classList.toggle("muted-source", isMuted);
     }
 
@@ -172,7 +170,7 @@ class Tile {
 }
 
 /** How a source is, in a few words. */
-function stateWords({ name, input, status, levels }) {
+function stateWords({ name, input, status, levels, isMuted }) {
     if (input === "slate") return "no video · slate shown";
     if (!input) return "is being opened";
     const parts = [];
@@ -181,6 +179,7 @@ function stateWords({ name, input, status, levels }) {
     if (status && status.state !== "running") parts.push(sourceWords[status.state] ?? status.state);
     else if (late === undefined || Math.abs(late) < inStep) parts.push("in step");
     else parts.push(`audio ${Math.round(Math.abs(late))} ms ${late > 0 ? "late" : "early"}`);
-    if (Math.max(bottom, ...levels) <= bottom) parts.push("silent");
+    if (isMuted) parts.push("muted");
+    else if (Math.max(bottom, ...levels) <= bottom) parts.push("silent");
     return parts.join(" · ");
 }

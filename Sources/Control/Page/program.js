@@ -30,7 +30,8 @@ export class ProgramView {
             place: (inset) => this.#place(inset), swap: () => this.#press("swap"),
         });
         this.bar = new ProgramBar(this.parts, {
-            layout: (layout) => this.#prepare((now, { sources }) => inLayout(now, layout, sources.map(({ name }) => name))),
+            layout: (layout) => this.#prepare((now, { sources }) => inLayout(now, layout,
+                sources.map(({ name }) => name))),
             scene: (name) => this.#prepare(() => name),
             transition: (change) => this.feed.change((report) => put(this.feed.path("/preview"),
                 { transition: change(report.transition) })).then(() => undefined),
@@ -59,7 +60,8 @@ export class ProgramView {
         onPress(parts.record, () => this.#record(), failed);
         const resized = new ResizeObserver(() => { this.preview.redraw(); this.#look(); });
         resized.observe(parts.frame);
-        for (const kind of ["focusin", "focusout"]) document.addEventListener(kind, () => setTimeout(() => this.#hint()));
+        const hint = () => setTimeout(() => this.#hint());
+        for (const kind of ["focusin", "focusout"]) document.addEventListener(kind, hint);
         document.addEventListener("click", (event) => this.#leaveNoFocus(event));
         document.addEventListener("keydown", (event) => this.#escape(event), { capture: true });
     }
@@ -150,11 +152,21 @@ export class ProgramView {
         const { parts } = this;
         const isOn = isRecording(report);
         const isWanted = report.isRecordingWanted !== false && report.recorder !== undefined;
-        setText(parts["record-words"], isOn ? `Rec ${clock(recordedSeconds(report))}` : isWanted ? "Rec waits" : "Record");
+        setText(parts["record-words"],
+            isOn ? `Rec ${clock(recordedSeconds(report))}` : isWanted ? "Rec waits" : "Record");
         setText(parts["record-does"], isWanted ? "Stop recording" : "Start recording");
         parts.record.classList.toggle("recording", isOn && !this.state.isStale);
         enable(parts.record, report.canRecord !== false, "relay was started without a directory to record to");
         enable(parts.sure);
+    }
+
+    /** What is wrong with the sources, for the glance bar: known while this view is looked at. */
+    get problems() {
+        if (!this.isShown) return [];
+        return (this.feed.report?.sources ?? []).filter(({ input }) => input === "slate").map(({ name, isOnAir }) => ({
+            key: `program:${name}`, isCritical: isOnAir, strong: `${name}: no video`,
+            aside: isOnAir ? "the slate is shown in its place" : "not on air",
+        }));
     }
 
     // ---- Pictures ----
@@ -208,7 +220,7 @@ export class ProgramView {
     async #place(inset) {
         setShown(this.parts.failed, false);
         try {
-            await this.feed.change((report) => put(this.feed.path("/preview"), { scene: { ...report.preview, inset } }));
+            await this.feed.change(({ preview }) => put(this.feed.path("/preview"), { scene: { ...preview, inset } }));
             return true;
         } catch (problem) {
             showFailure(this.parts.failed, problem);

@@ -106,10 +106,10 @@ export function stepped(inset, key, isResizing) {
 
 // ---- Transitions ----
 
+const sides = ["left", "right", "up", "down"];
 /** Families of transitions, and the ways that each can go. */
 export const families = {
-    slide: ["left", "right", "up", "down"], push: ["left", "right", "up", "down"], wipe: ["left", "right", "up", "down"],
-    zoom: ["in", "out"], flip: ["horizontal", "vertical"],
+    slide: sides, push: sides, wipe: sides, zoom: ["in", "out"], flip: ["horizontal", "vertical"],
 };
 
 /** `slide-left` as its family and its way. */

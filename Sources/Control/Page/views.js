@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The views of the page: which is shown, chosen by the header's tabs or by the phone's bar. The address's fragment names
-// the channel and remembers the view: `#main`, `#main/program`.
+// The views of the page: which is shown, chosen by the header's tabs or by the phone's bar. The address's fragment
+// names the channel and remembers the view: `#main`, `#main/program`.
 
 import { byID, setAttribute, setShown } from "./dom.js";
 
