@@ -15,6 +15,8 @@ export class ProgramFeed {
         this.report = null;
         this.isWatched = false;
         this.epoch = 0;
+        this.asked = 0;
+        this.shown = 0;
         this.settlesAt = -1;
         this.queue = Promise.resolve();
         document.addEventListener("visibilitychange", () => this.#schedule(0));
@@ -39,9 +41,14 @@ export class ProgramFeed {
 
     async refresh() {
         const { epoch } = this;
+        const number = this.asked += 1;
         try {
             const report = await get(this.path("/program"));
-            if (epoch === this.epoch) this.#take(report);
+            // One that was asked for later may have come before, and a change makes all of before it old.
+            if (epoch === this.epoch && number > this.shown) {
+                this.shown = number;
+                this.#take(report);
+            }
         } catch (problem) {
             if (!(problem instanceof Failure)) throw problem;
             // Without an answer what was known stays; the page says how old it is.
@@ -57,6 +64,8 @@ export class ProgramFeed {
             const { epoch } = this;
             const answer = await work(this.report);
             if (epoch !== this.epoch) return answer;
+            // What was asked for meanwhile may tell what was before.
+            this.epoch += 1;
             if (answer.sources) this.#take(answer);
             else {
                 this.settlesAt = answer.frame;
@@ -64,7 +73,7 @@ export class ProgramFeed {
             }
             return answer;
         });
-        this.queue = done.catch(() => this.refresh());
+        this.queue = done.then(() => {}, () => { this.refresh(); });
         return done;
     }
 
