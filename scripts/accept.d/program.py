@@ -50,6 +50,25 @@ LOOK = """(() => {
     return true;
 })()"""
 
+PARTS = [
+    "pictures",
+    "cut",
+    "answers",
+    "picture_on_air",
+    "auto",
+    "slate",
+    "keys",
+    "focus",
+    "layouts",
+    "transition",
+    "inset",
+    "sound",
+    "record",
+    "refusal",
+    "looks",
+    "back",
+]
+
 
 class ProgramTrial(Trial):
     """One run of the program's view."""
@@ -386,8 +405,9 @@ class ProgramTrial(Trial):
 
     def looks(self):
         browser, out = self.browser, self.options.out
-        one, two = self.names_of_sources[:2]
-        self.stage({"layout": "pip", "sources": [two, one]}, {"layout": "pip", "sources": [one, two]})
+        one, two, *others = self.names_of_sources
+        on_air, prepared = ([two, others[0]], [one, others[1]]) if len(others) > 1 else ([two, one], [one, two])
+        self.stage({"layout": "pip", "sources": on_air}, {"layout": "pip", "sources": prepared})
         time.sleep(1)
         for name, shape in (
             ("program-light", (1440, 900)),
@@ -410,7 +430,7 @@ class ProgramTrial(Trial):
         self.judge("what can be touched is 40 pixels high at least", not small, small)
         self.names()
         browser.press('#thumb-desk [data-part="take"]')
-        self.becomes("and the docked Take takes", lambda now: now["scene"]["sources"] == [one, two])
+        self.becomes("and the docked Take takes", lambda now: now["scene"]["sources"] == prepared)
         browser.shape(1440, 900)
         self.names()
 
@@ -429,8 +449,7 @@ class ProgramTrial(Trial):
     def play(self):
         self.part("beginning", self.begin)
         if self.channel:
-            for name in ("open_view", "pictures", "cut", "answers", "picture_on_air", "auto", "slate", "keys", "focus",
-                         "layouts", "transition", "inset", "sound", "record", "refusal", "looks", "back", "console"):
+            for name in ["open_view", *(self.options.only or PARTS), "console"]:
                 self.part(name.replace("_", " "), getattr(self, name))
         print(f"{self.failures} of the judgements failed" if self.failures else "all holds")
         return self.failures == 0
@@ -443,6 +462,7 @@ def main():
     parser.add_argument("--channel", help="the channel to look at (default: the first)")
     parser.add_argument("--out", required=True, help="a directory for screenshots")
     parser.add_argument("--pause", type=float, default=1.5, help="seconds between a wrong token and the right one (default: 1.5)")
+    parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=f"judge only these: {', '.join(PARTS)}")
     parser.add_argument("--chromium", default="chromium", help="the browser (default: chromium)")
     options = parser.parse_args()
     options.url = options.url if options.url.endswith("/") else options.url + "/"
