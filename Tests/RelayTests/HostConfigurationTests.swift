@@ -6,6 +6,7 @@ import Encoder
 import Foundation
 import Ingest
 import Media
+import Program
 import TestSupport
 import Testing
 
