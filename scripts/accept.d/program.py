@@ -117,7 +117,9 @@ class ProgramTrial(Trial):
         plays = browser.wait(f"document.querySelector('#stage').classList.contains('moving') && {self.FRAMES} > 5", 15)
         self.judge("the program's monitor plays", plays is not None)
         self.names_of_sources = [source["name"] for source in self.program()["sources"]]
-        tiles = browser.evaluate("[...document.querySelectorAll('[data-source] [data-part=name]')].map(n => n.textContent)")
+        tiles = browser.evaluate(
+            "[...document.querySelectorAll('[data-source] [data-part=name]')].map(n => n.textContent)"
+        )
         self.judge("each source has a tile, in order", tiles == self.names_of_sources, ", ".join(tiles))
 
     def pictures(self):
@@ -134,10 +136,14 @@ class ProgramTrial(Trial):
             overlaps = [1 for one, two in zip(own, own[1:]) if two["begin"] < one["end"]]
             good = len([one for one in own if one["status"] == 200]) / 4
             self.judge(
-                f"pictures of {name} come 5 times a second, one request at a time", good >= 5 and not overlaps, f"{good:.1f}"
+                f"pictures of {name} come 5 times a second, one request at a time",
+                good >= 5 and not overlaps,
+                f"{good:.1f}",
             )
-        colors = browser.evaluate("""[...document.querySelectorAll('[data-source] canvas')].map(c => new Set(new Uint32Array(
-            c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size)""")
+        colors = browser.evaluate(
+            """[...document.querySelectorAll('[data-source] canvas')].map(c => new Set(new Uint32Array(
+            c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size)"""
+        )
         self.judge("and the tiles show them", min(colors) > 8, colors)
 
     # ---- On air ----
@@ -148,7 +154,9 @@ class ProgramTrial(Trial):
         self.browser.key(" ", "Space", 32)
         self.becomes("Space takes: the preview is on air", lambda now: now["scene"]["sources"] == [two])
         self.becomes("and what was on air is in the preview", lambda now: now["preview"]["sources"] == [one])
-        words = self.browser.wait(f"/frame \\d/.test(document.querySelector('{self.part_of('answer')}').textContent)", 2)
+        words = self.browser.wait(
+            f"/frame \\d/.test(document.querySelector('{self.part_of('answer')}').textContent)", 2
+        )
         self.judge("the answer's frame is shown", words is not None, self.text(self.part_of("answer")))
         tally = f"[...document.querySelectorAll('[data-source]')][1].classList.contains('on-air')"
         self.judge("its tile says on air", self.browser.wait(tally, 2) is not None)
@@ -173,7 +181,9 @@ class ProgramTrial(Trial):
         })()""" % (self.path(), rate["numerator"] / rate["denominator"]))
         median = statistics.median(behind)
         self.judge(
-            "a take is answered with a frame no more than 2 later", median <= 2, f"median {median:.1f}, worst {max(behind):.1f}"
+            "a take is answered with a frame no more than 2 later",
+            median <= 2,
+            f"median {median:.1f}, worst {max(behind):.1f}",
         )
 
     def picture_on_air(self):
@@ -184,11 +194,16 @@ class ProgramTrial(Trial):
             self.put("/program", {"scene": self.single(name)})
             time.sleep(2.5)
             browser.evaluate(f"(window.{key} = window.look(), true)")
+        is_one = "window.apart(window.look(), window.a) * 2 < window.apart(window.look(), window.b)"
         for _ in range(5):
             self.stage(self.single(one), self.single(two))
             time.sleep(2)
-            seconds.append(
-                browser.evaluate("""new Promise((resolve) => {
+            if browser.wait(is_one, 10) is None:
+                self.judge(
+                    "what is taken is seen in the page within a second", False, "the sources cannot be told apart"
+                )
+                return
+            seconds.append(browser.evaluate("""new Promise((resolve) => {
                 const begin = performance.now();
                 document.querySelector('#view-program [data-part=take]').click();
                 const watch = setInterval(() => {
@@ -197,8 +212,7 @@ class ProgramTrial(Trial):
                     clearInterval(watch);
                     resolve(passed / 1000);
                 }, 15);
-            })""")
-            )
+            })"""))
         median = statistics.median(seconds)
         words = f"median {median:.2f} s of {', '.join(f'{value:.2f}' for value in seconds)}"
         self.judge("what is taken is seen in the page within a second", median <= 1, words)
@@ -224,8 +238,10 @@ class ProgramTrial(Trial):
         self.browser.press(self.part_of("slate"))
         self.becomes("Show slate shows it", lambda now: now["scene"]["layout"] == "slate")
         self.browser.wait(f"document.querySelector('{self.part_of('slate')}').ariaDisabled === 'true'", 2)
-        self.judge("and cannot be pressed again", self.browser.evaluate(
-            f"document.querySelector('{self.part_of('slate')}').ariaDisabled === 'true'"))
+        self.judge(
+            "and cannot be pressed again",
+            self.browser.evaluate(f"document.querySelector('{self.part_of('slate')}').ariaDisabled === 'true'"),
+        )
         self.browser.press(self.part_of("take"))
         self.becomes("Take leads back", lambda now: now["scene"]["sources"] == [two])
 
@@ -236,7 +252,9 @@ class ProgramTrial(Trial):
         one, two = self.names_of_sources[:2]
         self.stage(self.single(one), self.single(one))
         self.browser.key("2", "Digit2", 50)
-        self.becomes("the key 2 brings the second source into the preview", lambda now: now["preview"]["sources"] == [two])
+        self.becomes(
+            "the key 2 brings the second source into the preview", lambda now: now["preview"]["sources"] == [two]
+        )
         self.browser.press('[data-source]:nth-child(1) [data-part="pick"]')
         self.becomes("a tile does, too", lambda now: now["preview"]["sources"] == [one])
         self.judge("neither reaches what is on air", self.program()["scene"]["sources"] == [one])
@@ -250,8 +268,11 @@ class ProgramTrial(Trial):
         browser.key("Tab", number=9)
         browser.wait(f"document.querySelector('{self.part_of('hint-held')}').checkVisibility()", 2)
         held = browser.evaluate("document.activeElement.dataset.part")
-        self.judge("the hint says what Space and Enter press", self.shown(self.part_of("hint-held")),
-                   self.text(self.part_of("hint-held")))
+        self.judge(
+            "the hint says what Space and Enter press",
+            self.shown(self.part_of("hint-held")),
+            self.text(self.part_of("hint-held")),
+        )
         browser.evaluate("(document.querySelector('[data-source] [data-part=mute]').focus(), true)")
         browser.key(" ", "Space", 32)
         self.becomes("Space presses what holds focus", lambda now: now["sources"][0]["isMuted"])
@@ -270,7 +291,9 @@ class ProgramTrial(Trial):
         for layout in ("pip", "split-horizontal", "split-vertical", "grid", "single"):
             browser.press(f'{self.part_of("layouts")} [data-value="{layout}"]')
             self.becomes(f"the layout {layout} is chosen", lambda now: now["preview"]["layout"] == layout)
-            browser.wait(f"document.querySelector('{self.part_of('layouts')} [data-value={layout}]').ariaChecked === 'true'", 2)
+            browser.wait(
+                f"document.querySelector('{self.part_of('layouts')} [data-value={layout}]').ariaChecked === 'true'", 2
+            )
         name = self.program()["scenes"][0]
         browser.press(f'{self.part_of("scenes")} [aria-label="Scene {name} to the preview"]')
         self.becomes("a scene is chosen by its name", lambda now: now.get("previewName") == name)
@@ -281,7 +304,9 @@ class ProgramTrial(Trial):
         time.sleep(0.7)
         for part, value in (("families", "wipe"), ("ways-sides", "right"), ("easings", "in-out")):
             browser.press(f'{self.part_of(part)} [data-value="{value}"]')
-            browser.wait(f"document.querySelector('{self.part_of(part)} [data-value={value}]').ariaChecked === 'true'", 2)
+            browser.wait(
+                f"document.querySelector('{self.part_of(part)} [data-value={value}]').ariaChecked === 'true'", 2
+            )
         browser.press(self.part_of("longer"))
         wanted = {"type": "wipe-right", "seconds": 1.5, "easing": "in-out"}
         self.becomes("transition, way, easing and length are chosen", lambda now: now["transition"] == wanted)
@@ -303,6 +328,7 @@ class ProgramTrial(Trial):
 
     def drag(self, begin, end, steps=12):
         """Drags with a real mouse."""
+
         def mouse(kind, place):
             self.browser.command(
                 "Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", buttons=1, clickCount=1
@@ -325,8 +351,10 @@ class ProgramTrial(Trial):
         # Nearly the middle, and nearly a fortieth from the top: both lines catch it.
         self.drag(middle, [frame["x"] + frame["width"] * 0.505, frame["y"] + frame["height"] * (0.125 + 0.03)])
         placed = {"x": 0.375, "y": 0.025, "width": 0.25}
-        self.becomes("the inset is dragged, and snaps to the middle and the margin",
-                     lambda now: now["preview"].get("inset") == placed)
+        self.becomes(
+            "the inset is dragged, and snaps to the middle and the margin",
+            lambda now: now["preview"].get("inset") == placed,
+        )
         self.judge("nothing of that is on air", self.program()["scene"] == self.single(one))
         box = self.inset_box()
         corner = [box["x"] + box["width"] - 3, box["y"] + box["height"] - 3]
@@ -349,8 +377,10 @@ class ProgramTrial(Trial):
         self.becomes("a tap swaps main and inset", lambda now: now["preview"]["sources"] == [two, one])
         browser.key("s", "KeyS", 83)
         self.becomes("S swaps them back", lambda now: now["preview"]["sources"] == [one, two])
-        drawn = browser.evaluate("""(() => { const c = document.querySelector('#view-program [data-part=preview]');
-            return new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size; })()""")
+        drawn = browser.evaluate(
+            """(() => { const c = document.querySelector('#view-program [data-part=preview]');
+            return new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size; })()"""
+        )
         self.judge("the preview is drawn", drawn > 8, f"{drawn} colors")
 
     # ---- Sound, recorder, refusals ----
@@ -368,12 +398,18 @@ class ProgramTrial(Trial):
         browser.evaluate("(document.activeElement.blur(), true)")
         level = browser.evaluate("document.querySelector('[data-source] [role=meter]').getAttribute('aria-valuetext')")
         self.judge("levels are said in words", "dBFS" in level or "silent" in level, level)
-        self.api.request(self.path(f"/sources/{urllib.parse.quote(self.names_of_sources[1], safe='')}"), "PATCH", {"gain": before})
+        self.api.request(
+            self.path(f"/sources/{urllib.parse.quote(self.names_of_sources[1], safe='')}"), "PATCH", {"gain": before}
+        )
 
     def record(self):
         browser = self.browser
-        words = browser.wait(f"/Rec \\d\\d:/.test(document.querySelector('{self.part_of('record-words')}').textContent)", 20)
-        self.judge("the record button tells how long it records", words is not None, self.text(self.part_of("record-words")))
+        words = browser.wait(
+            f"/Rec \\d\\d:/.test(document.querySelector('{self.part_of('record-words')}').textContent)", 20
+        )
+        self.judge(
+            "the record button tells how long it records", words is not None, self.text(self.part_of("record-words"))
+        )
         browser.press(self.part_of("record"))
         browser.wait(f"document.querySelector('{self.part_of('ask')}').hidden === false", 2)
         self.judge("it asks before it stops, with focus on Keep", self.focused() == "keep")
@@ -396,7 +432,11 @@ class ProgramTrial(Trial):
         self.browser.press(self.part_of("take"))
         told = self.browser.wait(f"document.querySelector('{self.part_of('failed')}').checkVisibility()", 3)
         self.judge("a refusal is told in relay's words", told is not None, self.text(self.part_of("failed")))
-        self.judge("and nothing changed", self.text(self.part_of("program-name")) == one, self.text(self.part_of("program-name")))
+        self.judge(
+            "and nothing changed",
+            self.text(self.part_of("program-name")) == one,
+            self.text(self.part_of("program-name")),
+        )
         self.browser.press(self.part_of("take"))
         gone = self.browser.wait(f"!document.querySelector('{self.part_of('failed')}').checkVisibility()", 3)
         self.judge("the next success takes it away", gone is not None)
@@ -421,8 +461,10 @@ class ProgramTrial(Trial):
             browser.screenshot(os.path.join(out, f"{name}.png"))
             width = browser.evaluate("document.documentElement.scrollWidth")
             self.judge(f"{name}: nothing scrolls sideways", width <= shape[0], f"{width} pixels")
-        docked = browser.evaluate("""['take', 'auto', 'slate'].map(name => document.querySelector(`#thumb-desk [data-part=${name}]`))
-            .every(n => n.checkVisibility() && n.getBoundingClientRect().bottom <= innerHeight && n.getBoundingClientRect().height >= 44)""")
+        docked = browser.evaluate(
+            """['take', 'auto', 'slate'].map(name => document.querySelector(`#thumb-desk [data-part=${name}]`))
+            .every(n => n.checkVisibility() && n.getBoundingClientRect().bottom <= innerHeight && n.getBoundingClientRect().height >= 44)"""
+        )
         self.judge("on a phone Take, Auto and Slate are docked at the thumb", docked)
         small = browser.evaluate("""[...document.querySelectorAll('button, input')].filter(n => n.checkVisibility())
             .map(n => [n.getBoundingClientRect(), (n.getAttribute('aria-label') ?? n.textContent).trim()])
@@ -439,11 +481,17 @@ class ProgramTrial(Trial):
         browser = self.browser
         browser.press("#tab-live")
         frames = browser.evaluate(self.FRAMES)
-        plays = browser.wait(f"document.querySelector('#deck #stage.moving') !== null && {self.FRAMES} > {frames} + 5", 5)
+        plays = browser.wait(
+            f"document.querySelector('#deck #stage.moving') !== null && {self.FRAMES} > {frames} + 5", 5
+        )
         self.judge("back in Live the same player plays on", plays is not None, browser.evaluate("location.hash"))
         browser.evaluate("(window.asked.length = 0, true)")
         time.sleep(2)
-        asked = [one["path"] for one in browser.evaluate("window.asked") if "/sources/" in one["path"] or one["path"].endswith("/program")]
+        asked = [
+            one["path"]
+            for one in browser.evaluate("window.asked")
+            if "/sources/" in one["path"] or one["path"].endswith("/program")
+        ]
         self.judge("and the program is not asked about any more", not asked, asked[:3])
 
     def play(self):
@@ -461,8 +509,12 @@ def main():
     parser.add_argument("--token", help="an operator's token, if one is required")
     parser.add_argument("--channel", help="the channel to look at (default: the first)")
     parser.add_argument("--out", required=True, help="a directory for screenshots")
-    parser.add_argument("--pause", type=float, default=1.5, help="seconds between a wrong token and the right one (default: 1.5)")
-    parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=f"judge only these: {', '.join(PARTS)}")
+    parser.add_argument(
+        "--pause", type=float, default=1.5, help="seconds between a wrong token and the right one (default: 1.5)"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, metavar="PART", help=f"judge only these: {', '.join(PARTS)}"
+    )
     parser.add_argument("--chromium", default="chromium", help="the browser (default: chromium)")
     options = parser.parse_args()
     options.url = options.url if options.url.endswith("/") else options.url + "/"
