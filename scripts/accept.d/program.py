@@ -51,10 +51,10 @@ LOOK = """(() => {
 })()"""
 
 PARTS = [
-    "pictures",
+    "snapshots",
     "cut",
     "answers",
-    "picture_on_air",
+    "snapshot_on_air",
     "auto",
     "slate",
     "keys",
@@ -122,11 +122,11 @@ class ProgramTrial(Trial):
         )
         self.judge("each source has a tile, in order", tiles == self.names_of_sources, ", ".join(tiles))
 
-    def pictures(self):
-        """Pictures of what is in sight come five times a second and more, one request for each at a time."""
+    def snapshots(self):
+        """Snapshots of what is in sight come five times a second and more, one request for each at a time."""
         browser, name = self.browser, self.names_of_sources[0]
         status, _ = self.api.request(self.path(f"/sources/{urllib.parse.quote(name, safe='')}/snapshot.jpg?width=320"))
-        if not self.judge("relay gives pictures of its sources", status == 200, status):
+        if not self.judge("relay gives snapshots of its sources", status == 200, status):
             return
         browser.evaluate("(window.asked.length = 0, true)")
         time.sleep(4)
@@ -136,7 +136,7 @@ class ProgramTrial(Trial):
             overlaps = [1 for one, two in zip(own, own[1:]) if two["begin"] < one["end"]]
             good = len([one for one in own if one["status"] == 200]) / 4
             self.judge(
-                f"pictures of {name} come 5 times a second, one request at a time",
+                f"snapshots of {name} come 5 times a second, one request at a time",
                 good >= 5 and not overlaps,
                 f"{good:.1f}",
             )
@@ -186,7 +186,7 @@ class ProgramTrial(Trial):
             f"median {median:.1f}, worst {max(behind):.1f}",
         )
 
-    def picture_on_air(self):
+    def snapshot_on_air(self):
         """What was taken is seen in the program's monitor within a second."""
         one, two = self.names_of_sources[:2]
         browser, seconds = self.browser, []

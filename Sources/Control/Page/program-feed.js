@@ -17,7 +17,7 @@ export class ProgramFeed {
         this.epoch = 0;
         this.asked = 0;
         this.shown = 0;
-        this.settlesAt = -1;
+        this.endsAt = -1;
         this.queue = Promise.resolve();
         document.addEventListener("visibilitychange", () => this.#schedule(0));
     }
@@ -26,7 +26,7 @@ export class ProgramFeed {
 
     /** Asks about another channel; null if there is none to ask about. */
     choose(channel) {
-        Object.assign(this, { channel, report: null, settlesAt: -1 });
+        Object.assign(this, { channel, report: null, endsAt: -1 });
         this.epoch += 1;
         if (channel) this.refresh();
     }
@@ -37,7 +37,7 @@ export class ProgramFeed {
     }
 
     /** Whether a transition runs, or something that was asked for has not come about yet. */
-    get isBusy() { return this.report?.progress !== undefined || (this.report?.frame ?? 0) <= this.settlesAt; }
+    get isBusy() { return this.report?.progress !== undefined || (this.report?.frame ?? 0) <= this.endsAt; }
 
     async refresh() {
         const { epoch } = this;
@@ -68,7 +68,7 @@ export class ProgramFeed {
             this.epoch += 1;
             if (answer.sources) this.#take(answer);
             else {
-                this.settlesAt = answer.frame;
+                this.endsAt = answer.frame;
                 await this.refresh();
             }
             return answer;

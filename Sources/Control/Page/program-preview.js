@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The preview of a program: put together here from the sources' pictures. Its inset is moved and resized by pointer and
+// The preview of a program: put together here from the sources' snapshots. Its inset is moved and resized by pointer and
 // by keys; a tap swaps it with the main source.
 
 import { enable, setAttribute, setProperty, setShown, setText } from "./dom.js";
-import { drawPlaceholder } from "./pictures.js";
+import { drawPlaceholder } from "./snapshots.js";
 import { insetOf, moved, placements, resized, sceneWords, stepped } from "./scenes.js";
 
 /** Of an inset's border and its corners, as parts of the frame's height. */
@@ -17,8 +17,8 @@ const percent = (part) => Math.round(part * 100);
 export class ProgramPreview {
     /** `place(inset)` asks for another place of the inset and promises whether it has it, `swap()` for the other source
      * in it. */
-    constructor(parts, pictures, { place, swap }) {
-        Object.assign(this, { parts, pictures, place, swap });
+    constructor(parts, snapshots, { place, swap }) {
+        Object.assign(this, { parts, snapshots, place, swap });
         this.context = parts.preview.getContext("2d");
         this.draft = null;
         this.#wire();
@@ -193,21 +193,21 @@ export class ProgramPreview {
         context.restore();
     }
 
-    /** Draws a source's picture into a box: all of it, or its middle. */
+    /** Draws a source's snapshot into a box: all of it, or its middle. */
     #drawSource(box, name, fits) {
         const { context } = this;
-        const picture = this.pictures.get(name);
-        if (!picture) return drawPlaceholder(context, box, name);
-        const scales = [box.width / picture.width, box.height / picture.height];
+        const snapshot = this.snapshots.get(name);
+        if (!snapshot) return drawPlaceholder(context, box, name);
+        const scales = [box.width / snapshot.width, box.height / snapshot.height];
         const scale = fits ? Math.min(...scales) : Math.max(...scales);
-        const [width, height] = [picture.width * scale, picture.height * scale];
+        const [width, height] = [snapshot.width * scale, snapshot.height * scale];
         context.save();
         context.beginPath();
         context.rect(box.x, box.y, box.width, box.height);
         context.clip();
         context.fillStyle = "#000";
         context.fillRect(box.x, box.y, box.width, box.height);
-        context.drawImage(picture, box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height);
+        context.drawImage(snapshot, box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height);
         context.restore();
         return undefined;
     }

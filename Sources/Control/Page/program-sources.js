@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of a program's sources: picture, tally, level, mute and gain. A press brings one into the preview, never on
+// The tiles of a program's sources: snapshot, tally, level, mute and gain. A press brings one into the preview, never on
 // air.
 
 import { copy, enable, KeyedList, onPress, partsOf, setAttribute, setIcon, setProperty, setShown, setText, showFailure }
     from "./dom.js";
-import { drawPlaceholder } from "./pictures.js";
+import { drawPlaceholder } from "./snapshots.js";
 import { signed, sourceWords } from "./words.js";
 
 /** dBFS at the bottom of the meters, and below which a source counts as silent. */
@@ -17,14 +17,14 @@ const decibels = (value) => `${value > 0 ? "+" : ""}${signed(value, Number.isInt
 export class SourceTiles {
     /** `choose(name)` brings a source into the preview, `change(name, change)` sets its gain or mutes it; both return
      * promises. `seen()` is called when other tiles come into sight. */
-    constructor(list, pictures, { choose, change, seen }) {
+    constructor(list, snapshots, { choose, change, seen }) {
         const tileOf = new WeakMap();
         this.observer = new IntersectionObserver((entries) => {
             for (const { target, isIntersecting } of entries) tileOf.get(target).isSeen = isIntersecting;
             seen();
         });
         this.list = new KeyedList(list, () => {
-            const tile = new Tile(pictures, { choose, change });
+            const tile = new Tile(snapshots, { choose, change });
             tileOf.set(tile.root, tile);
             this.observer.observe(tile.root);
             return tile;
@@ -42,7 +42,7 @@ export class SourceTiles {
         this.list.show(items, (source) => source.name);
     }
 
-    /** A new picture of a source came. */
+    /** A new snapshot of a source came. */
     draw(name) { this.list.get(name)?.draw(); }
 
     /** The tile of a number from 1. */
@@ -55,12 +55,12 @@ export class SourceTiles {
 }
 
 class Tile {
-    constructor(pictures, { choose, change }) {
-        this.pictures = pictures;
+    constructor(snapshots, { choose, change }) {
+        this.snapshots = snapshots;
         this.change = change;
         this.root = copy("t-tile");
         this.parts = partsOf(this.root);
-        this.context = this.parts.picture.getContext("2d");
+        this.context = this.parts.snapshot.getContext("2d");
         this.isSeen = false;
         const { parts } = this;
         onPress(parts.pick, () => choose(this.source.name), parts.failed);
@@ -117,11 +117,11 @@ class Tile {
         setAttribute(parts.pick, "aria-label", `${source.name}${where ? `, ${where}` : ""}, ${state}. To the preview`);
         setAttribute(parts.pick, "aria-pressed", String(source.isInPreview));
         this.#levels(source);
-        this.#sound(source);
-        if (!this.pictures.get(source.name)) this.draw();
+        this.#audio(source);
+        if (!this.snapshots.get(source.name)) this.draw();
     }
 
-    #sound({ name, isMuted, gain }) {
+    #audio({ name, isMuted, gain }) {
         const { parts } = this;
         setIcon(parts["mute-icon"], isMuted ? "mute" : "volume");
         setAttribute(parts.mute, "aria-pressed", String(isMuted));
@@ -153,18 +153,18 @@ class Tile {
     }
 
     /** The width in pixels at which it is seen; 0 while it is out of sight. */
-    get width() { return this.isSeen ? this.parts.picture.clientWidth * Math.min(2, devicePixelRatio) : 0; }
+    get width() { return this.isSeen ? this.parts.snapshot.clientWidth * Math.min(2, devicePixelRatio) : 0; }
 
     draw() {
         const { canvas } = this.context;
-        const picture = this.pictures.get(this.source.name);
-        if (!picture) return drawPlaceholder(this.context, { x: 0, y: 0, width: canvas.width, height: canvas.height },
-            "No picture yet");
-        const scale = Math.min(canvas.width / picture.width, canvas.height / picture.height);
-        const [width, height] = [picture.width * scale, picture.height * scale];
+        const snapshot = this.snapshots.get(this.source.name);
+        if (!snapshot) return drawPlaceholder(this.context, { x: 0, y: 0, width: canvas.width, height: canvas.height },
+            "No snapshot yet");
+        const scale = Math.min(canvas.width / snapshot.width, canvas.height / snapshot.height);
+        const [width, height] = [snapshot.width * scale, snapshot.height * scale];
         this.context.fillStyle = "#000";
         this.context.fillRect(0, 0, canvas.width, canvas.height);
-        this.context.drawImage(picture, (canvas.width - width) / 2, (canvas.height - height) / 2, width, height);
+        this.context.drawImage(snapshot, (canvas.width - width) / 2, (canvas.height - height) / 2, width, height);
         return undefined;
     }
 }

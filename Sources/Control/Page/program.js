@@ -5,7 +5,7 @@ import { patch, post, put } from "./api.js";
 import { byID, enable, onPress, partsOf, Question, setProperty, setShown, setText, showFailure }
     from "./dom.js";
 import { isOnAir, isRecording, recordedSeconds } from "./glance.js";
-import { Pictures } from "./pictures.js";
+import { Snapshots } from "./snapshots.js";
 import { ProgramBar } from "./program-bar.js";
 import { ProgramFeed } from "./program-feed.js";
 import { ProgramPreview } from "./program-preview.js";
@@ -15,7 +15,7 @@ import { clock, grouped } from "./words.js";
 
 /** What has keys of its own while it holds focus by the keyboard. */
 const controls = "button, a[href], input, select, textarea, [role=application], [role=tab], [role=radio]";
-/** Widths that pictures are asked for in: few, as relay keeps one of each for all who look. */
+/** Widths that snapshots are asked for in: few, as relay keeps one of each for all who look. */
 const widths = [160, 320, 640];
 
 export class ProgramView {
@@ -25,8 +25,8 @@ export class ProgramView {
         this.parts = partsOf(byID("view-program"));
         this.thumb = partsOf(byID("thumb-desk"));
         this.isShown = false;
-        this.pictures = new Pictures((name) => this.#drawn(name));
-        this.preview = new ProgramPreview(this.parts, this.pictures, {
+        this.snapshots = new Snapshots((name) => this.#drawn(name));
+        this.preview = new ProgramPreview(this.parts, this.snapshots, {
             place: (inset) => this.#place(inset), swap: () => this.#press("swap"),
         });
         this.bar = new ProgramBar(this.parts, {
@@ -36,7 +36,7 @@ export class ProgramView {
             transition: (change) => this.feed.change((report) => put(this.feed.path("/preview"),
                 { transition: change(report.transition) })).then(() => undefined),
         });
-        this.tiles = new SourceTiles(this.parts.sources, this.pictures, {
+        this.tiles = new SourceTiles(this.parts.sources, this.snapshots, {
             choose: (name) => this.#prepare((now) => choosing(now, name)),
             change: (name, change) => this.feed.change(() => patch(
                 this.feed.path(`/sources/${encodeURIComponent(name)}`), change)),
@@ -82,7 +82,7 @@ export class ProgramView {
         this.asked = undefined;
         this.tiles.reset();
         this.preview.reset();
-        this.pictures.forget();
+        this.snapshots.forget();
         setText(this.parts.answer, "");
         setShown(this.parts.failed, false);
         if (this.question.isOpen) this.question.close();
@@ -169,9 +169,9 @@ export class ProgramView {
         }));
     }
 
-    // ---- Pictures ----
+    // ---- Snapshots ----
 
-    /** Asks for pictures of what is in sight, no larger than needed. */
+    /** Asks for snapshots of what is in sight, no larger than needed. */
     #look() {
         const { report } = this.feed;
         const wanted = new Map();
@@ -182,7 +182,7 @@ export class ProgramView {
                 if (width > 0) wanted.set(name, widths.find((one) => one >= width) ?? widths.at(-1));
             }
         }
-        this.pictures.show(this.feed.channel, wanted);
+        this.snapshots.show(this.feed.channel, wanted);
     }
 
     #drawn(name) {

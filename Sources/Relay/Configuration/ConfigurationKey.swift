@@ -95,7 +95,8 @@ struct ConfigurationKey {
     /// Flags that no key of a channel stands for: outputs are one list, scenes a mapping, and the rest is about the process or
     /// the command line.
     static let flagsWithoutKey: Set = [
-        "--scene", "--rtmp", "--srt", "--http", "--http-socket", "--http-token", "--webhook", "--log-format", "--no-status",
+        "--scene", "--rtmp", "--srt", "--http", "--http-socket", "--http-token", "--webhook", "--log-format",
+        "--no-status",
         "--verbose", "--config", "--help", "--version",
     ]
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of the sources: the newest frame of each that is looked at, several times a second, one request in flight
+// Snapshots of the sources: the newest frame of each that is looked at, several times a second, one request in flight
 // for each.
 
 import { channelPath, urlOf } from "./api.js";
 
-/** Milliseconds from one picture of a source to the next, and to the next try where there is none. */
+/** Milliseconds from one snapshot of a source to the next, and to the next try where there is none. */
 const pace = { next: 150, absent: 2000 };
-/** Milliseconds without a new picture from which the last one counts as old. */
+/** Milliseconds without a new snapshot from which the last one counts as old. */
 const lasts = 3000;
 
-export class Pictures {
-    /** `came(name)` is called for each new picture. */
+export class Snapshots {
+    /** `came(name)` is called for each new snapshot. */
     constructor(came) {
         this.came = came;
         this.wanted = new Map();
@@ -33,7 +33,7 @@ export class Pictures {
         this.channel = null;
     }
 
-    /** The newest picture of a source, null if there is none. */
+    /** The newest snapshot of a source, null if there is none. */
     get(name) { return this.known.get(name)?.bitmap ?? null; }
 
     isOld(name) { return performance.now() - (this.known.get(name)?.at ?? -Infinity) > lasts; }
@@ -50,7 +50,7 @@ export class Pictures {
         this.running.set(name, channel);
         while (isWanted()) {
             const begin = performance.now();
-            const bitmap = await picture(channel, name, this.wanted.get(name)).catch(() => null);
+            const bitmap = await snapshot(channel, name, this.wanted.get(name)).catch(() => null);
             if (bitmap) this.#take(name, channel, bitmap);
             const rest = (bitmap ? pace.next : pace.absent) - (performance.now() - begin);
             await new Promise((resolve) => setTimeout(resolve, Math.max(10, rest)));
@@ -66,7 +66,7 @@ export class Pictures {
     }
 }
 
-async function picture(channel, name, width) {
+async function snapshot(channel, name, width) {
     const path = channelPath(channel, `/sources/${encodeURIComponent(name)}/snapshot.jpg?width=${width}`);
     const answer = await fetch(urlOf(path), { cache: "no-store", signal: AbortSignal.timeout(5000) });
     if (!answer.ok) {
@@ -76,7 +76,7 @@ async function picture(channel, name, width) {
     return createImageBitmap(await answer.blob());
 }
 
-/** What stands for a picture that there is none of. */
+/** What stands for a snapshot that there is none of. */
 export function drawPlaceholder(context, { x, y, width, height }, words) {
     context.fillStyle = "#171c25";
     context.fillRect(x, y, width, height);
