@@ -161,6 +161,7 @@ let package = Package(
         .executableTarget(
             name: "RecorderBench", dependencies: ["Media", "FanOut", "Archive", "Segmenter", logging],
             swiftSettings: settings),
+        .executableTarget(name: "ProgramBench", dependencies: ["Media", "Program"], swiftSettings: settings),
 
         // What tests of several targets need: a clock, waits with a deadline, random numbers to have again, a log to read.
         .target(

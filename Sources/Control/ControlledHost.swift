@@ -29,6 +29,9 @@ package protocol ControlledChannel: Sendable {
     /// What was recorded; nil if no directory for it is known. Returns at once.
     var archive: (any ControlledArchive)? { get }
 
+    /// The program of several sources. Throws where there is none. Returns at once.
+    func program() throws(ControlFailure) -> any ControlledProgram
+
     /// Adds a live output, written as the flag takes it, and returns its name. Blocks until a port that it listens at is
     /// open.
     func addOutput(_ address: String) throws(ControlFailure) -> String

@@ -24,6 +24,8 @@ struct FrameStore {
     /// Frames for which the frame before was shown again.
     private(set) var repeated = 0
 
+    /// The frame that was chosen last.
+    var shown: VideoFrame? { current?.frame }
     /// How many frames wait.
     var count: Int { waiting.count }
     /// Whether there is anything to show.

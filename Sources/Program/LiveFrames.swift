@@ -15,7 +15,8 @@ struct LiveFrames {
 
     private var waiting: [VideoFrame] = []
     private var slots: FrameSlots
-    private var current: VideoFrame?
+    /// The frame that was chosen last.
+    private(set) var current: VideoFrame?
     /// Captions of frames that were left out.
     private var captions: [UInt8] = []
     /// Frames that were pushed out, or came too late to be shown.

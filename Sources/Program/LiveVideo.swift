@@ -40,6 +40,8 @@ struct LiveVideo {
     var dropped: Int { frames.dropped }
     /// Frames for which the frame before was shown again.
     var repeated: Int { frames.repeated }
+    /// The frame that was chosen last.
+    var shown: VideoFrame? { frames.current }
     /// Whether there is nothing to show.
     var isEmpty: Bool { frames.isEmpty }
     /// Whether there are frames that were not shown yet.

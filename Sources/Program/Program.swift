@@ -41,6 +41,8 @@ public final class Program: Sendable {
         case empty
     }
 
+    /// Between two looks at a source that shows nothing yet, in nanoseconds.
+    private static let step: Int64 = 5_000_000
     private static let latestSkip = Duration.milliseconds(500)
     /// Audio that outlasts the video by less than this is the container's padding.
     private static let audioTail = Duration.milliseconds(100)
@@ -50,6 +52,7 @@ public final class Program: Sendable {
     private let pacing: Pacing
     private let frameLimit: Int64?
     private let stage: Stage
+    private let format: VideoFormat?
     private let sink: any ProgramSink
     private let clock: any MonotonicClock
     private let logger: Logger
@@ -69,11 +72,12 @@ public final class Program: Sendable {
             stage: Stage(Scene(video: .feed(videoFeed), audio: audioFeed)), sink: sink, clock: clock, logger: logger)
     }
 
-    /// A program that shows what is on `stage`. `frameLimit` ends it after that many frames. While `sink` waits for a disk,
-    /// it lets `heartbeat` rest.
+    /// A program that shows what is on `stage`, and with a `format` for them several sources at once. `frameLimit` ends it after
+    /// that many frames. While `sink` waits for a disk, it lets `heartbeat` rest.
     package init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, stage: Stage,
-        sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), heartbeat: Heartbeat? = nil, logger: Logger
+        format: VideoFormat? = nil, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(),
+        heartbeat: Heartbeat? = nil, logger: Logger
     ) {
         self.heartbeat = heartbeat ?? Heartbeat("program", clock: clock)
         self.frameRate = frameRate
@@ -81,6 +85,7 @@ public final class Program: Sendable {
         self.pacing = pacing
         self.frameLimit = frameLimit
         self.stage = stage
+        self.format = format
         self.sink = sink
         self.clock = clock
         self.logger = logger
@@ -88,14 +93,16 @@ public final class Program: Sendable {
 
     /// Runs the program to its end and flushes the encoder. Blocks; throws what the encoder throws.
     public func run() throws -> Ending {
+        // Before there is anything to show: it takes longer than a frame.
+        let compositor = format.map { Compositor($0) }
         guard let (opening, start) = waitForStart() else {
             return isStopped.load(ordering: .relaxed) ? .stopped : .empty
         }
         defer { heartbeat.rest() }
-        var scene = opening
+        var air = Air(opening, audio: audio, compositor: compositor, holdsLast: !stage.isFixed)
         var pace = Pace(frameRate: frameRate, pacing: pacing, start: start)
-        follow(scene, besides: nil, &pace.reference)
-        tell(pace.reference, scene)
+        var followed = follow(opening.mainFeed, besides: nil, &pace.reference)
+        tell(pace.reference)
         var ending = Ending.finished
         var index: FrameIndex = 0
         var audioEnd: SampleIndex = 0
@@ -103,18 +110,18 @@ public final class Program: Sendable {
         var isHolding = false
         while index.number < frameLimit ?? .max, !stage.isOver {
             heartbeat.beat()
-            index = index + wait(&pace, for: index, scene)
-            if let next = stage.scene, next != scene {
-                follow(next, besides: scene, &pace.reference)
-                scene = next
+            index = index + wait(&pace, for: index, air.scene)
+            if let cue = stage.takeCue(for: index) { air.begin(cue, at: index) }
+            // A source may show another of its inputs, too.
+            if air.scene.mainFeed !== followed {
+                followed = follow(air.scene.mainFeed, besides: followed, &pace.reference)
             }
-            let shown = waiting(for: scene) { frame(for: index, in: scene, isHolding: &isHolding, &pace.reference) }
+            let shown = waiting(for: air.scene) { frame(for: index, &air, isHolding: &isHolding, &pace.reference) }
             guard let frame = shown ?? (stage.isFixed ? nil : last) else { break }
             last = frame
             last?.captions = []
             let next = firstSample(of: index + 1)
-            try sink.encode(waiting(for: scene) { takeAudio(audioEnd..<next, of: scene) })
-            for feed in stage.feeds(besides: scene) { feed.skip(index, upTo: next, count: next - audioEnd) }
+            try sink.encode(takeAudio(audioEnd..<next, index, &air))
             audioEnd = next
             try sink.encode(frame, at: index.number)
             index = index + 1
@@ -130,7 +137,12 @@ public final class Program: Sendable {
     private func waitForStart() -> (Scene, Timestamp)? {
         var gone: Scene?
         while let scene = stage.waitForScene(besides: gone) {
-            guard let feed = scene.videoFeed else { return (scene, now) }
+            // A source is open before it shows anything.
+            if scene.layers.contains(where: { $0.video.resolved == nil }) {
+                clock.sleep(until: clock.now + Self.step)
+                continue
+            }
+            guard let feed = scene.mainFeed else { return (scene, now) }
             if let moment = feed.waitForFirstFrame(while: { stage.scene == scene }) { return (scene, moment) }
             if stage.isFixed { return nil }
             // Its source may have been closed before whoever chooses shows another.
@@ -150,33 +162,36 @@ public final class Program: Sendable {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// Makes the program's clock follow the live source that leads, or else the one that `scene` shows. With a file or a
-    /// still it goes on as it was.
-    private func follow(_ scene: Scene, besides old: Scene?, _ reference: inout ReferenceClock) {
-        if let feed = old?.videoFeed, feed !== scene.videoFeed { feed.isReference = false }
-        if let leader = leader(beside: scene) {
-            scene.videoFeed?.isReference = false
-            return reference.follow(Self.number(of: leader))
+    /// Makes the program's clock follow the live source that leads, or else `main`, which is seen. With a file or a still it
+    /// goes on as it was. Returns `main`.
+    private func follow(
+        _ main: SourceFeed?, besides old: SourceFeed?, _ reference: inout ReferenceClock
+    ) -> SourceFeed? {
+        if let old, old !== main { old.isReference = false }
+        if let leader = leader(beside: main) {
+            main?.isReference = false
+            reference.follow(Self.number(of: leader))
+        } else if let main, case .live(let sourceRate) = main.pacing {
+            reference.follow(Self.number(of: main), sourceRate: sourceRate)
+            main.isReference = true
         }
-        guard let feed = scene.videoFeed, case .live(let sourceRate) = feed.pacing else { return }
-        reference.follow(Self.number(of: feed), sourceRate: sourceRate)
-        feed.isReference = true
+        return main
     }
 
-    /// The live source that leads and whose frames are not shown; nil if there is none. Of such a source only the rate
-    /// counts.
-    private func leader(beside scene: Scene) -> SourceFeed? {
-        let leader = (scene.feeds + stage.feeds(besides: scene)).first { $0.leads && $0.isLive }
-        return leader === scene.videoFeed ? nil : leader
+    /// The live source that leads and whose frames are not the main ones; nil if there is none. Of such a source only the
+    /// rate counts.
+    private func leader(beside main: SourceFeed?) -> SourceFeed? {
+        let leader = stage.feeds.first { $0.leads && $0.isLive }
+        return leader === main ? nil : leader
     }
 
     /// The number of a source for the program's clock.
     private static func number(of feed: SourceFeed) -> Int { Int(bitPattern: ObjectIdentifier(feed)) }
 
     /// Tells the feeds of live sources how the program's clock runs.
-    private func tell(_ reference: ReferenceClock, _ scene: Scene) {
+    private func tell(_ reference: ReferenceClock) {
         let line = reference.line
-        for feed in scene.feeds + stage.feeds(besides: scene) { feed.follow(line) }
+        for feed in stage.feeds { feed.follow(line) }
     }
 
     /// The first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
@@ -190,13 +205,15 @@ public final class Program: Sendable {
         guard let moment = pace.moment(of: index) else { return 0 }
         clock.sleep(until: moment.nanoseconds)
         let now = now
-        if let leader = leader(beside: scene) {
+        if let leader = leader(beside: scene.mainFeed) {
             // It may have come after the scene.
-            if pace.reference.reference != Self.number(of: leader) { follow(scene, besides: nil, &pace.reference) }
+            if pace.reference.reference != Self.number(of: leader) {
+                _ = follow(scene.mainFeed, besides: nil, &pace.reference)
+            }
             pace.reference.note(Self.number(of: leader), due: now, stretch: leader.stretch, now: now)
         }
         pace.reference.advance(to: now)
-        tell(pace.reference, scene)
+        tell(pace.reference)
         let lag = now - moment
         var skipped: Int64 = 0
         if !scene.waits, lag > Self.latestSkip {
@@ -213,19 +230,15 @@ public final class Program: Sendable {
     /// What to show as frame `index`; when the source of a fixed scene has no more, its last frame for as long as audio
     /// goes on.
     private func frame(
-        for index: FrameIndex, in scene: Scene, isHolding: inout Bool, _ reference: inout ReferenceClock
+        for index: FrameIndex, _ air: inout Air, isHolding: inout Bool, _ reference: inout ReferenceClock
     ) -> VideoFrame? {
-        guard let feed = scene.videoFeed else {
-            if case .still(let frame) = scene.video { return frame }
-            return nil
+        let shown = air.frame(for: index) { feed, choice in
+            guard let due = choice.newlyDue else { return }
+            reference.note(Self.number(of: feed), due: due, stretch: feed.stretch, now: now)
         }
-        if let choice = feed.frame(for: index) {
-            if let due = choice.newlyDue {
-                reference.note(Self.number(of: feed), due: due, stretch: feed.stretch, now: now)
-            }
-            return choice.frame
-        }
-        guard stage.isFixed, scene.audio === feed, !isStopped.load(ordering: .relaxed) else { return nil }
+        guard shown == nil, stage.isFixed, let feed = air.scene.mainFeed, air.scene.audio == [.feed(feed)],
+            !isStopped.load(ordering: .relaxed)
+        else { return shown }
         let tail = isHolding ? 0 : audio.timeBase.ticks(Self.audioTail)
         isHolding = feed.hasAudio(beyond: firstSample(of: index), moreThan: tail)
         return isHolding ? feed.lastFrame(for: index) : nil
@@ -236,9 +249,14 @@ public final class Program: Sendable {
         scene.feeds.contains { $0.pacing == .waits } ? heartbeat.resting(body) : body()
     }
 
-    private func takeAudio(_ range: Range<SampleIndex>, of scene: Scene) -> AudioBuffer {
-        let (first, end) = (range.lowerBound, range.upperBound)
-        return scene.audio?.audio(from: first, upTo: end)
-            ?? .silence(at: first.number, count: Int(end - first), format: audio)
+    /// The audio of frame `index`, the samples of `range`. What is neither seen nor heard plays along.
+    private func takeAudio(_ range: Range<SampleIndex>, _ index: FrameIndex, _ air: inout Air) -> AudioBuffer {
+        let feeds = stage.isFixed ? [] : stage.feeds
+        for feed in feeds where !air.isSeen(feed) { feed.skipVideo(index) }
+        let audio = waiting(for: air.scene) { air.audio(range, stage.parts(of: air.scene)) }
+        for feed in feeds where !air.isTaken(feed) {
+            feed.skipAudio(upTo: range.upperBound, count: range.upperBound - range.lowerBound)
+        }
+        return audio
     }
 }

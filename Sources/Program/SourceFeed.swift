@@ -282,18 +282,17 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    /// Plays along unseen, up to the end of program frame `index` and sample `end`. Never waits.
-    func skip(_ index: FrameIndex, upTo end: SampleIndex, count: Int64) {
-        guard isLive else {
-            _ = pacedFrame(for: index)
-            _ = pacedAudio(count: count, at: end.number - count)
-            return
-        }
+    /// Plays along unseen, up to the end of program frame `index`. Never waits.
+    func skipVideo(_ index: FrameIndex) {
+        guard isLive else { return _ = pacedFrame(for: index) }
         guard let line = programTime.line else { return }
-        state.withLock { state in
-            state.live.skip(index, on: line, at: now)
-            state.audio.skip(to: end.number)
-        }
+        state.withLock { $0.live.skip(index, on: line, at: now) }
+    }
+
+    /// Plays along unheard, `count` samples up to `end`; after the video of their frame. Never waits.
+    func skipAudio(upTo end: SampleIndex, count: Int64) {
+        guard isLive else { return _ = pacedAudio(count: count, at: end.number - count) }
+        state.withLock { $0.audio.skip(to: end.number) }
     }
 
     /// The next `count` samples of a paced source, as position `start` of the program; silence where there are none.
@@ -316,6 +315,11 @@ public final class SourceFeed: SourceSink {
             if isLive { return state.live.newestVideo(at: now) }
             return state.frames.count > 0 ? now : state.newest
         }
+    }
+
+    /// The frame that the program came to last, seen or not; nil before the first.
+    var newestFrame: VideoFrame? {
+        state.withLock { state in isLive ? state.live.shown : state.frames.shown }
     }
 
     /// The last frame once more, after the source's frames are over.

@@ -24,6 +24,7 @@ struct FakeChannel: ControlledChannel {
 
     private var off: ControlFailure { ControlFailure(.unavailable, "The channel is not on air.") }
 
+    func program() throws(ControlFailure) -> any ControlledProgram { throw off }
     func addOutput(_ address: String) throws(ControlFailure) -> String { throw off }
     func replaceOutput(_ name: String, by address: String) throws(ControlFailure) { throw off }
     func removeOutput(_ name: String) throws(ControlFailure) { throw off }

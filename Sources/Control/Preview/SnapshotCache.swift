@@ -2,17 +2,19 @@
 
 internal import Synchronization
 
-/// Images that are good for a second. They are made one at a time, so that nobody can keep the processor busy by asking.
+/// Images that are good for a while. They are made one at a time, so that nobody can keep the processor busy by asking.
 final class SnapshotCache: Sendable {
-    private static let lifetime = Duration.seconds(1)
-
+    private let lifetime: Duration
     private let images = Mutex<[String: (bytes: [UInt8], made: ContinuousClock.Instant)]>([:])
+
+    /// Images that are good for `lifetime`.
+    init(for lifetime: Duration = .seconds(1)) { self.lifetime = lifetime }
 
     /// The image `key`, or what `make` makes of it. Blocks while it, or another, is made.
     func bytes(of key: String, _ make: () throws(ControlFailure) -> [UInt8]) throws(ControlFailure) -> [UInt8] {
         try images.withLock { (images) throws(ControlFailure) in
             let now = ContinuousClock.now
-            images = images.filter { now - $0.value.made < Self.lifetime }
+            images = images.filter { now - $0.value.made < lifetime }
             if let image = images[key] { return image.bytes }
             let bytes = try make()
             images[key] = (bytes, now)

@@ -57,7 +57,8 @@ package final class ControlServer: Sendable {
                     certificateExpiry: certificate.expiry, process: ProcessUsage.now, webhooks: webhooks.statuses))
         }
         endpoints =
-            ChannelRoutes(host: host, reports: reports).endpoints + RecordingRoutes(host: host).endpoints
+            ChannelRoutes(host: host, reports: reports).endpoints + ProgramRoutes(host: host).endpoints
+            + RecordingRoutes(host: host).endpoints
             + ExportRoutes(host: host).endpoints
             + HostRoutes(host: host, reports: reports, events: EventStream(reports: reports, log: events)).endpoints
             + PreviewRoutes(host: host).endpoints

@@ -58,15 +58,19 @@ final class JPEGEncoder {
         avcodec_free_context(&context)
     }
 
-    /// The JPEG file of `source`, which has the session's size. One call for one session: libavcodec's encoder is
+    /// The JPEG file of `source`, which has the session's size; samples of limited range are stretched. One call for one session: libavcodec's encoder is
     /// drained by it.
-    func encode(_ source: VideoFrame) throws(AVFailure) -> [UInt8] {
+    func encode(_ source: VideoFrame, isFullRange: Bool = true) throws(AVFailure) -> [UInt8] {
         try AVFailure.check(av_frame_make_writable(frame), "encode", subject)
         source.storage.withPlanes { planes in
             let (data, strides) = (frame.pointee.data, frame.pointee.linesize)
             Self.copy(planes.y, to: data.0, Int(strides.0), width: source.width, rows: source.height)
             Self.copy(planes.u, to: data.1, Int(strides.1), width: source.width / 2, rows: source.height / 2)
             Self.copy(planes.v, to: data.2, Int(strides.2), width: source.width / 2, rows: source.height / 2)
+            guard !isFullRange else { return }
+            Self.stretch(data.0, Int(strides.0) * source.height, Self.lumaStretch)
+            Self.stretch(data.1, Int(strides.1) * source.height / 2, Self.chromaStretch)
+            Self.stretch(data.2, Int(strides.2) * source.height / 2, Self.chromaStretch)
         }
         frame.pointee.pts = 0
         try AVFailure.check(avcodec_send_frame(context, frame), "encode", subject)
@@ -75,6 +79,17 @@ final class JPEGEncoder {
         defer { av_packet_unref(packet) }
         guard let data = packet.pointee.data else { return [] }
         return Array(UnsafeBufferPointer(start: data, count: Int(packet.pointee.size)))
+    }
+
+    /// Samples of full range for those of limited range (ITU-T H.273, equations 38 to 43).
+    private static let lumaStretch = table { ($0 - 16) * 255 / 219 }
+    private static let chromaStretch = table { 128 + ($0 - 128) * 255 / 224 }
+
+    private static func table(_ level: (Int) -> Int) -> [UInt8] { (0...255).map { UInt8(min(255, max(0, level($0)))) } }
+
+    private static func stretch(_ samples: UnsafeMutablePointer<UInt8>?, _ count: Int, _ table: [UInt8]) {
+        guard let samples else { return }
+        for index in 0..<count { samples[index] = table[Int(samples[index])] }
     }
 
     private static func copy(

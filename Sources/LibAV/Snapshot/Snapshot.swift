@@ -30,6 +30,12 @@ package enum Snapshot {
         return try JPEGEncoder(width: target.width, height: target.height, quality: quality).encode(found)
     }
 
+    /// The JPEG file of `frame`, which is of this color and has square pixels.
+    package static func jpeg(of frame: VideoFrame, color: ColorDescription) throws(AVFailure) -> [UInt8] {
+        try JPEGEncoder(width: frame.width, height: frame.height, quality: quality)
+            .encode(frame, isFullRange: color.isFullRange)
+    }
+
     private static var nothing: AVFailure {
         AVFailure(operation: "decode", subject: subject, code: AVFailure.invalidData)
     }

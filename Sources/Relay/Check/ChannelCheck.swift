@@ -55,9 +55,13 @@ struct ChannelCheck: Sendable {
     // MARK: Inputs
 
     private func inputs() -> [Row] {
-        let video = zip(configuration.inputs, configuration.inputNames).enumerated().map { index, input in
-            answered(input.0, index == 0 ? "input" : "backup \(index)")
+        let sources = configuration.sources.flatMap { source in
+            [answered(source.input, source.name)]
+                + source.backups.enumerated().map { answered($1, "\(source.name) backup \($0 + 1)") }
         }
+        let video =
+            configuration.sources.isEmpty
+            ? configuration.inputs.enumerated().map { answered($1, $0 == 0 ? "input" : "backup \($0)") } : sources
         return video + (configuration.audioInput.map { [answered($0, "audio input")] } ?? [])
     }
 

@@ -11,9 +11,10 @@ internal import RTMP
 struct InputOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "A file, a URL that libavformat reads, test: or v4l2:/dev/video0.",
+            "A file, a URL that libavformat reads, test: or v4l2:/dev/video0. May be repeated: see --scene.",
             discussion:
-                "test: is a built-in pattern with timecode and tone. Files are played in real time; live sources "
+                "Several are open side by side, and an operator says by the HTTP API which are seen; the first is to "
+                + "begin with. test: is a built-in pattern with timecode and tone. Files are played in real time; live sources "
                 + "are taken as they come. rtmp-listen://[address][:port]/app/KEY waits for whoever publishes "
                 + "there by RTMP, on the loopback interface unless an address is given, such as 0.0.0.0; "
                 + "?takeover=yes lets a second publisher take the place of the first. "
@@ -28,7 +29,7 @@ struct InputOptions: ParsableArguments {
                 + "healthy to come back). A comma in a value is written %2C. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
-    var input = "test:"
+    var input = ["test:"]
 
     @Option(
         help: ArgumentHelp(
@@ -42,6 +43,23 @@ struct InputOptions: ParsableArguments {
 
     @Option(help: ArgumentHelp("Take the audio from here instead, such as alsa:default.", valueName: "source"))
     var audioInput: String?
+
+    @Option(
+        name: .customLong("audio-from"),
+        help: ArgumentHelp(
+            "Whose audio a program of several inputs has: follow, mix, or an input's name.",
+            discussion: "follow is that of whoever is seen, or of the main one of several; mix is all together. With "
+                + "--audio-input, which is named audio, it is that unless something else is said.",
+            valueName: "source"))
+    var audioFrom: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A scene of several inputs by a name: NAME=LAYOUT:SOURCE,SOURCE. May be repeated.",
+            discussion: "Layouts are single, pip, split-horizontal, split-vertical, grid and slate. Behind a #: x=, y= "
+                + "and width= of the inset of pip, as fractions of the frame, and fit=crop|contain of a split.",
+            valueName: "scene"))
+    var scene: [String] = []
 
     @Flag(
         help: ArgumentHelp(
@@ -91,15 +109,17 @@ struct InputOptions: ParsableArguments {
     var unpaced = false
 
     func apply(to configuration: inout ChannelConfiguration) throws {
-        try applyChoice(to: &configuration)
+        if input.count == 1 { try applyChoice(to: &configuration) }
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
         configuration.copying = try copying
         try checkCopy(configuration)
+        try applySources(to: &configuration)
         try checkListeners(configuration)
         try checkCommand(&configuration)
         configuration.isPaced = !unpaced
         configuration.encoder.isLive = !unpaced
+        guard configuration.sources.isEmpty else { return }
         if unpaced, configuration.input.isLiveByNature == true {
             throw ValidationError("--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }
@@ -110,13 +130,7 @@ struct InputOptions: ParsableArguments {
 
     /// The input, what takes its place, and how that is chosen.
     private func applyChoice(to configuration: inout ChannelConfiguration) throws {
-        guard !input.isEmpty else { throw ValidationError("--input is empty: name a file, a URL or test:.") }
-        let specification: InputSpecification
-        do throws(InputSpecificationError) {
-            specification = try InputSpecification(input)
-        } catch {
-            throw ValidationError("--input is not usable: \(error)")
-        }
+        let specification = try Self.specification(input[0], number: input.count > 1 ? 1 : nil)
         configuration.input = specification.location
         configuration.inputName = specification.name
         configuration.backups = specification.backups
@@ -139,7 +153,7 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    private func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
+    func slateChoice(hasBackups: Bool) throws -> ChannelConfiguration.Slate? {
         switch slate {
         case nil: return hasBackups && !copy ? .bars : nil
         case "bars": return .bars

@@ -28,13 +28,15 @@ struct ConfigurationKey {
     /// Keys that say what is recorded, and how long it is kept.
     var isOfRecording: Bool { path.hasPrefix("recording.") }
 
-    /// All keys but `input` and `outputs`, which are ``inputOptions`` and ``outputOptions`` behind an address.
+    /// All keys but `input`, `inputs` and `outputs`, which are ``ConfigurationOption/ofInput`` and
+    /// ``ConfigurationOption/ofOutput`` behind an address, and `scenes`.
     static let all: [ConfigurationKey] = [
         .init("name", "--channel"),
         .init("duration", "--duration", .time),
         .init("loop", "--loop", .isGiven),
         .init("unpaced", "--unpaced", .isGiven),
         .init("audioInput", "--audio-input"),
+        .init("audioFrom", "--audio-from"),
         .init("slate", "--slate"),
         .init(
             "copy", "",
@@ -85,12 +87,16 @@ struct ConfigurationKey {
     static let words = Set(
         all.flatMap { $0.path.split(separator: ".").map(String.init) }
             + (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
-            + ["channels", "log", "input", "outputs", "address", "format", "verbose", "status"])
+            + ConfigurationReader.sceneKeys + ConfigurationReader.insetKeys
+            + [
+                "channels", "log", "input", "inputs", "scenes", "outputs", "address", "format", "verbose", "status",
+            ])
 
-    /// Flags that no key of a channel stands for: outputs are one list, and the rest is about the process or the command
-    /// line.
+    /// Flags that no key of a channel stands for: outputs are one list, scenes a mapping, and the rest is about the process or
+    /// the command line.
     static let flagsWithoutKey: Set = [
-        "--rtmp", "--srt", "--http", "--http-socket", "--http-token", "--webhook", "--log-format", "--no-status",
+        "--scene", "--rtmp", "--srt", "--http", "--http-socket", "--http-token", "--webhook", "--log-format",
+        "--no-status",
         "--verbose", "--config", "--help", "--version",
     ]
 }

@@ -90,6 +90,8 @@ extension ConfigurationReader {
                 values["audioInput"] = address(entry.node, key, ConfigurationOption.ofBackup).map {
                     ["--audio-input=\($0)"]
                 }
+            case "inputs": values["input"] = readInputs(entry.node, key, &channel)
+            case "scenes": values["scenes"] = readScenes(entry.node, key)
             case "outputs": values["outputs"] = readOutputs(entry.node, key, &channel)
             case let section where Self.sections.contains(section):
                 for inner in mapping(entry.node, key, "It is a mapping.") ?? [] {
@@ -98,7 +100,10 @@ extension ConfigurationReader {
             default: read(entry, entry.key, name, &channel, &values)
             }
         }
-        for path in ["input"] + ConfigurationKey.all.map(\.path) + ["outputs"] {
+        if channel.marks["input"] != nil, channel.marks["inputs"] != nil {
+            fault(channel.marks["inputs"], "\(name).inputs", "There is input, too: leave one of them out.")
+        }
+        for path in ["input", "scenes"] + ConfigurationKey.all.map(\.path) + ["outputs"] {
             channel.flags += (values[path] ?? []).map { Flag(argument: $0, path: path) }
         }
         channels.append(channel)
@@ -114,7 +119,7 @@ extension ConfigurationReader {
             let known = ConfigurationKey.all.map(\.path).filter { $0.hasPrefix(section) }.map {
                 $0.dropFirst(section.count).prefix { $0 != "." }
             }
-            let own = section.isEmpty ? ["input", "outputs"] : []
+            let own = section.isEmpty ? ["input", "inputs", "scenes", "outputs"] : []
             return unknown(
                 entry, in: section.isEmpty ? name : "\(name).\(section.dropLast())",
                 known: own + known.map(String.init))
@@ -130,6 +135,19 @@ extension ConfigurationReader {
                 return fault(entry.node.mark, place, "It is \(Self.list(flags.keys.sorted())).")
             }
             values[path] = flag.map { [$0] } ?? []
+        }
+    }
+
+    private mutating func readInputs(
+        _ node: ConfigurationNode, _ key: String, _ channel: inout ChannelFlags
+    ) -> [String]? {
+        guard case .sequence(let nodes) = node.content else {
+            fault(node.mark, key, "It is a list, one input behind each hyphen.")
+            return nil
+        }
+        for (index, node) in nodes.enumerated() { channel.marks["inputs[\(index)]"] = node.mark }
+        return nodes.enumerated().compactMap { index, node in
+            address(node, "\(key)[\(index)]", ConfigurationOption.ofInput).map { "--input=\($0)" }
         }
     }
 

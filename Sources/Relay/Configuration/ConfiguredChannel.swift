@@ -71,6 +71,10 @@ struct ConfiguredChannel {
         if paths.first == "outputs", let number = text.firstMatch(of: /outputs number (\d+)/).flatMap({ Int($0.1) }) {
             paths[0] = "outputs[\(number - 1)]"
         }
+        if paths.first == "input", flags.marks["inputs"] != nil {
+            let number = text.firstMatch(of: /input number (\d+)/).flatMap { Int($0.1) }
+            paths[0] = number.map { "inputs[\($0 - 1)]" } ?? "inputs"
+        }
         let path = paths.first { flags.marks[$0] != nil } ?? paths.first
         let key = [flags.key, path].compactMap(\.self).joined(separator: ".")
         return .init(mark: path.flatMap { flags.marks[$0] } ?? flags.mark, key: key, text: text)
@@ -81,6 +85,7 @@ struct ConfiguredChannel {
         switch flag {
         case "--input": return "input"
         case "--output", "--rtmp", "--srt": return "outputs"
+        case "--scene": return "scenes"
         default: break
         }
         let key = ConfigurationKey.all.first { key in

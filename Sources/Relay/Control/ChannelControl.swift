@@ -119,6 +119,13 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
+    func program() throws(ControlFailure) -> any ControlledProgram {
+        guard let director = try open().director else {
+            throw ControlFailure(.conflict, "The channel has one source: nothing can be switched.")
+        }
+        return director
+    }
+
     private func open() throws(ControlFailure) -> Channel {
         guard let channel = state.withLock({ $0.channel }) else {
             throw ControlFailure(.unavailable, "The channel is not on air.")

@@ -27,6 +27,8 @@ final class Channel: Sendable {
     let hub: PacketStream
     private let context: OutputContext
     let program: any ChannelProgram
+    /// Says what of several sources is seen; nil where there is one.
+    var director: Director? { program.director }
     /// The live outputs, which may be changed while the program runs.
     let outputs: OutputSet
     let recordings: RecordingSlot

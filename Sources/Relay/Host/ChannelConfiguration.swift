@@ -7,6 +7,7 @@ internal import Ingest
 internal import Media
 internal import Monitor
 internal import Networking
+internal import Program
 internal import Publisher
 internal import Segmenter
 internal import Upload
@@ -32,6 +33,17 @@ struct ChannelConfiguration {
         var upload: UploadTarget?
     }
 
+    /// One of several sources of a program.
+    struct Source {
+        /// By which scenes name it.
+        var name: String
+        var input: InputLocation
+        /// What takes its place while it is away, in this order.
+        var backups: [InputLocation] = []
+        /// How the choice is made.
+        var selection = SourceSelector.Options()
+    }
+
     /// The tracks of the input that are passed through.
     enum Copying {
         case nothing, video, audio, all
@@ -47,8 +59,16 @@ struct ChannelConfiguration {
     var backups: [InputLocation] = []
     /// How the choice is made.
     var selection = SourceSelector.Options()
+    /// The sources of a program that is made of several; empty if there is one input, which is ``input``.
+    var sources: [Source] = []
+    /// The scenes of such a program that have a name.
+    var scenes: [(name: String, layout: SceneLayout)] = []
+    /// Whose audio such a program has.
+    var audioChoice = Director.AudioChoice.follow
     /// What is shown when no input has anything; nil for the last frame.
     var slate: Slate?
+    /// What it says instead of the channel's name.
+    var slateTitle: String?
     var audioInput: InputLocation?
     /// What of the input goes on air as it is, without an encoder.
     var copying = Copying.nothing
@@ -72,6 +92,9 @@ extension ChannelConfiguration {
     /// Whether any track of the input is passed through.
     var copies: Bool { copying != .nothing }
 
+    /// What a slate calls what is not there.
+    var slateName: String { slateTitle ?? name }
+
     /// What is shown when no input has anything.
     enum Slate: Sendable, Hashable {
         /// Color bars with “no signal” and the channel's name.
@@ -80,11 +103,24 @@ extension ChannelConfiguration {
         case file(path: String)
     }
 
+    /// The same with one of ``sources`` alone, as a program of that one would have it.
+    func alone(_ index: Int) -> ChannelConfiguration {
+        var configuration = self
+        let source = sources[index]
+        (configuration.sources, configuration.audioInput) = ([], nil)
+        (configuration.input, configuration.inputName) = (source.input, source.name)
+        (configuration.backups, configuration.selection) = (source.backups, source.selection)
+        (configuration.slate, configuration.slateTitle) = (slate ?? .bars, source.name)
+        return configuration
+    }
+
     /// The inputs in order of preference, and what logs and the status call them.
     var inputs: [InputLocation] { [input] + backups }
     var inputNames: [String] { [inputName ?? input.description] + backups.map(\.description) }
     /// The inputs, and what the audio comes from if that is another one.
-    var allInputs: [InputLocation] { inputs + [audioInput].compactMap(\.self) }
+    var allInputs: [InputLocation] {
+        (sources.isEmpty ? inputs : sources.flatMap { [$0.input] + $0.backups }) + [audioInput].compactMap(\.self)
+    }
 
     /// How one of them is chosen.
     var choice: SourceSelector.Options {

@@ -24,4 +24,10 @@ protocol ChannelProgram: AnyObject, Sendable {
     var heartbeats: [Heartbeat] { get }
     /// A snapshot; of outputs and the recording it has nothing.
     var status: ChannelStatus { get }
+    /// Says what of several sources is seen; nil where there is one.
+    var director: Director? { get }
+}
+
+extension ChannelProgram {
+    var director: Director? { nil }
 }

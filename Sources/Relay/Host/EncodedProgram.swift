@@ -29,10 +29,15 @@ final class EncodedProgram: ChannelProgram {
         self.logger = logger
         gop = configuration.encoder.gop
         let inputs: any ProgramInputs =
-            configuration.hasChoice
-            ? try SwitchedInputs(
-                configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
-            : try ChannelInputs(configuration, listening: listening, clock: clock, logger: logger)
+            if !configuration.sources.isEmpty {
+                try StudioInputs(
+                    configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
+            } else if configuration.hasChoice {
+                try SwitchedInputs(
+                    configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
+            } else {
+                try ChannelInputs(configuration, listening: listening, clock: clock, logger: logger)
+            }
         self.inputs = inputs
         isAhead = configuration.isPaced && inputs.canReadAhead
         interleaver = InterleavingSink(hub)
@@ -52,7 +57,8 @@ final class EncodedProgram: ChannelProgram {
             pacing: configuration.isPaced
                 ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
             frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
-            stage: inputs.stage, sink: monitor, clock: clock, heartbeat: heartbeat, logger: logger)
+            stage: inputs.stage, format: inputs.director == nil ? nil : inputs.format, sink: monitor, clock: clock,
+            heartbeat: heartbeat, logger: logger)
     }
 
     var description: StreamDescription { encoder.description }
@@ -84,6 +90,8 @@ final class EncodedProgram: ChannelProgram {
     }
 
     var heartbeats: [Heartbeat] { [program.heartbeat] }
+
+    var director: Director? { inputs.director }
 
     func stop() {
         program.stop()

@@ -27,4 +27,10 @@ protocol ProgramInputs: Sendable {
     var failure: String? { get }
     /// Why there is no video: the last error of its source, if it had one.
     var lastVideoError: String? { get }
+    /// Says what of several sources is seen; nil where there is one.
+    var director: Director? { get }
+}
+
+extension ProgramInputs {
+    var director: Director? { nil }
 }

@@ -36,11 +36,11 @@ final class SwitchedInputs: ProgramInputs {
     private let state: Mutex<State>
 
     /// Opens the inputs that `configuration` names, and waits until one of them says what the program looks like, 10 s at
-    /// most; not at all where there is a slate, `--size` and `--fps`. Throws ``RelayFailure`` if no input answers and there
+    /// most; not at all where there is a slate, `--size` and `--fps`, or a `format`. Throws ``RelayFailure`` if no input answers and there
     /// is no slate. Switches are noted in the catalogue of what is recorded.
     init(
-        _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
-        clock: any MonotonicClock, logger: Logger
+        _ configuration: ChannelConfiguration, format: VideoFormat? = nil, listening: ChannelListening,
+        recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
         names = configuration.inputNames
@@ -62,7 +62,7 @@ final class SwitchedInputs: ProgramInputs {
         listening.whenGivenUp { [weak self] in self?.stop() }
         choice.begin(self)
         do throws(RelayFailure) {
-            try chooseFormat()
+            if let format { try decide(on: format) } else { try chooseFormat() }
         } catch {
             stop()
             throw error
@@ -131,7 +131,7 @@ extension SwitchedInputs {
     private func decide(on format: VideoFormat) throws(RelayFailure) {
         let slate = try configuration.slate.map { (slate) throws(RelayFailure) in
             try Slate(
-                slate, channel: configuration.name, format: format, stage: stage, clock: clock, logger: logger)
+                slate, channel: configuration.slateName, format: format, stage: stage, clock: clock, logger: logger)
         }
         state.withLock { state in (state.format, state.slate) = (format, slate) }
     }
@@ -143,9 +143,9 @@ extension SwitchedInputs {
     private func makeSource(
         _ index: Int, _ location: InputLocation, _ listening: ChannelListening
     ) -> StandbySource {
-        // A backup has no end. What is played once is the first input.
+        // A backup has no end. What is played once is the first input, unless it is to loop.
         let options = IngestOptions(
-            loop: index > 0 && location.isLiveByNature != true, size: configuration.size,
+            loop: (index > 0 || configuration.loops) && location.isLiveByNature != true, size: configuration.size,
             frameRate: configuration.frameRate)
         let (logger, clock) = (logger, clock)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
@@ -248,7 +248,8 @@ extension SwitchedInputs: SwitchedSources {
 }
 
 extension FeedStatus {
-    fileprivate static func + (left: FeedStatus, right: FeedStatus) -> FeedStatus {
+    /// The sum of what two feeds delivered.
+    static func + (left: FeedStatus, right: FeedStatus) -> FeedStatus {
         var sum = left
         sum.framesIn += right.framesIn
         sum.framesDropped += right.framesDropped

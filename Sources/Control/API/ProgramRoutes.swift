@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import NIOCore
+
+/// Scenes on air and in the preview, and the sources that they are made of.
+struct ProgramRoutes {
+    /// When something takes effect.
+    private struct Effect: Encodable { let frame: Int64 }
+
+    private static let path = "/v1/channels/{channel}"
+
+    /// Of a snapshot, where nothing else is asked for.
+    private static let width = 320.0
+
+    let host: any ControlledHost
+    /// Good for less than a page takes between two looks.
+    private let snapshots = SnapshotCache(for: .milliseconds(90))
+
+    init(host: any ControlledHost) { self.host = host }
+
+    var endpoints: [Endpoint] {
+        [
+            Endpoint(.get, Self.path + "/program", .view) { request in
+                JSON.response(try program(request).report)
+            },
+            Endpoint(.put, Self.path + "/program", .operate) { request in
+                let program = try program(request)
+                let asked = try await JSON.body(ProgramRequest.self, of: request)
+                return JSON.response(Effect(frame: try program.put(asked)))
+            },
+            Endpoint(.put, Self.path + "/preview", .operate) { request in
+                let program = try program(request)
+                try program.prepare(try await JSON.body(ProgramRequest.self, of: request))
+                return JSON.response(program.report)
+            },
+            Endpoint(.post, Self.path + "/take", .operate) { request in
+                JSON.response(Effect(frame: try program(request).take()))
+            },
+            Endpoint(.post, Self.path + "/auto", .operate) { request in
+                JSON.response(Effect(frame: try program(request).auto()))
+            },
+            Endpoint(.get, Self.path + "/sources/{source}/snapshot.jpg", .view) { request in
+                let (program, name) = (try program(request), try request.parameter("source"))
+                let width = try request.number("width", in: 32...1920) ?? Self.width
+                let key = "\(request.request.uri.path) \(Int(width))"
+                let bytes = try await Blocking.stills.run {
+                    try snapshots.bytes(of: key) { () throws(ControlFailure) in
+                        try program.snapshot(of: name, width: Int(width))
+                    }
+                }
+                return Response(
+                    status: .ok, headers: [.contentType: "image/jpeg"],
+                    body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+            },
+            Endpoint(.patch, Self.path + "/sources/{source}", .operate) { request in
+                let (program, name) = (try program(request), try request.parameter("source"))
+                let change = try await JSON.body(SourceRequest.self, of: request)
+                guard !change.isEmpty else {
+                    throw ControlFailure(.unusable, "There is nothing to change: give gain or muted.")
+                }
+                try program.change(name, change)
+                return JSON.response(program.report)
+            },
+        ]
+    }
+
+    private func program(_ request: ControlRequest) throws(ControlFailure) -> any ControlledProgram {
+        guard let channel = host.channel(try request.parameter("channel")) else {
+            throw ControlFailure(.notFound, "There is no channel of this name.")
+        }
+        return try channel.program()
+    }
+}

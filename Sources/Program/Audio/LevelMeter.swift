@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Media
+internal import Synchronization
+
+/// How loud a source is: the sample peak of each channel, which falls by 20 dB a second. Any thread.
+package final class LevelMeter: Sendable {
+    /// In decibels a second, as peak program meters fall (IEC 60268-10, type I).
+    private static let fall = 20.0
+    /// What is shown of silence, in dBFS.
+    package static let floor = -90.0
+
+    private let peaks = Mutex<[Float]>([])
+
+    /// A meter that has heard nothing.
+    package init() {}
+
+    /// Peaks of each channel, in dBFS; none before any audio.
+    package var levels: [Double] {
+        peaks.withLock { $0 }.map { $0 > 0 ? max(Self.floor, 20 * log10(Double($0))) : Self.floor }
+    }
+
+    /// Notes what was heard, times `gain`.
+    func note(_ audio: AudioBuffer, gain: Float) {
+        let decay = Float(pow(10, -Self.fall / 20 * Double(audio.count) / Double(audio.format.sampleRate)))
+        let heard = audio.channels.map { channel in
+            var peak: Float = 0
+            for sample in channel { peak = max(peak, abs(sample)) }
+            return peak * gain
+        }
+        peaks.withLock { peaks in
+            if peaks.count != heard.count { peaks = heard.map { _ in 0 } }
+            for index in heard.indices { peaks[index] = max(heard[index], peaks[index] * decay) }
+        }
+    }
+}

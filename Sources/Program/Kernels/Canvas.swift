@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// A frame that is being drawn. It has one holder, and ends by becoming a frame that nobody can change; let go before,
+/// it goes back to its pool.
+package struct Canvas: ~Copyable {
+    private let frame: PooledFrame
+
+    init(_ frame: PooledFrame) { self.frame = frame }
+
+    /// Luma columns.
+    package var width: Int { frame.memory.width }
+    /// Luma rows.
+    package var height: Int { frame.memory.height }
+
+    /// The planes to draw into, valid as long as the canvas is. Kernels take them from a canvas that they may change.
+    var target: TargetPlanes { frame.memory.target }
+
+    /// All of it.
+    var bounds: PixelRectangle { PixelRectangle(x: 0, y: 0, width: width, height: height) }
+
+    /// Makes all of it one color.
+    package mutating func fill(_ color: PixelColor) { target.fill(bounds, with: color) }
+
+    /// Copies a frame of the same size.
+    package mutating func copy(_ source: VideoFrame) {
+        precondition(source.width == width && source.height == height, "a frame is copied to a canvas of its size")
+        let target = target
+        source.withPlanes { target.copy($0) }
+    }
+
+    /// The frame, from now on immutable, with these times.
+    package consuming func finish(pts: Int64, timeBase: TimeBase, duration: Int64 = 0) -> VideoFrame {
+        VideoFrame(pts: pts, timeBase: timeBase, duration: duration, width: width, height: height, storage: frame)
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// When each pixel changes over in a dissolve: a fixed noise, the same as that of xfade.
+///
+/// A pixel of luma is one of `a` or one of `b`. A pixel of chroma belongs to four of luma, and is mixed as they are, so
+/// that no color appears that neither frame has there.
+struct DissolveNoise {
+    private let width: Int
+    private let thresholds: [UInt8]
+
+    init(width: Int, height: Int) {
+        self.width = width
+        thresholds = (0..<width * height).map { index in
+            // libavfilter, vf_xfade.c, frand(): its numbers, in its precision.
+            let (x, y) = (Float(index % width), Float(index / width))
+            let noise = sinf(x * 12.9898 + y * 78.233) * 43758.545
+            return UInt8(min(255, (noise - noise.rounded(.down)) * 256))
+        }
+    }
+
+    func draw(_ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, _ target: TargetPlanes) {
+        let limit = UInt8(min(255, TransitionRenderer.weight(progress)))
+        thresholds.withUnsafeBufferPointer { thresholds in
+            guard let noise = thresholds.baseAddress else { return }
+            for y in 0..<target.y.height {
+                Self.choose(a.y.row(y), b.y.row(y), noise + y * width, limit, width, into: target.y.row(y))
+            }
+            for y in 0..<target.u.height {
+                let line = noise + 2 * y * width
+                Self.mix(a.u.row(y), b.u.row(y), line, width, limit, into: target.u.row(y))
+                Self.mix(a.v.row(y), b.v.row(y), line, width, limit, into: target.v.row(y))
+            }
+        }
+    }
+
+    private static func choose(
+        _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, _ noise: UnsafePointer<UInt8>, _ limit: UInt8,
+        _ count: Int, into target: UnsafeMutablePointer<UInt8>
+    ) {
+        for x in 0..<count {
+            // Both are read before one is chosen: else the loop branches, and costs twenty times as much.
+            let (old, new) = (a[x], b[x])
+            target[x] = noise[x] < limit ? new : old
+        }
+    }
+
+    /// A row of chroma, from the noise of two rows of luma, `width` long each, read two samples at once.
+    private static func mix(
+        _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, _ noise: UnsafePointer<UInt8>, _ width: Int,
+        _ limit: UInt8, into target: UnsafeMutablePointer<UInt8>
+    ) {
+        let (upper, lower) = (UnsafeRawPointer(noise), UnsafeRawPointer(noise + width))
+        let limit = UInt16(limit)
+        for x in 0..<width / 2 {
+            let first = upper.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
+            let second = lower.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
+            // A difference below zero has its highest bit set.
+            let count =
+                ((first & 255) &- limit) &>> 15 &+ ((first &>> 8) &- limit) &>> 15
+                &+ ((second & 255) &- limit) &>> 15 &+ ((second &>> 8) &- limit) &>> 15
+            let sum = UInt16(a[x]) &* (4 &- count) &+ UInt16(b[x]) &* count &+ 2
+            target[x] = UInt8(truncatingIfNeeded: sum &>> 2)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension TargetPlane {
+    /// Mixes `a` with `weight` parts in 256 of `b`.
+    func fade(_ a: SourcePlane, _ b: SourcePlane, weight: UInt16) {
+        for y in 0..<height { Self.mix(a.row(y), b.row(y), weight: weight, count: width, into: row(y)) }
+    }
+
+    /// Mixes `a` with `weight` parts in 256 of `value`.
+    func fade(_ a: SourcePlane, to value: UInt8, weight: UInt16) {
+        let rest = 256 &- weight
+        let part = UInt16(value) &* weight &+ 128
+        for y in 0..<height {
+            let (target, from) = (row(y), a.row(y))
+            for x in 0..<width { target[x] = UInt8(truncatingIfNeeded: (UInt16(from[x]) &* rest &+ part) &>> 8) }
+        }
+    }
+}
+
+extension TransitionRenderer {
+    /// `a` to `color` in the first half, `color` to `b` in the second.
+    func dip(_ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, _ color: PixelColor, _ target: TargetPlanes) {
+        let weight = Self.weight(1 - abs(1 - 2 * progress))
+        let shown = progress < 0.5 ? a : b
+        target.y.fade(shown.y, to: color.y, weight: weight)
+        target.u.fade(shown.u, to: color.u, weight: weight)
+        target.v.fade(shown.v, to: color.v, weight: weight)
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+internal import Synchronization
+
+/// Memory for the frames that a program makes, used again and again.
+///
+/// A ``Canvas`` is drawn into; finished, it is a frame, whose memory comes back when the last holder lets go of it. So
+/// a program in its stride allocates no pixels. All calls may come from any thread.
+package final class FramePool: Sendable {
+    /// Luma columns of its frames.
+    package let width: Int
+    /// Luma rows of its frames.
+    package let height: Int
+
+    private let limit: Int
+    private let spare = Mutex<[FrameMemory]>([])
+
+    /// A pool of frames of this size (both even) that keeps at most `limit` of those that are not in use. It hands out
+    /// as many as are asked for.
+    package init(width: Int, height: Int, keeping limit: Int = 8) {
+        precondition(width > 0 && height > 0 && width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
+        (self.width, self.height, self.limit) = (width, height, limit)
+    }
+
+    /// How many frames wait to be used again.
+    package var spareCount: Int { spare.withLock { $0.count } }
+
+    /// A canvas whose pixels are those of some earlier frame, or none: all are to be drawn.
+    package func canvas() -> Canvas {
+        let memory = spare.withLock { $0.popLast() } ?? FrameMemory(width: width, height: height)
+        return Canvas(PooledFrame(memory, of: self))
+    }
+
+    /// A canvas that shows `frame`, which has the pool's size.
+    package func canvas(showing frame: VideoFrame) -> Canvas {
+        var canvas = canvas()
+        canvas.copy(frame)
+        return canvas
+    }
+
+    /// Takes `frame`, which has the pool's size, out of the caller's variable, and gives a canvas that shows it: in the
+    /// frame's own memory if that is of this pool and nobody else holds it, else in a copy.
+    package func canvas(taking frame: inout VideoFrame?) -> Canvas {
+        guard let pooled = frame?.storage as? PooledFrame, pooled.belongs(to: self) else {
+            guard let other = frame.take() else { return canvas() }
+            return canvas(showing: other)
+        }
+        frame = nil
+        var own = consume pooled
+        if isKnownUniquelyReferenced(&own) { return Canvas(own) }
+        let canvas = canvas()
+        withExtendedLifetime(own) { canvas.target.copy(own.memory.target.source) }
+        return canvas
+    }
+
+    fileprivate func giveBack(_ memory: FrameMemory) {
+        spare.withLock { if $0.count < limit { $0.append(memory) } }
+    }
+}
+
+/// The pixels of one frame, rows and planes on cache lines.
+final class FrameMemory: Sendable {
+    /// What a row begins on: a cache line, and no vector is longer.
+    private static let alignment = 64
+
+    let width: Int
+    let height: Int
+    let lumaStride: Int
+    let chromaStride: Int
+    // Written only through the one `Canvas` that holds the `PooledFrame` of this memory: a canvas cannot be copied, and
+    // is gone before the frame is shared. Read only from then on, until the last holder of that `PooledFrame` is gone
+    // and the pool's mutex hands the memory to the next canvas. Freed in `deinit`.
+    nonisolated(unsafe) let bytes: UnsafeMutablePointer<UInt8>
+
+    init(width: Int, height: Int) {
+        (self.width, self.height) = (width, height)
+        lumaStride = Self.aligned(width)
+        chromaStride = Self.aligned(width / 2)
+        let count = lumaStride * height + chromaStride * height
+        bytes = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: Self.alignment)
+            .initializeMemory(as: UInt8.self, repeating: 0, count: count)
+    }
+
+    deinit { UnsafeMutableRawPointer(bytes).deallocate() }
+
+    private static func aligned(_ count: Int) -> Int { (count + alignment - 1) / alignment * alignment }
+
+    /// The planes to draw into. They are valid as long as the object lives.
+    var target: TargetPlanes {
+        let u = bytes + lumaStride * height
+        let v = u + chromaStride * (height / 2)
+        return TargetPlanes(
+            y: TargetPlane(bytes: bytes, stride: lumaStride, width: width, height: height),
+            u: TargetPlane(bytes: u, stride: chromaStride, width: width / 2, height: height / 2),
+            v: TargetPlane(bytes: v, stride: chromaStride, width: width / 2, height: height / 2))
+    }
+}
+
+/// A frame in a pool's memory, which goes back to the pool with the last reference.
+final class PooledFrame: FrameStorage {
+    let memory: FrameMemory
+    private let pool: FramePool
+
+    init(_ memory: FrameMemory, of pool: FramePool) {
+        (self.memory, self.pool) = (memory, pool)
+    }
+
+    deinit { pool.giveBack(memory) }
+
+    func belongs(to pool: FramePool) -> Bool { self.pool === pool }
+
+    func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
+        let planes = memory.target
+        // Not to be given back while its pixels are read, though nothing but the addresses is used any more.
+        return try withExtendedLifetime(self) {
+            try body(
+                Planes(
+                    y: .init(bytes: planes.y.bytes, stride: planes.y.stride),
+                    u: .init(bytes: planes.u.bytes, stride: planes.u.stride),
+                    v: .init(bytes: planes.v.bytes, stride: planes.v.stride)))
+        }
+    }
+}

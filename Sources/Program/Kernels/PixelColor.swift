@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// A color as people name it, written `#rrggbb`.
+package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
+    /// Red, 0 to 255, not linear.
+    package var red: UInt8
+    /// Green.
+    package var green: UInt8
+    /// Blue.
+    package var blue: UInt8
+
+    /// A color of these.
+    package init(red: UInt8, green: UInt8, blue: UInt8) {
+        (self.red, self.green, self.blue) = (red, green, blue)
+    }
+
+    /// The color that `text` names: `#rrggbb`, `black` or `white`; nil if it is none of them.
+    package init?(_ text: String) {
+        switch text {
+        case "black": self = .black
+        case "white": self = .white
+        default:
+            let digits = text.utf8.dropFirst()
+            guard text.utf8.first == UInt8(ascii: "#"), digits.count == 6,
+                digits.allSatisfy({ $0 != UInt8(ascii: "+") }),
+                let value = UInt32(text.dropFirst(), radix: 16)
+            else { return nil }
+            self.init(
+                red: UInt8(truncatingIfNeeded: value >> 16), green: UInt8(truncatingIfNeeded: value >> 8),
+                blue: UInt8(truncatingIfNeeded: value))
+        }
+    }
+
+    /// As text.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let color = RGBColor(text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "\(text) is no color such as #0a64ff")
+        }
+        self = color
+    }
+
+    /// As text.
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+
+    /// Black.
+    package static let black = RGBColor(red: 0, green: 0, blue: 0)
+    /// White.
+    package static let white = RGBColor(red: 255, green: 255, blue: 255)
+
+    package var description: String {
+        let digits = String(UInt32(red) << 16 | UInt32(green) << 8 | UInt32(blue), radix: 16)
+        return "#" + String(repeating: "0", count: 6 - digits.count) + digits
+    }
+}
+
+/// A color as it stands in a frame.
+package struct PixelColor: Sendable, Hashable {
+    /// Luma.
+    package var y: UInt8
+    /// Blue difference.
+    package var u: UInt8
+    /// Red difference.
+    package var v: UInt8
+
+    /// A color of these samples.
+    package init(y: UInt8, u: UInt8, v: UInt8) {
+        (self.y, self.u, self.v) = (y, u, v)
+    }
+
+    /// Black in frames of limited range.
+    package static let black = PixelColor(y: 16, u: 128, v: 128)
+
+    /// `color` in frames of `description`, whose matrix is taken for BT.709 if it is none that is known.
+    package init(_ color: RGBColor, in description: ColorDescription) {
+        self = ColorMatrix(description).convert(color)
+    }
+}
+
+/// How colors become samples: ITU-T H.273, 8.3, equations 38 to 40 and those of the two ranges.
+struct ColorMatrix {
+    private let red: Double
+    private let blue: Double
+    private let lumaOffset: Double
+    private let lumaScale: Double
+    private let chromaScale: Double
+
+    init(_ description: ColorDescription) {
+        (red, blue) =
+            switch description.matrix {
+            case 4: (0.30, 0.11)
+            case 5, 6: (0.299, 0.114)
+            case 7: (0.212, 0.087)
+            case 9, 10: (0.2627, 0.0593)
+            default: (0.2126, 0.0722)
+            }
+        lumaOffset = description.isFullRange ? 0 : 16
+        lumaScale = description.isFullRange ? 255 : 219
+        chromaScale = description.isFullRange ? 255 : 224
+    }
+
+    func convert(_ color: RGBColor) -> PixelColor {
+        let (r, g, b) = (Double(color.red) / 255, Double(color.green) / 255, Double(color.blue) / 255)
+        let luma = red * r + (1 - red - blue) * g + blue * b
+        func sample(_ value: Double) -> UInt8 { UInt8(min(255, max(0, value.rounded()))) }
+        return PixelColor(
+            y: sample(lumaOffset + lumaScale * luma),
+            u: sample(128 + chromaScale * (b - luma) / (2 * (1 - blue))),
+            v: sample(128 + chromaScale * (r - luma) / (2 * (1 - red))))
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Rounds the corners of a rectangle that was drawn: where the arc leaves a pixel out, what was there before comes
+/// back.
+///
+/// The masks of a radius are kept. Of one thread at a time.
+final class RoundedCorners {
+    /// How much of each pixel of a corner's square is within the arc, in parts of 256; for the upper left corner.
+    private struct Mask {
+        /// Columns and rows of the square in luma: the arc's radius, which is even.
+        let radius: Int
+        let luma: [UInt16]
+        let chroma: [UInt16]
+    }
+
+    private var mask = Mask(radius: 0, luma: [], chroma: [])
+    private let saved = Scratch<UInt8>()
+
+    /// Keeps what is in the corners of `rectangle`, and makes the mask for `radius`, which is even.
+    func save(_ rectangle: PixelRectangle, radius: Int, of target: TargetPlanes) {
+        if radius != mask.radius { mask = Self.makeMask(radius) }
+        guard radius > 0 else { return }
+        var store = saved.reserve(6 * radius * radius)
+        forEachCorner(of: rectangle, in: target) { plane, square, _, _, _ in
+            let visible = square.intersection(plane.bounds)
+            for y in visible.y..<visible.y + visible.height {
+                store.update(from: plane.row(y) + visible.x, count: visible.width)
+                store += visible.width
+            }
+        }
+    }
+
+    /// Rounds the corners of `rectangle`, for which ``save(_:radius:of:)`` was called before it was drawn.
+    func round(_ rectangle: PixelRectangle, of target: TargetPlanes) {
+        guard mask.radius > 0 else { return }
+        var store = UnsafePointer(saved.base)
+        forEachCorner(of: rectangle, in: target) { plane, square, weights, isRight, isLow in
+            let visible = square.intersection(plane.bounds)
+            for y in visible.y..<visible.y + visible.height {
+                let line = isLow ? square.height - 1 - (y - square.y) : y - square.y
+                let row = plane.row(y)
+                for x in visible.x..<visible.x + visible.width {
+                    let column = isRight ? square.width - 1 - (x - square.x) : x - square.x
+                    let weight = UInt32(weights[line * square.width + column])
+                    let value = UInt32(row[x]) * weight + UInt32(store[x - visible.x]) * (256 - weight) + 128
+                    row[x] = UInt8(truncatingIfNeeded: value >> 8)
+                }
+                store += visible.width
+            }
+        }
+    }
+
+    /// Calls `body` with each corner of each plane, in one order: the plane, the corner's square in it, the mask, and
+    /// which corner it is.
+    private func forEachCorner(
+        of rectangle: PixelRectangle, in target: TargetPlanes,
+        _ body: (TargetPlane, PixelRectangle, UnsafePointer<UInt16>, _ isRight: Bool, _ isLow: Bool) -> Void
+    ) {
+        func corners(_ plane: TargetPlane, _ rectangle: PixelRectangle, _ size: Int, _ mask: [UInt16]) {
+            mask.withUnsafeBufferPointer { weights in
+                guard let weights = weights.baseAddress else { return }
+                for corner in 0..<4 {
+                    let (isRight, isLow) = (corner % 2 == 1, corner >= 2)
+                    let square = PixelRectangle(
+                        x: isRight ? rectangle.x + rectangle.width - size : rectangle.x,
+                        y: isLow ? rectangle.y + rectangle.height - size : rectangle.y, width: size, height: size)
+                    body(plane, square, weights, isRight, isLow)
+                }
+            }
+        }
+        corners(target.y, rectangle, mask.radius, mask.luma)
+        corners(target.u, rectangle.halved, mask.radius / 2, mask.chroma)
+        corners(target.v, rectangle.halved, mask.radius / 2, mask.chroma)
+    }
+
+    private static func makeMask(_ radius: Int) -> Mask {
+        var luma = [UInt16](repeating: 0, count: radius * radius)
+        for y in 0..<radius {
+            for x in 0..<radius {
+                // An arc is nearly straight where it crosses one pixel: what it covers goes with the distance.
+                let (dx, dy) = (Double(radius - x) - 0.5, Double(radius - y) - 0.5)
+                let covered = Double(radius) - (dx * dx + dy * dy).squareRoot() + 0.5
+                luma[y * radius + x] = UInt16((min(1, max(0, covered)) * 256).rounded())
+            }
+        }
+        let half = radius / 2
+        let chroma = (0..<half * half).map { index in
+            let corner = index / half * 2 * radius + index % half * 2
+            return (luma[corner] + luma[corner + 1] + luma[corner + radius] + luma[corner + radius + 1] + 2) / 4
+        }
+        return Mask(radius: radius, luma: luma, chroma: chroma)
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// What the program's thread makes of its stage: the scene on air, a transition under way, and the one frame and the one
+/// audio that come of them. Used by that thread alone.
+struct Air {
+    /// What a transition begins with.
+    private enum Origin {
+        case scene(Scene)
+        /// The frame that was on air when another transition was cut off.
+        case still(VideoFrame)
+    }
+
+    private struct Running {
+        let transition: Transition
+        let frames: Int64
+        let start: FrameIndex
+        let origin: Origin
+
+        /// How far it is at frame `index`: its first frame shows something of both sides already, and its last one, too.
+        func progress(at index: FrameIndex) -> Double {
+            transition.easing.progress(at: Double(index - start + 1) / Double(frames + 1))
+        }
+    }
+
+    /// The scene that is on air, or becomes it by the transition under way.
+    private(set) var scene: Scene
+    private var compositor: Compositor?
+    private var running: Running?
+    private var last: VideoFrame?
+    /// What each feed that is seen shows in the frame under way.
+    private var choices: [(feed: SourceFeed, choice: LiveFrames.Choice?)] = []
+    private var mixer: Mixer
+    private let holdsLast: Bool
+
+    /// `scene` is on air. Without a `compositor` one source is seen at a time, and changes are cuts. Whether the last frame
+    /// of a source that is over stands is `holdsLast`.
+    init(_ scene: Scene, audio: AudioFormat, compositor: Compositor?, holdsLast: Bool) {
+        (self.scene, self.compositor, self.holdsLast) = (scene, compositor, holdsLast)
+        mixer = Mixer(format: audio)
+    }
+
+    /// Puts another scene on air, from frame `index` on. A transition under way ends, and the next one begins with what it
+    /// had come to.
+    mutating func begin(_ cue: Stage.Cue, at index: FrameIndex) {
+        let (origin, wasChanging) = (origin(at: index), running != nil)
+        running = nil
+        if compositor != nil, cue.transition.kind != .cut, cue.frames > 0, cue.scene != scene || wasChanging {
+            running = Running(transition: cue.transition, frames: cue.frames, start: index, origin: origin)
+        }
+        scene = cue.scene
+    }
+
+    private func origin(at index: FrameIndex) -> Origin {
+        guard let running else { return .scene(scene) }
+        if let scene = moved(running, at: index) { return .scene(scene) }
+        return last.map { .still($0) } ?? .scene(scene)
+    }
+
+    /// The scene on the way from one to the other, where layers move; nil where frames are blended.
+    private func moved(_ running: Running, at index: FrameIndex) -> Scene? {
+        guard running.transition.kind == .move, case .scene(let origin) = running.origin else { return nil }
+        return origin.moved(to: scene, fraction: running.progress(at: index))
+    }
+
+    /// The frame on air at `index`; nil if there was none yet. `note` is told of the main feed's frame.
+    mutating func frame(for index: FrameIndex, note: (SourceFeed, LiveFrames.Choice) -> Void) -> VideoFrame? {
+        if let running, index - running.start >= running.frames { self.running = nil }
+        choose(for: index, note)
+        guard compositor != nil else { return keep(choices.first?.choice?.frame ?? still ?? (holdsLast ? last : nil)) }
+        var frame: VideoFrame?
+        if let running {
+            if let scene = moved(running, at: index) {
+                frame = compose(scene)
+            } else {
+                let from: VideoFrame?
+                switch running.origin {
+                case .still(let still): from = still
+                case .scene(let origin): from = compose(origin)
+                }
+                let next = compose(scene)
+                frame = from.flatMap { from in
+                    next.flatMap {
+                        compositor?.blend(from, $0, by: running.transition, progress: running.progress(at: index))
+                    }
+                }
+            }
+        } else {
+            frame = compose(scene)
+        }
+        frame?.captions = choices.first?.choice?.frame.captions ?? []
+        return keep(frame)
+    }
+
+    private mutating func keep(_ frame: VideoFrame?) -> VideoFrame? {
+        last = frame
+        last?.captions = []
+        return frame
+    }
+
+    private var still: VideoFrame? {
+        if case .still(let frame) = scene.layers.first?.video.resolved { frame } else { nil }
+    }
+
+    /// Lets each feed that is seen say what it shows, once, the main one first.
+    private mutating func choose(for index: FrameIndex, _ note: (SourceFeed, LiveFrames.Choice) -> Void) {
+        choices.removeAll(keepingCapacity: true)
+        var layers = scene.layers
+        if case .scene(let origin) = running?.origin { layers += origin.layers }
+        for feed in layers.compactMap(\.video.feed) where !choices.contains(where: { $0.feed === feed }) {
+            let choice = feed.frame(for: index)
+            if let choice, feed === scene.mainFeed { note(feed, choice) }
+            let last = choice == nil && holdsLast ? feed.lastFrame(for: index) : nil
+            choices.append((feed, choice ?? last.map { LiveFrames.Choice(frame: $0, newlyDue: nil) }))
+        }
+    }
+
+    private mutating func compose(_ scene: Scene) -> VideoFrame? {
+        let choices = choices
+        return compositor?.compose(
+            scene.layers.map { layer in
+                switch layer.video.resolved {
+                case .still(let frame): (frame, layer.placement)
+                case .feed(let feed): (choices.first { $0.feed === feed }?.choice?.frame, layer.placement)
+                default: (nil, layer.placement)
+                }
+            })
+    }
+
+    /// Whether the feed's frame was taken for the frame under way.
+    func isSeen(_ feed: SourceFeed) -> Bool { choices.contains { $0.feed === feed } }
+}
+
+// MARK: Audio
+
+extension Air {
+    /// The audio of `range`, which is that of the frame at `index`, of all `parts` that the stage has. A change is faded over
+    /// as long as its transition, and within half a frame at a cut.
+    mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
+        let frame = range.upperBound - range.lowerBound
+        return mixer.mix(parts, range, fade: running.map { $0.frames * frame } ?? frame / 2)
+    }
+
+    /// Whether the feed's audio was taken for the frame under way.
+    func isTaken(_ feed: SourceFeed) -> Bool { mixer.isTaken(feed) }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// What is on air: whose frames, where, and whose audio. A value; two scenes are equal if all of these are the same.
+package struct Scene: Sendable, Equatable {
+    /// Where frames come from.
+    package enum Video: Sendable, Equatable {
+        /// A feed's frames.
+        case feed(SourceFeed)
+        /// One frame, in the program's format, again and again.
+        case still(VideoFrame)
+        /// What a source shows, whatever that is at the moment: one of its inputs, or its slate.
+        case source(Stage)
+
+        package static func == (left: Video, right: Video) -> Bool {
+            switch (left, right) {
+            case (.feed(let left), .feed(let right)): left === right
+            case (.still(let left), .still(let right)): left.storage === right.storage
+            case (.source(let left), .source(let right)): left === right
+            default: false
+            }
+        }
+
+        /// The same, with a source taken for what it shows now: a feed or a still; nil for a source that shows nothing.
+        var resolved: Video? {
+            guard case .source(let stage) = self else { return self }
+            return stage.scene?.layers.first?.video.resolved
+        }
+
+        /// The feed whose frames are shown now.
+        var feed: SourceFeed? {
+            if case .feed(let feed) = resolved { feed } else { nil }
+        }
+    }
+
+    /// Frames, and where they stand.
+    package struct Layer: Sendable, Equatable {
+        /// What is seen.
+        package var video: Video
+        /// Where.
+        package var placement: Placement
+
+        /// `video` at this place, the whole frame if nothing else is said.
+        package init(_ video: Video, at placement: Placement = .full) {
+            (self.video, self.placement) = (video, placement)
+        }
+    }
+
+    /// Where audio comes from.
+    package enum Audio: Sendable, Equatable {
+        /// A feed's audio.
+        case feed(SourceFeed)
+        /// The audio of what a source shows.
+        case source(Stage)
+
+        package static func == (left: Audio, right: Audio) -> Bool {
+            switch (left, right) {
+            case (.feed(let left), .feed(let right)): left === right
+            case (.source(let left), .source(let right)): left === right
+            default: false
+            }
+        }
+
+        /// The feeds whose audio it is now.
+        var feeds: [SourceFeed] {
+            switch self {
+            case .feed(let feed): [feed]
+            case .source(let stage): stage.scene?.audio.flatMap(\.feeds) ?? []
+            }
+        }
+    }
+
+    /// What is seen, from the back to the front. The first is the main one: the program's clock follows it.
+    package var layers: [Layer]
+    /// What is heard, together; nothing for silence.
+    package var audio: [Audio]
+
+    /// A scene of these.
+    package init(layers: [Layer], audio: [Audio]) { (self.layers, self.audio) = (layers, audio) }
+
+    /// One video that fills the frame, and the audio of one feed; nil for silence.
+    package init(video: Video, audio: SourceFeed?) {
+        self.init(layers: [Layer(video)], audio: audio.map { [.feed($0)] } ?? [])
+    }
+
+    /// The feed whose frames are the main ones now; nil for a still.
+    var mainFeed: SourceFeed? { layers.first?.video.feed }
+
+    /// Whether the program waits for what it shows.
+    var waits: Bool { mainFeed?.pacing == .waits }
+
+    /// The feeds that are seen or heard in it now, each once.
+    var feeds: [SourceFeed] {
+        var feeds: [SourceFeed] = []
+        for feed in layers.compactMap(\.video.feed) + audio.flatMap(\.feeds)
+        where !feeds.contains(where: { $0 === feed }) {
+            feeds.append(feed)
+        }
+        return feeds
+    }
+}

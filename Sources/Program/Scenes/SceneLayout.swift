@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// A scene as people write it: how it is laid out, and which sources are in it, by name.
+package struct SceneLayout: Sendable, Codable, Equatable {
+    /// How a scene is laid out.
+    package enum Kind: String, Sendable, Codable, CaseIterable {
+        /// One source fills the frame.
+        case single
+        /// The first source fills the frame, and the second stands in it, small.
+        case pip
+        /// Two sources side by side.
+        case splitHorizontal = "split-horizontal"
+        /// Two sources one above the other.
+        case splitVertical = "split-vertical"
+        /// Up to nine sources in rows and columns.
+        case grid
+        /// What is shown when there is nothing to show.
+        case slate
+    }
+
+    /// Where the second source of ``Kind/pip`` stands: its upper left corner and its width, as fractions of the frame.
+    package struct Inset: Sendable, Codable, Equatable {
+        package var x: Double
+        package var y: Double
+        package var width: Double
+
+        /// A quarter of the frame's width, a fortieth from its lower right corner.
+        package static let standard = Inset(x: 0.725, y: 0.725, width: 0.25)
+
+        /// An inset at this place.
+        package init(x: Double, y: Double, width: Double) { (self.x, self.y, self.width) = (x, y, width) }
+    }
+
+    /// How a source stands in a part that has another shape.
+    package enum Fit: String, Sendable, Codable, CaseIterable {
+        /// Its middle fills the part.
+        case crop
+        /// All of it is seen, with bars.
+        case contain
+    }
+
+    /// Why a scene cannot be, in a sentence.
+    package struct Fault: Error, Equatable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Of an inset's border and its corners, as parts of the program's height.
+    private static let (border, radius) = (1.0 / 360, 1.0 / 60)
+
+    /// How it is laid out.
+    package var layout: Kind
+    /// Who is in it, the main one first.
+    package var sources: [String]
+    /// Where the second source of ``Kind/pip`` stands; the standard place without it.
+    package var inset: Inset?
+    /// How sources stand in a split; cropped without it.
+    package var fit: Fit?
+
+    /// A scene of these.
+    package init(_ layout: Kind, _ sources: [String], inset: Inset? = nil, fit: Fit? = nil) {
+        (self.layout, self.sources, self.inset, self.fit) = (layout, sources, inset, fit)
+    }
+
+    /// How many sources a layout takes.
+    private var counts: ClosedRange<Int> {
+        switch layout {
+        case .single: 1...1
+        case .pip, .splitHorizontal, .splitVertical: 2...2
+        case .grid: 1...9
+        case .slate: 0...0
+        }
+    }
+
+    /// Throws if it cannot be: another number of sources, one of them twice, or an inset outside of the frame.
+    package func check() throws(Fault) {
+        guard counts.contains(sources.count) else {
+            let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
+            throw Fault(description: "The layout \(layout.rawValue) takes \(wanted) sources, not \(sources.count).")
+        }
+        if let twice = sources.first(where: { name in sources.count { $0 == name } > 1 }) {
+            throw Fault(description: "The source \(twice) is in the scene twice.")
+        }
+        guard let inset else { return }
+        guard inset.width >= 0.05, inset.width <= 1, (0...1).contains(inset.x), (0...1).contains(inset.y),
+            inset.x + inset.width <= 1.0001, inset.y + inset.width <= 1.0001
+        else {
+            throw Fault(
+                description: "The inset lies outside of the frame: x and y are from 0 to 1, width from 0.05 to 1, and "
+                    + "neither x + width nor y + width is over 1.")
+        }
+    }
+
+    /// Where the sources stand, in the order of ``sources``, in a program of this color.
+    package func placements(in color: ColorDescription) -> [Placement] {
+        let fits = fit == .contain
+        switch layout {
+        case .slate: return []
+        case .single: return [.full]
+        case .pip:
+            let inset = inset ?? .standard
+            return [
+                .full,
+                Placement(
+                    destination: .init(x: inset.x, y: inset.y, width: inset.width, height: inset.width),
+                    cornerRadius: Self.radius,
+                    border: .init(width: Self.border, color: PixelColor(.white, in: color))),
+            ]
+        case .splitHorizontal: return (0..<2).map { .part($0, of: 2, horizontal: true, fits: fits) }
+        case .splitVertical: return (0..<2).map { .part($0, of: 2, horizontal: false, fits: fits) }
+        case .grid:
+            let columns = sources.count <= 1 ? 1 : sources.count <= 4 ? 2 : 3
+            return sources.indices.map { .cell($0, columns: columns, rows: columns) }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+package import Media
+internal import Synchronization
+
+/// What a program shows, and what it may show next: the scene, which changes at a frame, and the feeds and sources that
+/// play along unseen, so that a change to them costs one frame. A source with backups is a stage, too, whose scene says
+/// which of them is to be seen.
+///
+/// A stage whose scene may change outlasts its sources: where one has nothing, its last frame stands. All calls may come
+/// from any thread.
+package final class Stage: Sendable {
+    /// A change of scene, and the frame at which it begins.
+    struct Cue {
+        let scene: Scene
+        let transition: Transition
+        let frames: Int64
+        let frame: FrameIndex
+    }
+
+    private struct State {
+        var scene: Scene?
+        /// What was asked for and is not on air yet, by frame.
+        var cues: [Cue] = []
+        /// The first frame that a change can still begin at.
+        var next: FrameIndex = 0
+        var standby: [SourceFeed] = []
+        var sources: [Stage] = []
+        var isOver = false
+    }
+
+    /// Whether the program ends with its video: its scene never changes.
+    let isFixed: Bool
+    /// What an operator sets of a source's audio.
+    package let fader = Fader()
+    /// How loud a source is, heard or not.
+    package let meter = LevelMeter()
+    private let state: Mutex<State>
+    private let changed = DispatchSemaphore(value: 0)
+
+    /// A stage that waits for its first scene.
+    package convenience init() { self.init(nil) }
+
+    /// A stage with this scene, which never changes if it is there from the beginning.
+    package init(_ scene: Scene?) {
+        isFixed = scene != nil
+        state = Mutex(State(scene: scene))
+    }
+
+    /// What was asked for last, and is on air from the program's next frame on, unless that was asked for a later frame;
+    /// nil before anything was.
+    package var scene: Scene? { state.withLock { $0.scene } }
+
+    /// The first frame of the program that a change can still begin at.
+    package var nextFrame: FrameIndex { state.withLock { $0.next } }
+
+    /// Puts `scene` on air, by a cut at the program's next frame.
+    package func show(_ scene: Scene) { show(scene, by: Transition(.cut), frames: 0) }
+
+    /// Puts `scene` on air from frame `frame` of the program on, or from its next one if that is later, by a transition of
+    /// `frames`. Returns the frame at which it begins.
+    @discardableResult
+    package func show(
+        _ scene: Scene, by transition: Transition, frames: Int64, at frame: FrameIndex? = nil
+    ) -> FrameIndex {
+        defer { changed.signal() }
+        return state.withLock { state in
+            let frame = max(frame ?? state.next, state.next)
+            if frame == state.next { state.scene = scene }
+            state.cues.removeAll { $0.frame == frame }
+            state.cues.append(Cue(scene: scene, transition: transition, frames: frames, frame: frame))
+            state.cues.sort { $0.frame < $1.frame }
+            return frame
+        }
+    }
+
+    /// The change that begins at frame `index`, or should have since the frame before; nil for none. Later changes cannot
+    /// begin at this frame any more.
+    func takeCue(for index: FrameIndex) -> Cue? {
+        state.withLock { state in
+            state.next = index + 1
+            guard let last = state.cues.lastIndex(where: { $0.frame <= index }) else { return nil }
+            let cue = state.cues[last]
+            state.cues.removeFirst(last + 1)
+            state.scene = state.cues.first { $0.frame == state.next }?.scene ?? cue.scene
+            return cue
+        }
+    }
+
+    /// Lets a feed play along.
+    package func add(_ feed: SourceFeed) { state.withLock { $0.standby.append(feed) } }
+
+    /// Lets a source play along, with all that it may show.
+    package func add(_ source: Stage) { state.withLock { $0.sources.append(source) } }
+
+    /// Forgets a feed that was to play along, and ends waiting at it. What is on air stays.
+    package func remove(_ feed: SourceFeed) {
+        state.withLock { state in state.standby.removeAll { $0 === feed } }
+        feed.close()
+    }
+
+    /// Ends the program after the frame under way.
+    package func finish() {
+        let (feeds, sources) = state.withLock { state in
+            state.isOver = true
+            return ((state.scene?.feeds ?? []) + state.standby, state.sources)
+        }
+        for feed in feeds { feed.close() }
+        for source in sources { source.finish() }
+        changed.signal()
+    }
+
+    /// Whether the program is to end.
+    var isOver: Bool { state.withLock { $0.isOver } }
+
+    /// Waits for a scene that is another than `gone`; nil if the program is to end before.
+    func waitForScene(besides gone: Scene? = nil) -> Scene? {
+        while true {
+            let (scene, isOver) = state.withLock { ($0.scene, $0.isOver) }
+            if isOver { return nil }
+            if let scene, scene != gone { return scene }
+            changed.wait()
+        }
+    }
+
+    /// All feeds that may be seen or heard: those of the scene, those that play along, and those of the sources.
+    var feeds: [SourceFeed] {
+        let (scene, standby, sources) = state.withLock { ($0.scene, $0.standby, $0.sources) }
+        var feeds = scene?.feeds ?? []
+        for feed in standby + sources.flatMap(\.feeds) where !feeds.contains(where: { $0 === feed }) {
+            feeds.append(feed)
+        }
+        return feeds
+    }
+
+    /// What is heard in `scene`, and what else has a meter.
+    func parts(of scene: Scene) -> [Mixer.Part] {
+        let sources = state.withLock { $0.sources }
+        var parts: [Mixer.Part] = []
+        let unheard = sources.map { Scene.Audio.source($0) }.filter { !scene.audio.contains($0) }
+        for (audio, isHeard) in scene.audio.map({ ($0, true) }) + unheard.map({ ($0, false) }) {
+            let stage: Stage? = if case .source(let stage) = audio { stage } else { nil }
+            for feed in audio.feeds where !parts.contains(where: { $0.feed === feed }) {
+                parts.append(
+                    Mixer.Part(
+                        feed: feed, isHeard: isHeard, gain: stage?.fader.settings.factor ?? 1, meter: stage?.meter))
+            }
+        }
+        return parts
+    }
+
+    /// What a source shows now, `width` columns wide (the nearest even number); nil before its first frame.
+    package func thumbnail(width: Int) -> VideoFrame? {
+        let frame: VideoFrame? =
+            switch scene?.layers.first?.video.resolved {
+            case .feed(let feed): feed.newestFrame
+            case .still(let still): still
+            default: nil
+            }
+        guard let frame else { return nil }
+        let size = (width: max(2, width / 2 * 2), height: max(2, frame.height * width / frame.width / 2 * 2))
+        var canvas = FramePool(width: size.width, height: size.height).canvas()
+        Scaler().draw(frame, at: .full, on: &canvas)
+        return canvas.finish(pts: frame.pts, timeBase: frame.timeBase)
+    }
+}

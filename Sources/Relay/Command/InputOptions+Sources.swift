@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Ingest
+internal import Networking
+internal import Program
+
+/// Several inputs: a program that switches between them and shows some of them at once.
+extension InputOptions {
+    /// As many as a grid has, and some to spare.
+    private static let mostSources = 16
+
+    /// Takes the sources, if there is more than one, and what is said of them.
+    func applySources(to configuration: inout ChannelConfiguration) throws {
+        guard input.count > 1 else {
+            if let flag = audioFrom == nil ? scene.isEmpty ? nil : "--scene" : "--audio-from" {
+                throw ValidationError("\(flag) is for several --input. Leave it out.")
+            }
+            return
+        }
+        if let flag = copyFlag {
+            throw ValidationError("\(flag) passes one --input on: give no other, or leave it out.")
+        }
+        if unpaced { throw ValidationError("--unpaced is for one --input. Leave it out.") }
+        guard input.count <= Self.mostSources else {
+            throw ValidationError("--input may be given \(Self.mostSources) times.")
+        }
+        for (index, text) in input.enumerated() {
+            let source = try Self.specification(text, number: index + 1)
+            configuration.sources.append(
+                .init(
+                    name: source.name ?? "input-\(index + 1)", input: source.location, backups: source.backups,
+                    selection: source.selection))
+        }
+        let names = configuration.sources.map(\.name) + (audioInput == nil ? [] : ["audio"])
+        if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
+            throw ValidationError("Two sources have the name \(twice): give each its own by #name=.")
+        }
+        configuration.slate = try slateChoice(hasBackups: true)
+        configuration.audioChoice = try audioChoice(of: names)
+        configuration.scenes = try scene.map { try NamedScene($0, sources: configuration.sources.map(\.name)).value }
+        let scenes = configuration.scenes.map(\.name)
+        if let twice = scenes.first(where: { name in scenes.count { $0 == name } > 1 || names.contains(name) }) {
+            throw ValidationError("--scene: there is a scene or a source with the name \(twice) already.")
+        }
+    }
+
+    private func audioChoice(of names: [String]) throws -> Director.AudioChoice {
+        switch audioFrom {
+        case nil: return audioInput == nil ? .follow : .source("audio")
+        case "follow": return .follow
+        case "mix": return .mix
+        case let name?:
+            guard names.contains(name) else {
+                throw ValidationError(
+                    "--audio-from: there is no source \(name). There are follow, mix, \(names.joined(separator: ", "))."
+                )
+            }
+            return .source(name)
+        }
+    }
+
+    /// The input in `text`.
+    static func specification(_ text: String, number: Int?) throws -> InputSpecification {
+        let flag = number.map { "--input number \($0)" } ?? "--input"
+        guard !text.isEmpty else { throw ValidationError("\(flag) is empty: name a file, a URL or test:.") }
+        do throws(InputSpecificationError) {
+            return try InputSpecification(text)
+        } catch {
+            throw ValidationError("\(flag) is not usable: \(error)")
+        }
+    }
+}
+
+/// A scene as a flag gives it: `name=layout:source,source`, with the place of an inset behind a `#`.
+struct NamedScene {
+    let value: (name: String, layout: SceneLayout)
+
+    /// Reads `text`, whose sources must be among `sources`.
+    init(_ text: String, sources: [String]) throws {
+        guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,64})=([a-z-]+)(?::([^#]*))?(?:#(.*))?/) else {
+            throw ValidationError("--scene is NAME=LAYOUT:SOURCE,SOURCE, such as duo=pip:cam1,cam2.")
+        }
+        let name = String(match.output.1)
+        guard let kind = SceneLayout.Kind(rawValue: String(match.output.2)) else {
+            let known = SceneLayout.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError("--scene \(name): there is no layout \(match.output.2). There are \(known).")
+        }
+        var layout = SceneLayout(kind, (match.output.3 ?? "").split(separator: ",").map(String.init))
+        do {
+            var options = try OptionList(behindMark: match.output.4 ?? "", of: "scene") { $0 }
+            layout.fit = try options.takeChoice("fit", of: SceneLayout.Fit.self)
+            let place = try ["x", "y", "width"].map { key in try options.take(key).flatMap { Double($0) } }
+            try options.finish()
+            if place.contains(where: { $0 != nil }) {
+                let standard = SceneLayout.Inset.standard
+                layout.inset = .init(
+                    x: place[0] ?? standard.x, y: place[1] ?? standard.y, width: place[2] ?? standard.width)
+            }
+            try layout.check()
+        } catch {
+            throw ValidationError("--scene \(name): \(error)")
+        }
+        if let unknown = layout.sources.first(where: { !sources.contains($0) }) {
+            throw ValidationError(
+                "--scene \(name): there is no source \(unknown). There are \(sources.joined(separator: ", ")).")
+        }
+        value = (name, layout)
+    }
+}

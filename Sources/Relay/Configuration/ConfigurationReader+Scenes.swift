@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Scenes by name, and the flags that they stand for.
+extension ConfigurationReader {
+    static let sceneKeys = ["layout", "sources", "inset", "fit"]
+    static let insetKeys = ["x", "y", "width"]
+
+    /// `scenes`: a mapping of names to layouts.
+    mutating func readScenes(_ node: ConfigurationNode, _ key: String) -> [String]? {
+        let entries = mapping(node, key, "It is a mapping, a scene behind each name.") ?? []
+        return entries.compactMap { entry in
+            readScene(entry.node, "\(key).\(entry.key)").map { "--scene=\(entry.key)=\($0)" }
+        }
+    }
+
+    private mutating func readScene(_ node: ConfigurationNode, _ key: String) -> String? {
+        var (layout, sources): (String?, [String]) = (nil, [])
+        var options: [String] = []
+        for entry in mapping(node, key, "It is a mapping with layout: and sources:.") ?? [] {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "layout": layout = scalar(entry.node, place)
+            case "sources": sources = list(entry.node, place)
+            case "fit": options += scalar(entry.node, place).map { ["fit=\($0)"] } ?? []
+            case "inset":
+                for inner in mapping(entry.node, place, "It is a mapping with x:, y: and width:.") ?? [] {
+                    guard Self.insetKeys.contains(inner.key) else {
+                        unknown(inner, in: place, known: Self.insetKeys)
+                        continue
+                    }
+                    options += scalar(inner.node, "\(place).\(inner.key)").map { ["\(inner.key)=\($0)"] } ?? []
+                }
+            default: unknown(entry, in: key, known: Self.sceneKeys)
+            }
+        }
+        guard let layout else {
+            fault(node.mark, key, "It has no layout.")
+            return nil
+        }
+        let place = options.isEmpty ? "" : "#" + options.joined(separator: ",")
+        return "\(layout):\(sources.joined(separator: ","))\(place)"
+    }
+
+    private mutating func list(_ node: ConfigurationNode, _ key: String) -> [String] {
+        guard case .sequence(let nodes) = node.content else {
+            fault(node.mark, key, "It is a list of sources' names.")
+            return []
+        }
+        return nodes.enumerated().compactMap { scalar($1, "\(key)[\($0)]") }
+    }
+}

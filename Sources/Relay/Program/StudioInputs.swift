@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Program
+
+/// The inputs of a program of several sources: each with its backups and a slate of its own, all open side by side, and a
+/// ``Director`` that says which of them are seen. All calls may come from any thread.
+final class StudioInputs: ProgramInputs {
+    let format: VideoFormat
+    let canReadAhead = false
+    let stage = Stage()
+    let director: Director?
+    private let sources: [SwitchedInputs]
+    private let audio: AudioSource?
+    private let logger: Logger
+
+    /// A source of audio alone.
+    private struct AudioSource {
+        let source: any MediaSource
+        let feed: SourceFeed
+    }
+
+    /// Opens the sources that `configuration` names, and waits until the first says what the program looks like, as
+    /// ``SwitchedInputs`` does. Throws ``RelayFailure``.
+    init(
+        _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
+        clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) {
+        self.logger = logger
+        var sources: [SwitchedInputs] = []
+        do throws(RelayFailure) {
+            for index in configuration.sources.indices {
+                sources.append(
+                    try SwitchedInputs(
+                        configuration.alone(index), format: sources.first?.format, listening: listening,
+                        recordings: recordings, clock: clock, logger: logger))
+            }
+            audio = try Self.openAudio(configuration, listening, clock, logger)
+        } catch {
+            for source in sources { source.stop() }
+            throw error
+        }
+        self.sources = sources
+        format = sources[0].format
+        for source in sources { stage.add(source.stage) }
+        var heard = zip(configuration.sources, sources).map { configuration, inputs in
+            Director.Source(name: configuration.name, stage: inputs.stage) { inputs.selection?.onAir }
+        }
+        if let audio {
+            let stage = Stage()
+            stage.show(Scene(layers: [], audio: [.feed(audio.feed)]))
+            self.stage.add(stage)
+            heard.append(Director.Source(name: "audio", stage: stage) { nil })
+        }
+        director = Director(
+            stage, sources: heard, audio: configuration.audioChoice,
+            slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,
+            scenes: configuration.scenes, recordings: recordings)
+    }
+
+    private static func openAudio(
+        _ configuration: ChannelConfiguration, _ listening: ChannelListening, _ clock: any MonotonicClock,
+        _ logger: Logger
+    ) throws(RelayFailure) -> AudioSource? {
+        let source = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
+            try listening.open(location, options, clock: clock, logger: logger)
+        }
+        guard let source else { return nil }
+        let pacing: SourceFeed.Pacing = source.description.isLive ? .live(frameRate: nil) : .paced
+        let feed = SourceFeed(
+            pacing: pacing, frameRate: configuration.frameRate ?? FrameRate(25), audio: .program,
+            leads: configuration.audioInput?.isReference == true, clock: clock)
+        return AudioSource(source: source, feed: feed)
+    }
+
+    func start() {
+        if let audio { audio.source.start(into: audio.feed, video: nil, audio: .program) }
+    }
+
+    func stop() {
+        for source in sources { source.stop() }
+        audio?.source.stop()
+    }
+
+    var statuses: [SourceStatus] {
+        sources.flatMap(\.statuses) + (audio.map { [$0.source.status] } ?? [])
+    }
+
+    var feedStatuses: (video: FeedStatus, audio: FeedStatus?) {
+        let video = sources.map(\.feedStatuses.video).reduce(FeedStatus(), +)
+        return (video, audio?.feed.status ?? video)
+    }
+
+    var selection: SelectionStatus? { nil }
+    var failure: String? { nil }
+    var lastVideoError: String? { sources.compactMap(\.lastVideoError).first }
+}

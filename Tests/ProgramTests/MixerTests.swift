@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Media
+import TestSupport
+import Testing
+
+@testable import Program
+
+@Suite("The mix")
+struct MixerTests {
+    private let clock = ManualClock()
+    private let rate = FrameRate(25)
+
+    /// A feed of a sine of this frequency and level, a second long.
+    private func feed(_ hertz: Double, level: Double = 0.25) -> SourceFeed {
+        let feed = SourceFeed(pacing: .paced, frameRate: rate, audio: .program, clock: clock)
+        let storage = FrameBuffer(width: 2, height: 2) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
+        for pts in 0..<Int64(25) {
+            feed.deliver(VideoFrame(pts: pts, timeBase: rate.timeBase, width: 2, height: 2, storage: storage))
+        }
+        let samples = (0..<48_000).map { Float(level * sin(2 * .pi * hertz * Double($0) / 48_000)) }
+        feed.deliver(AudioBuffer(position: 0, format: .program, channels: [samples, samples]))
+        return feed
+    }
+
+    /// Mixes frame by frame, as the program does; `parts` says who is heard in each.
+    private func mix(_ frames: Int64, fade: Int64 = 960, _ parts: (Int64) -> [Mixer.Part]) -> [Float] {
+        var mixer = Mixer(format: .program)
+        var samples: [Float] = []
+        for index in 0..<frames {
+            let parts = parts(index)
+            for part in parts { part.feed.skipVideo(FrameIndex(index)) }
+            let range = SampleIndex(index * 1920)..<SampleIndex((index + 1) * 1920)
+            samples += mixer.mix(parts, range, fade: fade).channels[0]
+        }
+        return samples
+    }
+
+    @Test("What is alone passes as it is, to the last bit, also above the limiter's ceiling")
+    func alone() {
+        let feed = feed(440, level: 1)
+        let samples = mix(10) { _ in [.init(feed: feed, isHeard: true)] }
+        #expect(samples == (0..<19_200).map { Float(sin(2 * .pi * 440 * Double($0) / 48_000)) })
+    }
+
+    @Test("A cut begins at the first sample of its frame, is over after half a frame, and makes no splash")
+    func cut() {
+        let (a, b) = (feed(440), feed(523))
+        let samples = mix(10) { index in
+            [.init(feed: a, isHeard: index < 5), .init(feed: b, isHeard: index >= 5)]
+        }
+        let before = (0..<9600).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
+        let after = (10_560..<19_200).map { Float(0.25 * sin(2 * .pi * 523 * Double($0) / 48_000)) }
+        #expect(Array(samples[..<9600]) == before && Array(samples[10_560...]) == after)
+        #expect(samples[9600] != Float(0.25 * sin(2 * .pi * 440 * 9600 / 48_000)))
+        #expect(splash(Array(samples[8000..<12_096])) < -60)
+    }
+
+    /// The level above 7 kHz of 4096 samples against all of it, in decibels, worst of the windows.
+    private func splash(_ samples: [Float]) -> Double {
+        // A first difference of high order falls by far more than 60 dB below 1 kHz.
+        var high = samples.map(Double.init)
+        for _ in 0..<6 { high = zip(high.dropFirst(), high).map { ($0 - $1) / 2 } }
+        let power = { (values: [Double]) in values.reduce(0) { $0 + $1 * $1 } / Double(values.count) }
+        return 10 * log10(power(high) / power(samples.map(Double.init)))
+    }
+
+    @Test("Two that have nothing to do with each other keep their loudness in the middle of a fade")
+    func equalPower() {
+        let (a, b) = (feed(440), feed(1000))
+        let samples = mix(20, fade: 19_200) { index in
+            [.init(feed: a, isHeard: index < 5), .init(feed: b, isHeard: index >= 5)]
+        }
+        let power = { (range: Range<Int>) in samples[range].reduce(0) { $0 + Double($1 * $1) } / Double(range.count) }
+        #expect(abs(10 * log10(power(17_280..<21_120) / power(0..<9600))) < 0.3)
+    }
+
+    @Test("A gain goes over within a frame, and what is muted is silent")
+    func gain() {
+        let feed = feed(440)
+        let samples = mix(10) { index in
+            [.init(feed: feed, isHeard: true, gain: index < 4 ? 1 : index < 7 ? 0.5 : 0)]
+        }
+        let peak = { (range: Range<Int>) in samples[range].map { abs($0) }.max() ?? 0 }
+        #expect(abs(peak(0..<7680) - 0.25) < 0.001 && abs(peak(9600..<13_440) - 0.125) < 0.001)
+        #expect(samples[15_360...].allSatisfy { $0 == 0 })
+        #expect(zip(samples, samples.dropFirst()).allSatisfy { abs($0 - $1) < 0.016 })
+    }
+
+    @Test("What was mixed too loud stays below -1 dB, between the samples, too")
+    func limited() {
+        let feeds = [feed(11_990, level: 0.7), feed(997, level: 0.6), feed(440, level: 0.5)]
+        let samples = mix(20) { _ in feeds.map { .init(feed: $0, isHeard: true) } }
+        #expect(samples.allSatisfy { abs($0) <= Limiter.ceiling })
+        var worst = 0.0
+        // Between the samples, by a long windowed sine.
+        for index in stride(from: 64, to: samples.count - 64, by: 7) {
+            for phase in [0.25, 0.5, 0.75] {
+                var value = 0.0
+                for tap in -31...32 {
+                    let distance = Double(tap) - phase
+                    let window = 0.5 + 0.5 * cos(.pi * distance / 33)
+                    value += Double(samples[index + tap]) * sin(.pi * distance) / (.pi * distance) * window
+                }
+                worst = max(worst, abs(value))
+            }
+        }
+        #expect(20 * log10(worst) < -0.8, "\(20 * log10(worst)) dBTP")
+    }
+
+    @Test("A meter shows the peak, and falls by 20 dB a second")
+    func meter() {
+        let meter = LevelMeter()
+        let feed = feed(440, level: 0.5)
+        _ = mix(5) { _ in [.init(feed: feed, isHeard: false, meter: meter)] }
+        #expect(meter.levels.count == 2 && abs(meter.levels[0] + 6.02) < 0.1)
+        meter.note(.silence(at: 0, count: 24_000, format: .program), gain: 1)
+        #expect(abs(meter.levels[0] + 16.02) < 0.1)
+    }
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Media
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Program
+
+/// Keeps a sample of each frame that goes on air, and its audio, and does something at a frame.
+private final class Screen: ProgramSink {
+    /// Luma in the middle, and in the upper left and the lower right corner.
+    let frames = Mutex<[(index: Int64, middle: UInt8, first: UInt8, last: UInt8)]>([])
+    let samples = Mutex<[Float]>([])
+    let at = Mutex<[Int64: @Sendable () -> Void]>([:])
+
+    func encode(_ frame: VideoFrame, at index: Int64) throws {
+        let found = frame.storage.withPlanes { planes -> (UInt8, UInt8, UInt8) in
+            let luma = { (x: Int, y: Int) in
+                planes.y.bytes.load(fromByteOffset: y * planes.y.stride + x, as: UInt8.self)
+            }
+            return (luma(frame.width / 2, frame.height / 2), luma(0, 0), luma(frame.width - 1, frame.height - 1))
+        }
+        frames.withLock { $0.append((index, found.0, found.1, found.2)) }
+        at.withLock { $0[index] }?()
+    }
+    func encode(_ audio: AudioBuffer) throws { samples.withLock { $0 += audio.channels[0] } }
+    func finish() throws {}
+}
+
+@Suite("A program of several sources")
+struct SceneTests {
+    private static let rate = FrameRate(25)
+    private static let format = VideoFormat(width: 160, height: 96, frameRate: rate)
+    private let clock = ManualClock()
+    private let screen = Screen()
+    private let stage = Stage()
+
+    /// A source whose frames are all of one luma, and whose audio is all of one level.
+    private func source(_ luma: UInt8, level: Float = 0, frames: Int64 = 100) -> Stage {
+        let feed = SourceFeed(pacing: .paced, frameRate: Self.rate, audio: .program, clock: clock)
+        let storage = FrameBuffer(width: 160, height: 96) { $0.initializeMemory(as: UInt8.self, repeating: luma) }
+        for pts in 0..<frames {
+            feed.deliver(
+                VideoFrame(pts: pts, timeBase: Self.rate.timeBase, width: 160, height: 96, storage: storage))
+            let channel = [Float](repeating: level, count: 1920)
+            feed.deliver(AudioBuffer(position: pts * 1920, format: .program, channels: [channel, channel]))
+        }
+        let source = Stage()
+        source.add(feed)
+        source.show(Scene(video: .feed(feed), audio: feed))
+        stage.add(source)
+        return source
+    }
+
+    private func scene(_ layout: SceneLayout.Kind, _ sources: [Stage]) -> Scene {
+        let placements = SceneLayout(layout, sources.indices.map { "\($0)" }).placements(in: .bt709)
+        return Scene(
+            layers: zip(sources, placements).map { Scene.Layer(.source($0), at: $1) },
+            audio: sources.prefix(1).map { .source($0) })
+    }
+
+    private func play(_ frames: Int64) throws {
+        let program = Program(
+            frameRate: Self.rate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, stage: stage,
+            format: Self.format, sink: screen, clock: clock, logger: Logger(label: "test"))
+        _ = try program.run()
+    }
+
+    private var middles: [UInt8] { screen.frames.withLock { $0.map(\.middle) } }
+
+    @Test("A cut is at the frame that was named, asked for late or long before")
+    func cuts() throws {
+        let (a, b) = (source(50), source(200))
+        stage.show(scene(.single, [a]))
+        let (later, back) = (scene(.single, [b]), scene(.single, [a]))
+        let named = Mutex<[Int64]>([])
+        screen.at.withLock {
+            $0[3] = { [stage] in
+                let next = stage.show(later, by: Transition(.cut), frames: 0)
+                let planned = stage.show(back, by: Transition(.cut), frames: 0, at: 9)
+                let past = stage.show(later, by: Transition(.cut), frames: 0, at: 1)
+                named.withLock { $0 = [next, planned, past].map(\.number) }
+            }
+        }
+        try play(14)
+        #expect(named.withLock { $0 } == [4, 9, 4])
+        #expect(
+            middles == Array(repeating: 50, count: 4) + Array(repeating: 200, count: 5) + Array(repeating: 50, count: 5)
+        )
+    }
+
+    @Test("A fade goes in even steps from the first frame to the last, and audio with it at equal power")
+    func fade() throws {
+        let (a, b) = (source(40, level: 0.5), source(240))
+        stage.show(scene(.single, [a]))
+        let next = scene(.single, [b])
+        screen.at.withLock { $0[4] = { [stage] in stage.show(next, by: Transition(.fade), frames: 9) } }
+        try play(20)
+        let seen = middles
+        #expect(seen[..<5].allSatisfy { $0 == 40 } && seen[14...].allSatisfy { $0 == 240 })
+        for (step, luma) in seen[5..<14].enumerated() { #expect(abs(Int(luma) - (40 + 20 * (step + 1))) <= 1) }
+        let samples = screen.samples.withLock { $0 }
+        #expect(samples[..<9600].allSatisfy { $0 == 0.5 } && samples[26_880...].allSatisfy { $0 == 0 })
+        let half = samples[9600 + 4 * 1920 + 960]
+        #expect(abs(half - 0.5 * 0.707) < 0.01)
+        #expect(zip(samples[9600...], samples[9601...]).allSatisfy { $0 >= $1 })
+    }
+
+    @Test("Another change in the middle of one begins with what is seen, and gives what was asked", arguments: 0..<12)
+    func interrupted(at step: Int64) throws {
+        let (a, b, c) = (source(40), source(240), source(120))
+        stage.show(scene(.single, [a]))
+        let (first, second) = (scene(.single, [b]), scene(.single, [c]))
+        screen.at.withLock {
+            $0[1] = { [stage] in stage.show(first, by: Transition(.fade), frames: 11) }
+            $0[2 + step] = { [stage] in stage.show(second, by: Transition(.fade), frames: 11) }
+        }
+        try play(30)
+        let seen = middles.map(Int.init)
+        #expect(zip(seen, seen.dropFirst()).allSatisfy { abs($0 - $1) <= 18 }, "\(seen)")
+        #expect(seen.last == 120)
+    }
+
+    @Test("A cut in the middle of a transition shows the new scene at its frame", arguments: 0..<12)
+    func cutOff(at step: Int64) throws {
+        let (a, b, c) = (source(40), source(240), source(120))
+        stage.show(scene(.single, [a]))
+        let (first, second) = (scene(.single, [b]), scene(.single, [c]))
+        screen.at.withLock {
+            $0[1] = { [stage] in stage.show(first, by: Transition(.fade), frames: 11) }
+            $0[2 + step] = { [stage] in stage.show(second) }
+        }
+        try play(30)
+        #expect(middles[Int(2 + step)] != 120 && middles[Int(3 + step)...].allSatisfy { $0 == 120 })
+    }
+
+    @Test("An inset moves from its place to a half of the frame, and goes on from where it is when that is changed")
+    func moves() throws {
+        let (a, b) = (source(50), source(200))
+        stage.show(scene(.pip, [a, b]))
+        let (split, single) = (scene(.splitHorizontal, [a, b]), scene(.single, [a]))
+        screen.at.withLock {
+            $0[2] = { [stage] in stage.show(split, by: Transition(.move), frames: 20) }
+            $0[12] = { [stage] in stage.show(single, by: Transition(.move), frames: 5) }
+        }
+        try play(30)
+        let frames = screen.frames.withLock { $0 }
+        #expect(frames[2].last == 50 && frames[2].first == 50, "with a margin")
+        // Half of the way the inset reaches the corner, and then it shrinks where it stands.
+        #expect(frames.last?.middle == 50 && frames.last?.last == 50)
+    }
+
+    @Test("A source that has no frame any more stands still, and neither the others nor the transition wait for it")
+    func stalled() throws {
+        let (a, b) = (source(50), source(200, frames: 6))
+        stage.show(scene(.splitHorizontal, [a, b]))
+        let next = scene(.single, [b])
+        screen.at.withLock { $0[10] = { [stage] in stage.show(next, by: Transition(.fade), frames: 5) } }
+        try play(25)
+        let frames = screen.frames.withLock { $0 }
+        #expect(frames.count == 25 && frames[9].first == 50 && frames[9].last == 200)
+        #expect(frames[24].first == 200 && frames[24].last == 200)
+    }
+
+    @Test("Layouts take as many sources as they have places, and an inset lies within the frame")
+    func layouts() throws {
+        for (layout, count) in [(SceneLayout.Kind.single, 1), (.pip, 2), (.splitVertical, 2), (.grid, 9), (.slate, 0)] {
+            let names = (0..<count).map { "cam\($0)" }
+            try SceneLayout(layout, names).check()
+            #expect(SceneLayout(layout, names).placements(in: .bt709).count == count)
+            #expect(throws: SceneLayout.Fault.self) { try SceneLayout(layout, names + ["more"]).check() }
+        }
+        #expect(throws: SceneLayout.Fault.self) { try SceneLayout(.pip, ["a", "a"]).check() }
+        #expect(throws: SceneLayout.Fault.self) {
+            try SceneLayout(.pip, ["a", "b"], inset: .init(x: 0.9, y: 0, width: 0.5)).check()
+        }
+    }
+}
