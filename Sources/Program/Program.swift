@@ -41,6 +41,8 @@ public final class Program: Sendable {
         case empty
     }
 
+    /// Between two looks at a source that shows nothing yet, in nanoseconds.
+    private static let step: Int64 = 5_000_000
     private static let latestSkip = Duration.milliseconds(500)
     /// Audio that outlasts the video by less than this is the container's padding.
     private static let audioTail = Duration.milliseconds(100)
@@ -91,11 +93,13 @@ public final class Program: Sendable {
 
     /// Runs the program to its end and flushes the encoder. Blocks; throws what the encoder throws.
     public func run() throws -> Ending {
+        // Before there is anything to show: it takes longer than a frame.
+        let compositor = format.map { Compositor($0) }
         guard let (opening, start) = waitForStart() else {
             return isStopped.load(ordering: .relaxed) ? .stopped : .empty
         }
         defer { heartbeat.rest() }
-        var air = Air(opening, audio: audio, compositor: format.map { Compositor($0) }, holdsLast: !stage.isFixed)
+        var air = Air(opening, audio: audio, compositor: compositor, holdsLast: !stage.isFixed)
         var pace = Pace(frameRate: frameRate, pacing: pacing, start: start)
         var followed = follow(opening.mainFeed, besides: nil, &pace.reference)
         tell(pace.reference)
@@ -133,6 +137,11 @@ public final class Program: Sendable {
     private func waitForStart() -> (Scene, Timestamp)? {
         var gone: Scene?
         while let scene = stage.waitForScene(besides: gone) {
+            // A source is open before it shows anything.
+            if scene.layers.contains(where: { $0.video.resolved == nil }) {
+                clock.sleep(until: clock.now + Self.step)
+                continue
+            }
             guard let feed = scene.mainFeed else { return (scene, now) }
             if let moment = feed.waitForFirstFrame(while: { stage.scene == scene }) { return (scene, moment) }
             if stage.isFixed { return nil }

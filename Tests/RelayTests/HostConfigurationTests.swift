@@ -6,6 +6,7 @@ import Encoder
 import Foundation
 import Ingest
 import Media
+import Program
 import TestSupport
 import Testing
 
@@ -55,9 +56,12 @@ struct HostConfigurationTests {
         let text = try String(contentsOf: root("Config/relay.example.yaml"), encoding: .utf8)
         let read = ConfigurationReader(try ConfigurationNode(parsing: text, path: "relay.example.yaml"))
         let marked = Set(read.channels.flatMap(\.marks.keys))
-        #expect(Set(ConfigurationKey.all.map(\.path) + ["input", "outputs"]).subtracting(marked) == [])
+        #expect(
+            Set(ConfigurationKey.all.map(\.path) + ["input", "inputs", "scenes", "outputs"]).subtracting(marked) == [])
         let options = (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
-        for key in options + ["address", "input", "outputs", "format", "verbose", "status"] {
+        for key in options + ConfigurationReader.sceneKeys + ConfigurationReader.insetKeys + [
+            "address", "input", "inputs", "scenes", "outputs", "format", "verbose", "status",
+        ] {
             #expect(text.contains(try Regex("(?m)^ *(- )?\(key):")), "\(key)")
         }
         let http = ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["role", "token"]
@@ -67,11 +71,14 @@ struct HostConfigurationTests {
             .replacing("/etc/relay/inside.pem", with: "/dev/null")
             .replacing(/\/usr\/local\/bin\/[a-z-]+/, with: "/bin/true")
         let file = try self.read(usable)
-        #expect(file.channels.map(\.name) == ["studio", "relayed", "archive"])
+        #expect(file.channels.map(\.name) == ["studio", "relayed", "archive", "show"])
         let studio = file.channels[0].configuration
         #expect(studio.outputNames == ["srt-1", "platform", "rtmp-1", "hls-1"] && studio.backups.count == 2)
         #expect(studio.input.tracks.audioOffset == .milliseconds(40) && studio.input.isReference)
         #expect(studio.recording?.isClockAligned == true && studio.encoder.gop == .seconds(2))
+        let show = file.channels[3].configuration
+        #expect(show.sources.map(\.name) == ["cam1", "cam2", "desk"] && show.scenes.map(\.name) == ["duo", "all"])
+        #expect(show.scenes[0].layout.inset == .init(x: 0.025, y: 0.025, width: 0.3) && show.audioChoice == .mix)
         #expect(file.channels[1].configuration.copies && !file.channels[2].configuration.isPaced)
         #expect(file.http.tokens.count == 2 && file.http.basePath == "/relay" && file.http.hosts == ["studio.example"])
         #expect(

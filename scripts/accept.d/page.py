@@ -525,6 +525,13 @@ class Trial:
 
     # ---- Looks, keyboard, names ----
 
+    def views(self):
+        """Without a program of several sources nothing is said of one."""
+        if self.api.request(self.path("/program"))[0] == 200:
+            return self.tell("the view of a program", "judged by program.py")
+        shown = self.shown("#views") or self.shown("#views-bar")
+        self.judge("without a program of several sources there is no view of one", not shown)
+
     def screenshots(self):
         browser, out = self.browser, self.options.out
         for name, shape in (
@@ -723,6 +730,7 @@ class Trial:
                 "cold_start",
                 "preview",
                 "clocks",
+                "views",
                 "screenshots",
                 "names",
                 "keyboard",

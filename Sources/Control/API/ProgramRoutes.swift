@@ -12,12 +12,12 @@ struct ProgramRoutes {
 
     private static let path = "/v1/channels/{channel}"
 
-    /// Of a picture, where nothing else is asked for.
+    /// Of a snapshot, where nothing else is asked for.
     private static let width = 320.0
 
     let host: any ControlledHost
     /// Good for less than a page takes between two looks.
-    private let pictures = SnapshotCache(for: .milliseconds(90))
+    private let snapshots = SnapshotCache(for: .milliseconds(90))
 
     init(host: any ControlledHost) { self.host = host }
 
@@ -46,9 +46,9 @@ struct ProgramRoutes {
                 let (program, name) = (try program(request), try request.parameter("source"))
                 let width = try request.number("width", in: 32...1920) ?? Self.width
                 let key = "\(request.request.uri.path) \(Int(width))"
-                let bytes = try await Blocking.pictures.run {
-                    try pictures.bytes(of: key) { () throws(ControlFailure) in
-                        try program.picture(of: name, width: Int(width))
+                let bytes = try await Blocking.stills.run {
+                    try snapshots.bytes(of: key) { () throws(ControlFailure) in
+                        try program.snapshot(of: name, width: Int(width))
                     }
                 }
                 return Response(

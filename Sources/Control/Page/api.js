@@ -50,7 +50,7 @@ async function failureOf(answer, isEarly = false) {
 
 export const get = (path, options) => request("GET", path, undefined, options);
 export const post = (path, body) => request("POST", path, body);
-export const put = (path) => request("PUT", path);
+export const put = (path, body) => request("PUT", path, body);
 export const patch = (path, body) => request("PATCH", path, body);
 export const remove = (path) => request("DELETE", path);
 

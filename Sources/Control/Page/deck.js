@@ -160,15 +160,19 @@ export class Deck {
     #clock() {
         const { report, receivedAt, isStale } = this.state ?? {};
         if (report?.state !== "on_air") {
-            setText(byID("clock-time"), "--:--:--");
-            setText(byID("clock-frames"), "");
-            return;
+            return this.#clocks("--:--:--", "");
         }
-        if (isStale) return;
+        if (isStale) return undefined;
         const rate = report.frameRate ? report.frameRate.numerator / report.frameRate.denominator : 25;
         const time = report.programSeconds + Math.min(1.2, (performance.now() - receivedAt) / 1000);
-        setText(byID("clock-time"), clock(time));
-        setText(byID("clock-frames"), `:${String(Math.floor((time % 1) * rate)).padStart(2, "0")}`);
+        return this.#clocks(clock(time), `:${String(Math.floor((time % 1) * rate)).padStart(2, "0")}`);
+    }
+
+    /** Writes the program's time wherever it is shown. */
+    #clocks(time, frames) {
+        for (const node of document.querySelectorAll("[data-clock]")) {
+            setText(node, node.dataset.clock === "time" ? time : frames);
+        }
     }
 
     /** Echo and ambient light: a few pixels of the program, once a second. The canvases are stretched over what they lie

@@ -216,3 +216,34 @@ export class Popover {
         if (returnsFocus || had) this.button.focus();
     }
 }
+
+/** Buttons of which one is chosen: `role="radio"` with `data-value`. Arrows go through them. */
+export class Radios {
+    /** `choose(value)` asks for a choice and returns a promise; what it throws is shown in `failed`. */
+    constructor(root, choose, failed) {
+        this.buttons = [...root.querySelectorAll("[role=radio]")];
+        for (const button of this.buttons) onPress(button, () => choose(button.dataset.value), failed);
+        root.addEventListener("keydown", (event) => this.#arrows(event, choose, failed));
+    }
+
+    /** Shows what is chosen; nothing for null. */
+    show(value, isEnabled = true, why = "") {
+        const chosen = this.buttons.find((button) => button.dataset.value === value);
+        for (const button of this.buttons) {
+            setAttribute(button, "aria-checked", String(button === chosen));
+            if (!holdsFocus(button)) button.tabIndex = button === (chosen ?? this.buttons[0]) ? 0 : -1;
+            enable(button, isEnabled, why);
+        }
+    }
+
+    #arrows(event, choose, failed) {
+        const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+        if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+        event.preventDefault();
+        const index = this.buttons.findIndex(holdsFocus);
+        const next = this.buttons[(index + step + this.buttons.length) % this.buttons.length];
+        next.tabIndex = 0;
+        next.focus();
+        press(next, () => choose(next.dataset.value), failed);
+    }
+}

@@ -8,8 +8,10 @@ import { announce, block, byID, copy, KeyedList, onPress, partsOf, Popover, pres
 import { EventLog } from "./events.js";
 import { Glance, isOnAir, isRecording, outlook } from "./glance.js";
 import { Outputs } from "./outputs.js";
+import { ProgramView } from "./program.js";
 import { Recorder, Storage } from "./recorder.js";
 import { Recordings } from "./recordings.js";
+import { fragment, Views } from "./views.js";
 import { channelWords, duration, timeOfDay } from "./words.js";
 
 /** Seconds from which what is shown is old. */
@@ -24,7 +26,9 @@ class Page {
         this.recordings = new Recordings(this.log);
         this.storage = new Storage({ held: () => this.recordings.held, refresh: () => this.recordings.refresh() });
         this.glance = new Glance((action, subject) => this.act(action, subject));
-        this.panels = [this.deck, this.outputs, this.recorder, this.recordings];
+        this.program = new ProgramView({ known: (hasProgram) => this.allowProgram(hasProgram) });
+        this.views = new Views((view) => this.program.show(view === "program"));
+        this.panels = [this.deck, this.outputs, this.recorder, this.recordings, this.program];
         this.session = { role: "none" };
         this.channels = [];
         this.reports = new Map();
@@ -51,6 +55,22 @@ class Page {
         });
         setInterval(() => this.age(), 500);
         addEventListener("online", () => this.stream.hurry());
+        addEventListener("hashchange", () => this.follow());
+    }
+
+    /** Goes where the address leads; where it leads nowhere, it names again what is shown. */
+    follow() {
+        const { channel, view } = fragment();
+        if (this.channels.some(({ name }) => name === channel)) {
+            this.views.choose(view === "program" ? view : "live");
+            this.switcher.choose(channel);
+        }
+        if (this.channel) this.views.name(this.channel);
+    }
+
+    allowProgram(hasProgram) {
+        setShown(byID("program-keys"), hasProgram);
+        this.views.allow(hasProgram);
     }
 
     // ---- Beginning ----
@@ -86,7 +106,7 @@ class Page {
     }
 
     /** The channel that the address names, or the one shown last. */
-    get #wanted() { return this.channel ?? (decodeURIComponent(location.hash.slice(1)) || stored("channel")); }
+    get #wanted() { return this.channel ?? (fragment().channel || stored("channel")); }
 
     /** An early answer, or a fresh one. */
     #answer(index, path) {
@@ -155,7 +175,7 @@ class Page {
     choose(channel, isAnew = false) {
         if (channel === this.channel && !isAnew) return;
         if (channel !== this.channel) {
-            history.replaceState(null, "", `#${encodeURIComponent(channel)}`);
+            this.views.name(channel);
             store("channel", channel);
         }
         this.channel = channel;
@@ -182,11 +202,13 @@ class Page {
         const { state } = this;
         if (!state) return;
         const views = outlook(state.report, (name) => this.outputs.history.offAir(name), this.deck.encoderLoad);
+        views.now.unshift(...this.program.problems);
         this.deck.update(state);
         this.glance.update(state, views);
         this.recorder.update(state);
         this.outputs.render();
         this.recordings.update(state);
+        this.program.update(state);
         this.storage.update(state);
         this.log.update(state.channel);
         this.switcher.update();
@@ -381,6 +403,7 @@ class Keys {
             if (event.key === "m" || event.key === "M") page.recorder.quickMarker();
             else if (event.key === "[") page.switcher.step(-1);
             else if (event.key === "]") page.switcher.step(1);
+            else page.program.key(event);
         });
     }
 }

@@ -16,5 +16,5 @@ package protocol ControlledProgram: Sendable {
     /// Changes the source of this name.
     func change(_ source: String, _ request: SourceRequest) throws(ControlFailure)
     /// What a source shows now, as a JPEG file of this width.
-    func picture(of source: String, width: Int) throws(ControlFailure) -> [UInt8]
+    func snapshot(of source: String, width: Int) throws(ControlFailure) -> [UInt8]
 }

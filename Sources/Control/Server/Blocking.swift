@@ -10,8 +10,8 @@ final class Blocking: Sendable {
     /// What looks at recordings: a disk that does not answer holds up only who asks for these.
     static let disk = Blocking("relay.control.disk", qos: .utility)
 
-    /// What makes pictures, and waits for nothing but the processor.
-    static let pictures = Blocking("relay.control.pictures", qos: .utility)
+    /// What makes stills, and waits for nothing but the processor.
+    static let stills = Blocking("relay.control.stills", qos: .utility)
 
     private static let most = 16
 

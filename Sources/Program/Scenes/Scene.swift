@@ -2,7 +2,7 @@
 
 package import Media
 
-/// What is on air: whose frames, where, and whose audio. A value; two scenes are equal if they show and sound the same.
+/// What is on air: whose frames, where, and whose audio. A value; two scenes are equal if all of these are the same.
 package struct Scene: Sendable, Equatable {
     /// Where frames come from.
     package enum Video: Sendable, Equatable {

@@ -24,7 +24,8 @@ struct EncoderTrial {
     init(_ configuration: ChannelConfiguration, resources: HostResources, logger: Logger) throws(RelayFailure) {
         var trial = configuration
         trial.input = InputLocation("test:")
-        (trial.backups, trial.slate, trial.audioInput, trial.certificate) = ([], nil, nil, nil)
+        (trial.sources, trial.backups, trial.slate) = ([], [], nil)
+        (trial.audioInput, trial.certificate) = (nil, nil)
         (trial.outputs, trial.recording, trial.copying) = ([], nil, .nothing)
         (trial.isPaced, trial.duration) = (false, Self.length)
         let hub = PacketStream()

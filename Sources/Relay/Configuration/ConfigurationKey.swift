@@ -93,10 +93,11 @@ struct ConfigurationKey {
                 "channels", "log", "input", "inputs", "scenes", "outputs", "address", "format", "verbose", "status",
             ])
 
-    /// Flags that no key of a channel stands for: outputs are one list, and the rest is about the process or the command
-    /// line.
+    /// Flags that no key of a channel stands for: outputs are one list, scenes a mapping, and the rest is about the process or
+    /// the command line.
     static let flagsWithoutKey: Set = [
-        "--rtmp", "--srt", "--http", "--http-socket", "--http-token", "--webhook", "--log-format", "--no-status",
+        "--scene", "--rtmp", "--srt", "--http", "--http-socket", "--http-token", "--webhook", "--log-format",
+        "--no-status",
         "--verbose", "--config", "--help", "--version",
     ]
 }

@@ -8,7 +8,9 @@ extension ConfigurationReader {
     /// `scenes`: a mapping of names to layouts.
     mutating func readScenes(_ node: ConfigurationNode, _ key: String) -> [String]? {
         let entries = mapping(node, key, "It is a mapping, a scene behind each name.") ?? []
-        return entries.compactMap { readScene($0.node, "\(key).\($0.key)").map { text in "--scene=\($0.key)=\(text)" } }
+        return entries.compactMap { entry in
+            readScene(entry.node, "\(key).\(entry.key)").map { "--scene=\(entry.key)=\($0)" }
+        }
     }
 
     private mutating func readScene(_ node: ConfigurationNode, _ key: String) -> String? {

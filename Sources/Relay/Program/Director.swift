@@ -178,7 +178,7 @@ extension Director: ControlledProgram {
         return swap(by: transition)
     }
 
-    func picture(of name: String, width: Int) throws(ControlFailure) -> [UInt8] {
+    func snapshot(of name: String, width: Int) throws(ControlFailure) -> [UInt8] {
         guard let frame = try source(name, otherwise: .notFound).stage.thumbnail(width: width) else {
             throw ControlFailure(.conflict, "The source \(name) shows nothing yet.")
         }

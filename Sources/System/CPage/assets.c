@@ -13,6 +13,9 @@ static const unsigned char index_html[] = {
 static const unsigned char page_css[] = {
 #embed "../../Control/Page/page.css"
 };
+static const unsigned char program_css[] = {
+#embed "../../Control/Page/program.css"
+};
 static const unsigned char icon_svg[] = {
 #embed "../../Control/Page/icon.svg"
 };
@@ -40,11 +43,35 @@ static const unsigned char outputs_js[] = {
 static const unsigned char page_js[] = {
 #embed "../../Control/Page/page.js"
 };
+static const unsigned char snapshots_js[] = {
+#embed "../../Control/Page/snapshots.js"
+};
+static const unsigned char program_js[] = {
+#embed "../../Control/Page/program.js"
+};
+static const unsigned char program_bar_js[] = {
+#embed "../../Control/Page/program-bar.js"
+};
+static const unsigned char program_feed_js[] = {
+#embed "../../Control/Page/program-feed.js"
+};
+static const unsigned char program_preview_js[] = {
+#embed "../../Control/Page/program-preview.js"
+};
+static const unsigned char program_sources_js[] = {
+#embed "../../Control/Page/program-sources.js"
+};
 static const unsigned char recorder_js[] = {
 #embed "../../Control/Page/recorder.js"
 };
 static const unsigned char recordings_js[] = {
 #embed "../../Control/Page/recordings.js"
+};
+static const unsigned char scenes_js[] = {
+#embed "../../Control/Page/scenes.js"
+};
+static const unsigned char views_js[] = {
+#embed "../../Control/Page/views.js"
 };
 static const unsigned char words_js[] = {
 #embed "../../Control/Page/words.js"
@@ -56,6 +83,7 @@ static const struct relay_asset assets[] = {
     {"v1/openapi.json", "application/json", openapi, sizeof openapi},
     {"", "text/html; charset=utf-8", index_html, sizeof index_html},
     {"page.css", "text/css; charset=utf-8", page_css, sizeof page_css},
+    {"program.css", "text/css; charset=utf-8", program_css, sizeof program_css},
     {"icon.svg", "image/svg+xml", icon_svg, sizeof icon_svg},
     {"page/api.js", SCRIPT, api_js, sizeof api_js},
     {"page/deck.js", SCRIPT, deck_js, sizeof deck_js},
@@ -65,8 +93,16 @@ static const struct relay_asset assets[] = {
     {"page/live-preview.js", SCRIPT, live_preview_js, sizeof live_preview_js},
     {"page/outputs.js", SCRIPT, outputs_js, sizeof outputs_js},
     {"page/page.js", SCRIPT, page_js, sizeof page_js},
+    {"page/snapshots.js", SCRIPT, snapshots_js, sizeof snapshots_js},
+    {"page/program.js", SCRIPT, program_js, sizeof program_js},
+    {"page/program-bar.js", SCRIPT, program_bar_js, sizeof program_bar_js},
+    {"page/program-feed.js", SCRIPT, program_feed_js, sizeof program_feed_js},
+    {"page/program-preview.js", SCRIPT, program_preview_js, sizeof program_preview_js},
+    {"page/program-sources.js", SCRIPT, program_sources_js, sizeof program_sources_js},
     {"page/recorder.js", SCRIPT, recorder_js, sizeof recorder_js},
     {"page/recordings.js", SCRIPT, recordings_js, sizeof recordings_js},
+    {"page/scenes.js", SCRIPT, scenes_js, sizeof scenes_js},
+    {"page/views.js", SCRIPT, views_js, sizeof views_js},
     {"page/words.js", SCRIPT, words_js, sizeof words_js},
 };
 

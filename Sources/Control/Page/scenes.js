@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scenes as values: their words, where sources stand in them, and how one becomes another. Pure functions.
+
+export const standardInset = { x: 0.725, y: 0.725, width: 0.25 };
+/** An inset's margin from the frame's edges and the step of its keys, as a part of the frame. */
+const margin = 1 / 40;
+/** How near a line catches what is dragged. */
+const reach = 0.012;
+const narrowest = 0.05;
+/** How many sources a grid begins with, and how many it has room for. */
+const grid = { first: 4, most: 9 };
+
+export const slate = { layout: "slate", sources: [] };
+export const insetOf = (scene) => scene.inset ?? standardInset;
+
+/** `Wide with Guest`; a scene's own name comes first. */
+export function sceneWords(scene, name) {
+    const [one, two] = scene.sources;
+    const words = {
+        slate: "Slate", single: one, pip: `${one} with ${two}`, "split-horizontal": `${one} beside ${two}`,
+        "split-vertical": `${one} above ${two}`,
+    }[scene.layout] ?? scene.sources.join(", ");
+    return name ? `${name} · ${words}` : words;
+}
+
+/** Where each source stands, in the order of `sources`: fractions of the frame. */
+export function placements(scene) {
+    const fits = scene.fit === "contain";
+    switch (scene.layout) {
+    case "slate": return [];
+    case "pip": {
+        const { x, y, width } = insetOf(scene);
+        return [{ x: 0, y: 0, width: 1, height: 1, fits: true }, { x, y, width, height: width, fits: true,
+            isInset: true }];
+    }
+    case "split-horizontal": return [0, 0.5].map((x) => ({ x, y: 0, width: 0.5, height: 1, fits }));
+    case "split-vertical": return [0, 0.5].map((y) => ({ x: 0, y, width: 1, height: 0.5, fits }));
+    case "grid": {
+        const columns = scene.sources.length <= 1 ? 1 : scene.sources.length <= 4 ? 2 : 3;
+        return scene.sources.map((_, index) => ({
+            x: (index % columns) / columns, y: Math.floor(index / columns) / columns, width: 1 / columns,
+            height: 1 / columns, fits: true,
+        }));
+    }
+    default: return [{ x: 0, y: 0, width: 1, height: 1, fits: true }];
+    }
+}
+
+/** `scene` in another layout: its sources stay, and others fill what lacks. */
+export function inLayout(scene, layout, names) {
+    if (scene.layout === layout) return scene;
+    const all = [...scene.sources, ...names.filter((name) => !scene.sources.includes(name))];
+    const number = { single: 1, grid: Math.max(grid.first, scene.sources.length) }[layout] ?? 2;
+    return { ...kept(scene, layout), layout, sources: all.slice(0, number) };
+}
+
+/** What a layout can keep of another's details. */
+function kept(scene, layout) {
+    if (layout === "pip") return scene.inset ? { inset: scene.inset } : {};
+    return layout.startsWith("split") && scene.fit ? { fit: scene.fit } : {};
+}
+
+/** `scene` with a source chosen: as its main one, or in a grid added or taken away. */
+export function choosing(scene, name) {
+    const { sources } = scene;
+    if (scene.layout === "grid") {
+        const isIn = sources.includes(name);
+        if (isIn && sources.length > 1) return { ...scene, sources: sources.filter((other) => other !== name) };
+        return isIn || sources.length >= grid.most ? scene : { ...scene, sources: [...sources, name] };
+    }
+    if (scene.layout === "single" || scene.layout === "slate") return { layout: "single", sources: [name] };
+    if (sources[1] === name) return swapped(scene);
+    return { ...scene, sources: [name, sources[1]] };
+}
+
+export const canSwap = (scene) => scene.sources.length === 2 && scene.layout !== "grid";
+export const swapped = (scene) => ({ ...scene, sources: scene.sources.toReversed() });
+
+const within = (value, low, high) => Math.min(high, Math.max(low, value));
+const rounded = (value) => Math.round(value * 1e4) / 1e4;
+
+function caught(value, lines) {
+    return lines.find((line) => Math.abs(line - value) < reach) ?? value;
+}
+
+/** An inset moved to `x` and `y`: held by margins and the middle, if it `snaps`, and within the frame. */
+export function moved(inset, x, y, snaps = true) {
+    const room = 1 - inset.width;
+    const place = (value) => rounded(within(snaps ? caught(value, [margin, room / 2, room - margin]) : value, 0, room));
+    return { ...inset, x: place(x), y: place(y) };
+}
+
+/** An inset of another width, its upper left corner where it is. */
+export function resized(inset, width, snaps = true) {
+    const [right, bottom] = [1 - inset.x, 1 - inset.y];
+    const wanted = snaps ? caught(width, [right - margin, bottom - margin]) : width;
+    return { ...inset, width: rounded(within(wanted, narrowest, Math.min(right, bottom))) };
+}
+
+/** An inset after an arrow key. */
+export function stepped(inset, key, isResizing) {
+    const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
+    if (isResizing) return resized(inset, inset.width + (dx + dy) * margin, false);
+    return moved(inset, inset.x + dx * margin, inset.y + dy * margin, false);
+}
+
+// ---- Transitions ----
+
+const sides = ["left", "right", "up", "down"];
+/** Families of transitions, and the ways that each can go. */
+export const families = {
+    slide: sides, push: sides, wipe: sides, zoom: ["in", "out"], flip: ["horizontal", "vertical"],
+};
+
+/** `slide-left` as its family and its way. */
+export function familyOf(type) {
+    const [family, way] = type.split("-");
+    return { family, way };
+}
+
+/** The type of a family, the way it goes taken over from another if it can. */
+export function typeOf(family, way) {
+    const ways = families[family];
+    return ways ? `${family}-${ways.includes(way) ? way : ways[0]}` : family;
+}
+
+/** Seconds that a transition lasts. */
+export const lengthOf = (transition) => (transition.type === "cut" ? 0 : transition.seconds ?? 1);
+
+/** The next length, longer or shorter: by half a second, below one by a tenth. */
+export function lengthAfter(seconds, isLonger) {
+    const step = isLonger ? (seconds < 0.999 ? 0.1 : 0.5) : (seconds <= 1.001 ? 0.1 : 0.5);
+    return Number(within(seconds + (isLonger ? step : -step), 0, 5).toFixed(1));
+}
+
+/** `Slide left 1.0 s`. */
+export function transitionWords(transition) {
+    const words = transition.type.replace("-", " ");
+    const name = words[0].toUpperCase() + words.slice(1);
+    return transition.type === "cut" ? "Cut" : `${name} ${lengthOf(transition).toFixed(1)} s`;
+}
