@@ -10,6 +10,8 @@ public struct IngestOptions: Sendable, Hashable {
     public var size: FrameSize?
     /// The frame rate asked of the test pattern and of devices; nil for their own.
     public var frameRate: FrameRate?
+    /// Where in a file it begins: at the frame nearest to this time, from its first frame on.
+    package var start = Duration.zero
     /// How much later than its clock says a live source is shown; 0 or more.
     package var delay = Duration.zero
 

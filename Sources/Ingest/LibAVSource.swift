@@ -99,7 +99,7 @@ final class LibAVSource: MediaSource {
             }
             let reader = try SourceReader(
                 input, into: sink, video: video, audio: audio, loops: options.loop && !description.isLive,
-                start: loopEnd ?? 0, monitor: monitor)
+                start: loopEnd ?? 0, from: options.start, monitor: monitor)
             do throws(IngestError) {
                 try reader.run()
             } catch {

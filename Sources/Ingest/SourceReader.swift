@@ -26,14 +26,18 @@ final class SourceReader {
     private let audio: AudioTrack?
     private let rate: TimeBase
     private var timeline: SourceTimeline
+    /// Frames before this are not delivered, in ticks of the video; nil once one was.
+    private var firstWanted: Int64?
     private var inputEnded = false
     private var failure: AVFailure?
     private var errors = ReadErrors()
 
-    /// A reader of `input` that delivers the wanted tracks, from position `start` in samples on.
+    /// A reader of `input` that delivers the wanted tracks, from position `start` in samples on. If the input has video, the
+    /// first frame is the one nearest to `moment` of it.
     init(
         _ input: OpenedInput, into sink: any SourceSink, video wantedVideo: VideoFormat?,
-        audio wantedAudio: AudioFormat?, loops: Bool, start: Int64, monitor: SourceMonitor
+        audio wantedAudio: AudioFormat?, loops: Bool, start: Int64, from moment: Duration = .zero,
+        monitor: SourceMonitor
     ) throws(IngestError) {
         self.input = input
         self.sink = sink
@@ -67,6 +71,19 @@ final class SourceReader {
                     subject: subject)
             }
         input.demuxer.select(Set([video?.decoder.stream.index, audio?.decoder.stream.index].compactMap(\.self)))
+        if moment > .zero { try seek(to: moment) }
+    }
+
+    /// Goes to the keyframe before `moment` of the video, from which decoding begins.
+    private func seek(to moment: Duration) throws(IngestError) {
+        guard let stream = video?.decoder.stream else { return }
+        let target = (input.demuxer.firstStamp(of: stream) ?? 0) + stream.timeBase.ticks(moment)
+        do throws(AVFailure) {
+            try input.demuxer.seek(stream, to: target)
+        } catch {
+            throw IngestError.unreadable(input: input.name, reason: error.message)
+        }
+        firstWanted = target - timeline.frameDuration / 2
     }
 
     /// Delivers until the input ends or the source is stopped. Blocks.
@@ -115,7 +132,11 @@ final class SourceReader {
     }
 
     private func stepVideo(_ video: VideoTrack) -> TrackDecoder.Progress {
-        let progress = video.step(inputEnded: inputEnded) { (timeline.place($0), timeline.frameDuration) }
+        let progress = video.step(inputEnded: inputEnded) { pts in
+            if let firstWanted, let pts, pts < firstWanted { return (nil, nil) }
+            firstWanted = nil
+            return (timeline.place(pts), timeline.frameDuration)
+        }
         if case .ended = progress, !loops { sink.end(.video) }
         return progress
     }

@@ -106,6 +106,12 @@ public final class Demuxer {
     /// The first stamp that was found when the input was opened; nil if there was none.
     package var firstStamp: Duration? { context.pointee.start_time.asTimestamp.map { .microseconds($0) } }
 
+    /// The first stamp of `stream`, in its ticks; nil if it is not known.
+    package func firstStamp(of stream: StreamInfo) -> Int64? {
+        guard stream.index < Int(context.pointee.nb_streams) else { return nil }
+        return context.pointee.streams?[stream.index]?.pointee.start_time.asTimestamp
+    }
+
     /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several, with commas between them.
     public var formatName: String { context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? "" }
 

@@ -36,10 +36,12 @@ final class Clip {
     /// Opens the file, plays it into `sink` until that is done, and gives the source, stopped.
     @discardableResult
     func play(
-        into sink: CollectingSink, loop: Bool = false, video: VideoFormat? = nil, wantsVideo: Bool = true
+        into sink: CollectingSink, loop: Bool = false, from start: Duration = .zero, video: VideoFormat? = nil,
+        wantsVideo: Bool = true
     ) throws -> any MediaSource {
-        let source = try SourceOpener.open(
-            InputLocation(path), options: IngestOptions(loop: loop), logger: Logger(label: "test"))
+        var options = IngestOptions(loop: loop)
+        options.start = start
+        let source = try SourceOpener.open(InputLocation(path), options: options, logger: Logger(label: "test"))
         source.start(
             into: sink, video: wantsVideo ? video ?? source.description.video : nil, audio: .program)
         #expect(sink.waitUntilDone())

@@ -31,6 +31,29 @@ struct FileTests {
         #expect(source.status.decodeErrors == 0)
     }
 
+    @Test(
+        "A file begins at the frame nearest to the time that is asked for, with the audio that belongs there",
+        arguments: [".mp4", ".ts", ".mkv", ".mov"])
+    func start(suffix: String) throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=2", "-f", "lavfi", "-i", burst, "-c:v", "libx264",
+            "-preset", "veryfast", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "160k", suffix: suffix)
+        for (moment, first) in [(Duration.milliseconds(410), 12), (.milliseconds(1400), 42)] {
+            let sink = CollectingSink()
+            try clip.play(into: sink, from: moment)
+            let taken = sink.taken
+            #expect(taken.frames.count == 60 - first && taken.frames.first?.nanoseconds == 0, "\(suffix)")
+            #expect(taken.firstAudio == 0)
+            if first == 12 {
+                let start = try #require(onset(taken.audio))
+                #expect(abs(start - 4800) < 120, "\(suffix) starts at \(start)")
+            }
+        }
+        let sink = CollectingSink()
+        try clip.play(into: sink, from: .seconds(9))
+        #expect(sink.taken.frames.isEmpty)
+    }
+
     @Test("A stream whose size nobody knows, because it has no parameter sets, ends in an error and not in a trap")
     func unknownSize() throws {
         let clip = try Clip(
