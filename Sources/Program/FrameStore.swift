@@ -31,6 +31,9 @@ struct FrameStore {
     /// Whether there is anything to show.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
 
+    /// The program frame behind the last one that there is.
+    var last: FrameIndex { max(end, (waiting.last?.index ?? current?.index ?? -1) + 1) }
+
     /// Adds a frame that belongs to program frame `index` and lasts until `end`. One that goes back in time is shown as
     /// soon as possible.
     mutating func add(_ frame: VideoFrame, at index: FrameIndex, until end: FrameIndex = 0) {

@@ -111,6 +111,8 @@ public final class Program: Sendable {
         while index.number < frameLimit ?? .max, !stage.isOver {
             heartbeat.beat()
             index = index + wait(&pace, for: index, air.scene)
+            stage.announce(index)
+            if stage.isOver { break }
             if let cue = stage.takeCue(for: index) { air.begin(cue, at: index) }
             // A source may show another of its inputs, too.
             if air.scene.mainFeed !== followed {

@@ -48,7 +48,7 @@ public final class SourceFeed: SourceSink {
         var newest: Timestamp?
         /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.
         var origin: FrameIndex?
-        /// Whether a paced source had nothing for the frame under way, so that its audio waits, too.
+        /// Whether a paced source had nothing for the frame under way, so that its audio waits, too; or is not to play yet.
         var isStalled = false
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
@@ -269,6 +269,10 @@ public final class SourceFeed: SourceSink {
 
     private func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
         state.withLock { state in
+            if let origin = state.origin, index < origin {
+                state.isStalled = true
+                return nil
+            }
             if state.frames.isEmpty { return nil }
             var origin = state.origin ?? index
             state.isStalled = state.frames.count == 0 && !state.ended.contains(.video)
@@ -281,6 +285,32 @@ public final class SourceFeed: SourceSink {
             return state.frames.choose(for: own).map { LiveFrames.Choice(frame: $0, newlyDue: nil) }
         }
     }
+
+    /// Keeps a paced source's first frame back until ``begin(at:)``.
+    package func park() { state.withLock { $0.origin = FrameIndex(.max) } }
+
+    /// Makes a paced source's first frame that of program frame `index`.
+    package func begin(at index: FrameIndex) { state.withLock { $0.origin = index } }
+
+    /// Whether a source that was parked has enough to play without a hole.
+    package var isPrimed: Bool {
+        state.withLock { state in
+            let hasVideo = state.ended.contains(.video) ? !state.frames.isEmpty : state.frames.count >= Self.frameRoom
+            let hasAudio = state.audio.end >= audioRoom / 5
+            return hasVideo && (hasAudio || !state.ended.union(state.starved).isDisjoint(with: [.audio]))
+        }
+    }
+
+    /// The program frame behind a paced source's last one, once it is known; its first one where it has none.
+    package var end: FrameIndex? {
+        state.withLock { state in
+            guard state.ended.contains(.video), let origin = state.origin, origin.number < .max else { return nil }
+            return origin + (state.frames.isEmpty ? 0 : state.frames.last.number)
+        }
+    }
+
+    /// Whether a source is over that delivered no frame at all.
+    package var isBarren: Bool { state.withLock { $0.ended.contains(.video) && $0.frames.isEmpty } }
 
     /// Plays along unseen, up to the end of program frame `index`. Never waits.
     func skipVideo(_ index: FrameIndex) {

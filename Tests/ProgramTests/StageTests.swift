@@ -110,6 +110,26 @@ struct StageTests {
         #expect(screen.samples.withLock { $0[10_560] } == 6)
     }
 
+    @Test("A file that is kept back begins on its frame, with its audio, and its end is known before it comes")
+    func parked() throws {
+        let feed = file(frames: 4)
+        feed.park()
+        feed.end(.video)
+        feed.end(.audio)
+        stage.add(feed)
+        stage.show(Scene(video: .still(still(8)), audio: nil))
+        stage.beforeEachFrame { [stage] frame in
+            if frame == 2 { feed.begin(at: 5) }
+            if frame == 5 { stage.show(Scene(video: .feed(feed), audio: feed)) }
+            if frame == 6 { #expect(feed.end == 9) }
+        }
+        _ = try program(frames: 8).run()
+        let frames = screen.frames.withLock { $0 }
+        #expect(frames.map(\.width) == [8, 8, 8, 8, 8, 4, 4, 4] && frames.suffix(3).map(\.pts) == [0, 1, 2])
+        let samples = screen.samples.withLock { $0 }
+        #expect(samples[9599] == 0 && samples[10_560..<11_520].allSatisfy { $0 == 1 } && samples[11_520] == 2)
+    }
+
     @Test("A live source on standby is shown at its own time")
     func liveStandby() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)

@@ -57,21 +57,23 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
     package var lateFrames: Int64
     /// Why a segment was left out last.
     package var failure: String?
-    package var segments: [Segment]
+    /// All of it; nil where only the position was asked for.
+    package var segments: [Segment]?
 }
 
 extension RunDownPlayer {
     /// A snapshot, where `frame` is the next one of the program.
-    package func status(at frame: FrameIndex) -> RunDownStatus {
+    package func status(at frame: FrameIndex, withSegments: Bool = true) -> RunDownStatus {
         let place = state == .held ? held?.place : place
         let now = state == .held ? held?.frame ?? frame : frame
         var status = RunDownStatus(
             name: runDown.name, state: state, loops: runDown.loops, rounds: place?.pass ?? upcoming?.pass ?? 0,
-            lateFrames: lateFrames, failure: failure, segments: runDown.segments.map { described($0) })
+            lateFrames: lateFrames, failure: failure,
+            segments: withSegments ? runDown.segments.map { described($0) } : nil)
         status.current = place.map { current($0, at: now) }
         status.next = next(after: place)
         if let remaining = status.current?.remainingSeconds, let place {
-            let rest = status.segments.dropFirst(place.segment + 1).map(\.seconds)
+            let rest = runDown.segments.dropFirst(place.segment + 1).map { described($0).seconds }
             if !rest.contains(nil) { status.remainingSeconds = rest.compactMap(\.self).reduce(remaining, +) }
         }
         if state == .held {

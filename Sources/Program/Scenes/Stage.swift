@@ -38,6 +38,8 @@ package final class Stage: Sendable {
     package let meter = LevelMeter()
     private let state: Mutex<State>
     private let changed = DispatchSemaphore(value: 0)
+    /// Who is told of each frame.
+    private let watcher = Mutex<(@Sendable (FrameIndex) -> Void)?>(nil)
 
     /// A stage that waits for its first scene.
     package convenience init() { self.init(nil) }
@@ -74,6 +76,15 @@ package final class Stage: Sendable {
             return frame
         }
     }
+
+    /// Lets `watch` know of each frame before it is made, on the program's thread: what it shows then is on air with that
+    /// very frame.
+    package func beforeEachFrame(_ watch: @escaping @Sendable (FrameIndex) -> Void) {
+        watcher.withLock { $0 = watch }
+    }
+
+    /// Tells whoever wants to know that frame `index` is made next.
+    func announce(_ index: FrameIndex) { watcher.withLock { $0 }?(index) }
 
     /// The change that begins at frame `index`, or should have since the frame before; nil for none. Later changes cannot
     /// begin at this frame any more.

@@ -336,12 +336,12 @@ struct RunDownPlayerTests {
         #expect(
             status.current?.name == "a" && status.current?.elapsedSeconds == 1 && status.current?.remainingSeconds == 1)
         #expect(status.next == .init(index: 1, name: "b", frame: 50, isReady: true))
-        #expect(status.remainingSeconds == nil && status.segments.map(\.until) == [nil, "end", "take"])
+        #expect(status.remainingSeconds == nil && status.segments?.map(\.until) == [nil, "end", "take"])
         deck.player.ready(deck.clips[0], frames: 100)
         deck.run(to: 51)
         status = deck.player.status(at: 51)
         #expect(status.current?.remainingSeconds == 99.0 / 25 && status.next?.frame == nil)
-        #expect(status.state == .running && status.rounds == 0 && status.segments.count == 3)
+        #expect(status.state == .running && status.rounds == 0 && status.segments?.count == 3)
     }
 
     @Test("A segment that cannot be is refused with what there is")
