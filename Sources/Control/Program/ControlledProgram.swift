@@ -1,5 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Program
+
+/// What may be asked of a run-down.
+package enum RunDownCommand: Sendable, Equatable {
+    /// Begins with a segment.
+    case start(segment: Int)
+    /// Ends it; what is on air stays.
+    case stop
+    /// Goes on with the next segment.
+    case next
+    /// Lets nothing follow until it is told to go on.
+    case hold
+    /// Goes on where it was held, or cut away from.
+    case resume
+    /// Goes on with what would be on air by now.
+    case follow
+}
+
 /// A program of several sources. All calls may come from any thread and return at once; what cannot be is refused as a
 /// whole, and nothing changes on air.
 package protocol ControlledProgram: Sendable {
@@ -13,6 +31,13 @@ package protocol ControlledProgram: Sendable {
     func take() throws(ControlFailure) -> Int64
     /// The same by the transition that was made ready.
     func auto() throws(ControlFailure) -> Int64
+    /// Where the run-down is. Throws where none is loaded.
+    func runDown() throws(ControlFailure) -> RunDownStatus
+    /// Loads a run-down, YAML or JSON, instead of the one that is there. What is on air stays. Blocks on the disk: each of
+    /// its files is looked at.
+    func loadRunDown(_ text: String) throws(ControlFailure)
+    /// Does something with the run-down. Returns the first frame at which that can be seen.
+    func perform(_ command: RunDownCommand) throws(ControlFailure) -> Int64
     /// Changes the source of this name.
     func change(_ source: String, _ request: SourceRequest) throws(ControlFailure)
     /// What a source shows now, as a JPEG file of this width.

@@ -51,6 +51,8 @@ package struct ProgramReport: Sendable, Codable {
     package var sources: [Source]
     /// The scenes that have a name.
     package var scenes: [String]
+    /// Where the run-down is, without its segments; nil if none is loaded.
+    package var runDown: RunDownStatus?
 
     /// A report of what is on air.
     package init(

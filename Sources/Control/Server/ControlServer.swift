@@ -58,6 +58,7 @@ package final class ControlServer: Sendable {
         }
         endpoints =
             ChannelRoutes(host: host, reports: reports).endpoints + ProgramRoutes(host: host).endpoints
+            + RunDownRoutes(host: host).endpoints
             + RecordingRoutes(host: host).endpoints
             + ExportRoutes(host: host).endpoints
             + HostRoutes(host: host, reports: reports, events: EventStream(reports: reports, log: events)).endpoints

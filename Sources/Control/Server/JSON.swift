@@ -49,6 +49,19 @@ enum JSON {
         }
     }
 
+    /// The body of `request` as a text of one of these types. Throws where it is none, or too large.
+    static func text(of request: ControlRequest, types: [String]) async throws -> String {
+        let kind = request.request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
+        guard let kind, types.contains(kind.trimmingSuffix(" ")) else {
+            throw ControlFailure(.malformed, "Content-Type must be \(types.joined(separator: " or ")).")
+        }
+        let buffer = try await request.request.body.collect(upTo: mostBytes)
+        guard let text = String(validating: buffer.readableBytesView, as: UTF8.self) else {
+            throw ControlFailure(.malformed, "The body is no text in UTF-8.")
+        }
+        return text
+    }
+
     /// What is wrong with a body, without its values.
     private static func sentence(_ error: DecodingError) -> String {
         let path = { (path: [any CodingKey]) in path.map(\.stringValue).joined(separator: ".") }

@@ -12,20 +12,22 @@ extension InputOptions {
 
     /// Takes the sources, if there is more than one, and what is said of them.
     func applySources(to configuration: inout ChannelConfiguration) throws {
-        guard input.count > 1 else {
+        guard input.count > 1 || runDown != nil else {
             if let flag = audioFrom == nil ? scene.isEmpty ? nil : "--scene" : "--audio-from" {
                 throw ValidationError("\(flag) is for several --input. Leave it out.")
             }
             return
         }
         if let flag = copyFlag {
-            throw ValidationError("\(flag) passes one --input on: give no other, or leave it out.")
+            throw ValidationError("\(flag) passes one --input on: give no other and no --rundown, or leave it out.")
         }
         if unpaced { throw ValidationError("--unpaced is for one --input. Leave it out.") }
-        guard input.count <= Self.mostSources else {
+        // A run-down without an input needs none.
+        let inputs = runDown != nil && input == [Self.pattern] ? [] : input
+        guard inputs.count <= Self.mostSources else {
             throw ValidationError("--input may be given \(Self.mostSources) times.")
         }
-        for (index, text) in input.enumerated() {
+        for (index, text) in inputs.enumerated() {
             let source = try Self.specification(text, number: index + 1)
             configuration.sources.append(
                 .init(
@@ -42,6 +44,21 @@ extension InputOptions {
         let scenes = configuration.scenes.map(\.name)
         if let twice = scenes.first(where: { name in scenes.count { $0 == name } > 1 || names.contains(name) }) {
             throw ValidationError("--scene: there is a scene or a source with the name \(twice) already.")
+        }
+        try applyRunDown(to: &configuration)
+    }
+
+    private func applyRunDown(to configuration: inout ChannelConfiguration) throws {
+        guard let runDown else { return }
+        let known = RunDownReader.Known(sources: configuration.sources.map(\.name), scenes: configuration.scenes)
+        do {
+            let found = try RunDownReader.read(at: runDown, known: known)
+            (configuration.runDown, configuration.runDownDirectory) = (found.runDown, found.directory)
+        } catch {
+            throw ValidationError("--rundown: \(error)")
+        }
+        if configuration.runDown == nil, configuration.sources.isEmpty {
+            throw ValidationError("--rundown names a directory: give --input, or the run-down's file.")
         }
     }
 

@@ -29,7 +29,9 @@ struct InputOptions: ParsableArguments {
                 + "healthy to come back). A comma in a value is written %2C. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
-    var input = ["test:"]
+    var input = [InputOptions.pattern]
+    /// What is shown where nobody says.
+    static let pattern = "test:"
 
     @Option(
         help: ArgumentHelp(
@@ -60,6 +62,16 @@ struct InputOptions: ParsableArguments {
                 + "and width= of the inset of pip, as fractions of the frame, and fit=crop|contain of a split.",
             valueName: "scene"))
     var scene: [String] = []
+
+    @Option(
+        name: .customLong("rundown"),
+        help: ArgumentHelp(
+            "A show that is played by itself: a YAML file of segments, or a directory of files for those of the HTTP API.",
+            discussion:
+                "Segments are inputs, scenes or files, one after the other. Without --input the program is made of "
+                + "the files alone, and ends with them.",
+            valueName: "file"))
+    var runDown: String?
 
     @Flag(
         help: ArgumentHelp(
@@ -109,7 +121,7 @@ struct InputOptions: ParsableArguments {
     var unpaced = false
 
     func apply(to configuration: inout ChannelConfiguration) throws {
-        if input.count == 1 { try applyChoice(to: &configuration) }
+        if input.count == 1, runDown == nil { try applyChoice(to: &configuration) }
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
         configuration.copying = try copying
@@ -119,7 +131,7 @@ struct InputOptions: ParsableArguments {
         try checkCommand(&configuration)
         configuration.isPaced = !unpaced
         configuration.encoder.isLive = !unpaced
-        guard configuration.sources.isEmpty else { return }
+        guard !configuration.hasScenes else { return }
         if unpaced, configuration.input.isLiveByNature == true {
             throw ValidationError("--unpaced is for files: \(configuration.input) comes at its own pace. Leave it out.")
         }

@@ -113,7 +113,7 @@ struct RunCommand: BlockingCommand {
     /// The first of the flags that is given again of which a second one would be missed: of two the parser takes the last
     /// without a word.
     static func repeated(in arguments: [String]) -> String? {
-        let single: Set = ["--audio-input", "--slate", "--record", "--segment", "--duration", "--channel"]
+        let single: Set = ["--audio-input", "--slate", "--rundown", "--record", "--segment", "--duration", "--channel"]
         var seen: Set<Substring> = []
         let names = arguments.prefix { $0 != "--" }.map { $0.prefix { $0 != "=" } }
         return names.first { single.contains(String($0)) && !seen.insert($0).inserted }.map(String.init)

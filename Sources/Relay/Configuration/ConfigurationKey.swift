@@ -37,6 +37,7 @@ struct ConfigurationKey {
         .init("unpaced", "--unpaced", .isGiven),
         .init("audioInput", "--audio-input"),
         .init("audioFrom", "--audio-from"),
+        .init("rundown", "--rundown"),
         .init("slate", "--slate"),
         .init(
             "copy", "",

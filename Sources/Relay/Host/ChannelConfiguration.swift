@@ -63,6 +63,10 @@ struct ChannelConfiguration {
     var sources: [Source] = []
     /// The scenes of such a program that have a name.
     var scenes: [(name: String, layout: SceneLayout)] = []
+    /// What such a program shows by itself.
+    var runDown: RunDown?
+    /// Where run-downs lie that are loaded by the API, and their files.
+    var runDownDirectory: String?
     /// Whose audio such a program has.
     var audioChoice = Director.AudioChoice.follow
     /// What is shown when no input has anything; nil for the last frame.
@@ -92,6 +96,9 @@ extension ChannelConfiguration {
     /// Whether any track of the input is passed through.
     var copies: Bool { copying != .nothing }
 
+    /// Whether what is shown is a matter of scenes.
+    var hasScenes: Bool { !sources.isEmpty || runDownDirectory != nil }
+
     /// What a slate calls what is not there.
     var slateName: String { slateTitle ?? name }
 
@@ -108,6 +115,7 @@ extension ChannelConfiguration {
         var configuration = self
         let source = sources[index]
         (configuration.sources, configuration.audioInput) = ([], nil)
+        (configuration.runDown, configuration.runDownDirectory) = (nil, nil)
         (configuration.input, configuration.inputName) = (source.input, source.name)
         (configuration.backups, configuration.selection) = (source.backups, source.selection)
         (configuration.slate, configuration.slateTitle) = (slate ?? .bars, source.name)

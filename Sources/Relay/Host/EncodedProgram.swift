@@ -29,7 +29,7 @@ final class EncodedProgram: ChannelProgram {
         self.logger = logger
         gop = configuration.encoder.gop
         let inputs: any ProgramInputs =
-            if !configuration.sources.isEmpty {
+            if configuration.hasScenes {
                 try StudioInputs(
                     configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
             } else if configuration.hasChoice {

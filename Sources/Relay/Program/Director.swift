@@ -38,58 +38,78 @@ final class Director: Sendable {
     }
 
     /// A scene that is on air, or will be.
-    private struct Change {
+    struct Change {
         let frame: FrameIndex
         /// How many frames the transition to it has.
         let frames: Int64
         let scene: Named
     }
 
-    private struct Named {
+    struct Named {
         var layout: SceneLayout
         var name: String?
     }
 
-    private struct State {
+    struct State {
         /// By frame; the first one is on air.
         var changes: [Change]
         var preview: Named
         var transition = TransitionRequest(.fade)
+        /// The run-down that is loaded.
+        var desk: RunDownDesk?
     }
 
-    private let stage: Stage
-    private let sources: [Source]
+    let stage: Stage
+    let sources: [Source]
     private let audio: AudioChoice
     private let slate: VideoFrame
-    private let format: VideoFormat
-    private let scenes: [(name: String, layout: SceneLayout)]
-    private let recordings: RecordingSlot
-    private let state: Mutex<State>
+    let format: VideoFormat
+    let scenes: [(name: String, layout: SceneLayout)]
+    let recordings: RecordingSlot
+    /// What run-downs need.
+    let playing: RunDownPlaying
+    let state: Mutex<State>
 
-    /// A director of `stage`, which shows the first of `sources` from now on. Each of `scenes` is right.
+    /// A director of `stage`, which shows the first of `sources` from now on, or the slate where there is none. Each of
+    /// `scenes` is right.
     init(
         _ stage: Stage, sources: [Source], audio: AudioChoice, slate: VideoFrame, format: VideoFormat,
-        scenes: [(name: String, layout: SceneLayout)], recordings: RecordingSlot
+        scenes: [(name: String, layout: SceneLayout)], recordings: RecordingSlot, playing: RunDownPlaying
     ) {
         (self.stage, self.sources, self.audio, self.slate) = (stage, sources, audio, slate)
-        (self.format, self.scenes, self.recordings) = (format, scenes, recordings)
-        let first = Named(layout: SceneLayout(.single, [sources[0].name]))
-        let second = Named(layout: SceneLayout(.single, [sources[min(1, sources.count - 1)].name]))
+        (self.format, self.scenes, self.recordings, self.playing) = (format, scenes, recordings, playing)
+        let single = { (index: Int) in
+            Named(layout: sources.isEmpty ? SceneLayout(.slate, []) : SceneLayout(.single, [sources[index].name]))
+        }
+        let (first, second) = (single(0), single(max(0, min(1, sources.count - 1))))
         state = Mutex(
             State(changes: [Change(frame: 0, frames: 0, scene: first)], preview: second))
         stage.show(scene(of: first.layout))
+        stage.beforeEachFrame { [weak self] in self?.play($0) }
     }
 
     // MARK: What a scene is made of
 
-    private func scene(of layout: SceneLayout) -> Scene {
-        let seen = layout.sources.compactMap { name in sources.first { $0.name == name }?.stage }
+    /// A scene, in which `clip` has the name of a run-down's own file.
+    func scene(of layout: SceneLayout, clip: Stage? = nil, sound: RunDown.Sound = .standard) -> Scene {
+        let named = { [sources] (name: String) -> Stage? in
+            if let clip, name == RunDown.clipName { return clip }
+            return sources.first { $0.name == name }?.stage
+        }
+        let seen = layout.sources.compactMap(named)
         let layers = zip(seen, layout.placements(in: format.color)).map { Scene.Layer(.source($0), at: $1) }
+        let choice: AudioChoice =
+            switch sound {
+            case .standard: audio
+            case .follow: .follow
+            case .mix: .mix
+            case .source(let name): .source(name)
+            }
         let heard =
-            switch audio {
+            switch choice {
             case .follow: Array(seen.prefix(1))
-            case .mix: sources.map(\.stage)
-            case .source(let name): sources.filter { $0.name == name }.map(\.stage)
+            case .mix: sources.map(\.stage) + [clip].compactMap(\.self)
+            case .source(let name): [named(name)].compactMap(\.self)
             }
         return Scene(layers: layers.isEmpty ? [Scene.Layer(.still(slate))] : layers, audio: heard.map { .source($0) })
     }
@@ -215,14 +235,18 @@ extension Director: ControlledProgram {
             let scene = choose(&state)
             let start = stage.show(
                 self.scene(of: scene.layout), by: transition.look, frames: transition.frames, at: frame)
-            state.changes.removeAll { $0.frame == start }
-            state.changes.append(Change(frame: start, frames: transition.frames, scene: scene))
-            state.changes.sort { $0.frame < $1.frame }
+            state.note(Change(frame: start, frames: transition.frames, scene: scene))
+            state.desk?.player.cut(at: start, fade: transition.frames)
+            state.desk?.noteChange(at: start, frames: transition.frames)
             return (scene, start.number)
         }
-        let text = scene.name ?? ([scene.layout.layout.rawValue] + scene.layout.sources).joined(separator: " ")
-        recordings.current?.noteEvent("scene", "\(text) from frame \(start) (\(transition.look.kind.rawValue))")
+        tellRecording(of: scene, at: start, transition.look.kind)
         return start
+    }
+
+    func tellRecording(of scene: Named, at frame: Int64, _ kind: Transition.Kind) {
+        let text = scene.name ?? ([scene.layout.layout.rawValue] + scene.layout.sources).joined(separator: " ")
+        recordings.current?.noteEvent("scene", "\(text) from frame \(frame) (\(kind.rawValue))")
     }
 
     /// What is on air, and what was before if a transition from it is under way. Forgets what was before that.
@@ -258,7 +282,16 @@ extension Director {
                     isMuted: settings.isMuted, levels: source.stage.meter.levels)
             }, scenes: scenes.map(\.name))
         (report.sceneName, report.previewName) = (change.scene.name, preview.name)
+        report.runDown = runDownStatus(withSegments: false)
         if before != nil { report.progress = Double(max(0, next - change.frame)) / Double(change.frames) }
         return report
+    }
+}
+
+extension Director.State {
+    mutating func note(_ change: Director.Change) {
+        changes.removeAll { $0.frame == change.frame }
+        changes.append(change)
+        changes.sort { $0.frame < $1.frame }
     }
 }

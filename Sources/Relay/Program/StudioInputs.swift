@@ -23,8 +23,11 @@ final class StudioInputs: ProgramInputs {
         let feed: SourceFeed
     }
 
+    /// How long the program's beginning waits for the file of a run-down's first segment.
+    private static let patience = Duration.seconds(10)
+
     /// Opens the sources that `configuration` names, and waits until the first says what the program looks like, as
-    /// ``SwitchedInputs`` does. Throws ``RelayFailure``.
+    /// ``SwitchedInputs`` does; without sources the run-down's first file says it. Throws ``RelayFailure``.
     init(
         _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
@@ -44,7 +47,16 @@ final class StudioInputs: ProgramInputs {
             throw error
         }
         self.sources = sources
-        format = sources[0].format
+        if let first = sources.first {
+            format = first.format
+        } else {
+            do throws(RelayFailure) {
+                format = try Self.format(of: configuration, listening: listening, logger: logger)
+            } catch {
+                audio?.source.stop()
+                throw error
+            }
+        }
         for source in sources { stage.add(source.stage) }
         var heard = zip(configuration.sources, sources).map { configuration, inputs in
             Director.Source(name: configuration.name, stage: inputs.stage) { inputs.selection?.onAir }
@@ -55,10 +67,39 @@ final class StudioInputs: ProgramInputs {
             self.stage.add(stage)
             heard.append(Director.Source(name: "audio", stage: stage) { nil })
         }
-        director = Director(
+        let director = Director(
             stage, sources: heard, audio: configuration.audioChoice,
             slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,
-            scenes: configuration.scenes, recordings: recordings)
+            scenes: configuration.scenes, recordings: recordings,
+            playing: RunDownPlaying(directory: configuration.runDownDirectory, clock: clock, logger: logger))
+        self.director = director
+        guard let runDown = configuration.runDown else { return }
+        director.load(runDown)
+        do throws(ControlFailure) {
+            try director.beginRunDown(patience: Self.patience)
+        } catch {
+            stop()
+            throw RelayFailure(.usage, "\(error)")
+        }
+    }
+
+    /// What a program of files alone looks like: as the first of them, but for what the flags say.
+    private static func format(
+        of configuration: ChannelConfiguration, listening: ChannelListening, logger: Logger
+    ) throws(RelayFailure) -> VideoFormat {
+        var native = VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30), color: .unspecified)
+        if let clip = configuration.runDown?.segments.compactMap(\.clip).first {
+            let opening = SourceOpening(logger: logger)
+            listening.whenGivenUp { opening.cancel() }
+            do {
+                let (source, video) = try RunDownClip.open(clip, opening: opening, logger: logger)
+                source.stop()
+                native = video
+            } catch {
+                throw RelayFailure(.inputUnreadable, "\(error)")
+            }
+        }
+        return ChannelInputs.shape(native, configuration)
     }
 
     private static func openAudio(
@@ -81,6 +122,7 @@ final class StudioInputs: ProgramInputs {
     }
 
     func stop() {
+        director?.endRunDown()
         for source in sources { source.stop() }
         audio?.source.stop()
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Foundation
 internal import Media
 internal import Program
 
@@ -43,6 +44,22 @@ struct RunDownReader: NodeReader {
                 path: name, faults: reader.faults.sorted { ($0.mark ?? first) < ($1.mark ?? first) })
         }
         return runDown
+    }
+
+    /// Reads the run-down that `path` names, and where it lies; if that is a directory, there is no run-down. Blocks on the
+    /// disk.
+    static func read(
+        at path: String, known: Known
+    ) throws(ConfigurationFailure) -> (runDown: RunDown?, directory: String) {
+        var isDirectory: ObjCBool = false
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue {
+            return (nil, path)
+        }
+        let url = URL(fileURLWithPath: path)
+        let directory = url.deletingLastPathComponent().path
+        let text = try HostConfiguration.text(at: path)
+        let runDown = try read(text, name: path, known: known, files: RunDownFiles(directory: directory))
+        return (runDown, directory)
     }
 
     private mutating func read(_ root: ConfigurationNode, _ name: String) -> RunDown {
@@ -121,7 +138,8 @@ extension RunDownReader {
         (segment.every, segment.order) = (said.every, said.order ?? .listed)
         (segment.change, segment.sound) = (said.change ?? change, said.sound ?? sound)
         guard let found = segment.fault(sources: known.sources) else { return segment }
-        let others = ["scene": ["switch", "source", "file"], "duration": ["frames"]][found.key] ?? []
+        let stands = ["scene": ["switch", "source", "file"], "duration": ["frames"], "every": ["switch"]]
+        let others = stands[found.key] ?? []
         let name = ([found.key] + others).first { said.marks[$0] != nil }
         fault(name.flatMap { said.marks[$0] } ?? node.mark, name.map { "\(key).\($0)" } ?? key, found.text)
         return nil

@@ -25,7 +25,10 @@ struct APIClient {
         _ method: String, _ path: String, body: String? = nil, headers: [String] = [], limit: Int = 20
     ) async throws -> Answer {
         var arguments = ["-s", "--max-time", "\(limit)", "-X", method, "-w", "\n%{http_code}", base + path]
-        if let body { arguments += ["-H", "Content-Type: application/json", "-d", body] }
+        if let body { arguments += ["-d", body] }
+        if body != nil, !headers.contains(where: { $0.hasPrefix("Content-Type") }) {
+            arguments += ["-H", "Content-Type: application/json"]
+        }
         if let token { arguments += ["-H", "Authorization: Bearer \(token)"] }
         for header in headers { arguments += ["-H", header] }
         let lines = try await run("curl", arguments).split(separator: "\n", omittingEmptySubsequences: false)

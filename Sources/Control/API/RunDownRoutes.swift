@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import Program
+
+/// The run-down of a program of several sources.
+struct RunDownRoutes {
+    /// When something takes effect.
+    private struct Effect: Encodable { let frame: Int64 }
+
+    private static let path = "/v1/channels/{channel}/rundown"
+
+    let host: any ControlledHost
+
+    var endpoints: [Endpoint] {
+        [
+            Endpoint(.get, Self.path, .view) { request in
+                JSON.response(try program(request).runDown())
+            },
+            Endpoint(.put, Self.path, .operate) { request in
+                let program = try program(request)
+                let text = try await JSON.text(of: request, types: ["application/yaml", "application/json"])
+                try await Blocking.disk.run { try program.loadRunDown(text) }
+                return JSON.response(try program.runDown())
+            },
+            Endpoint(.post, Self.path + "/start", .operate) { request in
+                let segment = try request.number("segment", in: 0...Double(RunDown.mostSegments)) ?? 0
+                return try effect(of: .start(segment: Int(segment)), request)
+            },
+            Endpoint(.post, Self.path + "/stop", .operate) { try effect(of: .stop, $0) },
+            Endpoint(.post, Self.path + "/next", .operate) { try effect(of: .next, $0) },
+            Endpoint(.post, Self.path + "/hold", .operate) { try effect(of: .hold, $0) },
+            Endpoint(.post, Self.path + "/resume", .operate) { try effect(of: .resume, $0) },
+            Endpoint(.post, Self.path + "/follow", .operate) { try effect(of: .follow, $0) },
+        ]
+    }
+
+    private func effect(of command: RunDownCommand, _ request: ControlRequest) throws -> Response {
+        JSON.response(Effect(frame: try program(request).perform(command)))
+    }
+
+    private func program(_ request: ControlRequest) throws(ControlFailure) -> any ControlledProgram {
+        guard let channel = host.channel(try request.parameter("channel")) else {
+            throw ControlFailure(.notFound, "There is no channel of this name.")
+        }
+        return try channel.program()
+    }
+}

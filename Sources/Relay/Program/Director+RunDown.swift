@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Logging
+internal import Media
+internal import Program
+internal import Synchronization
+
+/// What run-downs need of the channel.
+struct RunDownPlaying: Sendable {
+    /// Where those lie that are loaded by the API, and their files; nil if nobody said.
+    var directory: String?
+    let clock: any MonotonicClock
+    let logger: Logger
+}
+
+/// A run-down that is loaded: its player, and the files that are open for it.
+struct RunDownDesk {
+    var player: RunDownPlayer
+    var clips: [RunDownPlayer.ClipID: RunDownClip] = [:]
+    /// Files of the run-down before, one of which may be on air.
+    var former: [RunDownClip] = []
+    /// When none of them is seen any more; nil as long as nothing else came on air.
+    var formerEnd: FrameIndex?
+    /// The first frame that the player was not asked for.
+    var next: FrameIndex = 0
+
+    /// Tells the player what became of its files.
+    mutating func look() {
+        for (id, isStarted) in player.openClips {
+            guard let clip = clips[id] else { continue }
+            switch clip.condition {
+            case .opening: break
+            case .ready(let frames): if !isStarted { player.ready(id, frames: frames) }
+            case .failed(let reason): player.failed(id, reason)
+            }
+            if isStarted, let end = clip.end { player.ended(id, at: end) }
+        }
+    }
+}
+
+extension RunDownDesk {
+    /// Something came on air at `frame`, by a transition of so many frames.
+    mutating func noteChange(at frame: FrameIndex, frames: Int64) {
+        if !former.isEmpty, formerEnd == nil { formerEnd = frame + frames + 1 }
+    }
+
+    /// The files of the run-down before that are not seen any more.
+    mutating func takeFormer(by frame: FrameIndex) -> [RunDownClip] {
+        guard let formerEnd, formerEnd <= frame else { return [] }
+        defer { (former, self.formerEnd) = ([], nil) }
+        return former
+    }
+}
+
+extension Director {
+    /// A change of the run-down's, to be told to others.
+    private struct Told {
+        let scene: Named
+        let frame: Int64
+        let kind: Transition.Kind
+    }
+
+    /// Does what the run-down says of `frame`, which is made next. On the program's thread; before the program begins on any
+    /// other.
+    func play(_ frame: FrameIndex) {
+        let (told, skipped, isOver) = state.withLock { state -> ([Told], [String], Bool) in
+            guard var desk = state.desk else { return ([], [], false) }
+            // Not copied while it is changed.
+            state.desk = nil
+            defer { state.desk = desk }
+            let wasRunning = desk.player.state == .running
+            desk.look()
+            for clip in desk.takeFormer(by: frame) { release(clip) }
+            desk.next = frame + 1
+            var (told, skipped) = ([Told](), [String]())
+            for action in desk.player.tick(frame) {
+                switch action {
+                case .show(let showing, let frame):
+                    told.append(show(showing, at: frame, desk, &state))
+                    desk.noteChange(at: frame, frames: showing.frames)
+                case .skip(let segment, let reason):
+                    skipped.append("\(desk.player.runDown.segments[segment].name): \(reason)")
+                default: handle(action, &desk)
+                }
+            }
+            return (told, skipped, wasRunning && desk.player.state == .over)
+        }
+        for told in told { tellRecording(of: told.scene, at: told.frame, told.kind) }
+        for text in skipped {
+            playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
+        }
+        // A show of files alone ends as a file does.
+        if isOver, sources.isEmpty { stage.finish() }
+    }
+
+    /// Does what can be done without the director's state.
+    private func handle(_ action: RunDownPlayer.Action, _ desk: inout RunDownDesk) {
+        switch action {
+        case .prepare(let id, let clip):
+            desk.clips[id] = RunDownClip(clip, format: format, clock: playing.clock, logger: playing.logger)
+        case .start(let id, let frame):
+            guard let feed = desk.clips[id]?.feed else { return }
+            feed.begin(at: frame)
+            stage.add(feed)
+        case .release(let id):
+            if let clip = desk.clips.removeValue(forKey: id) { release(clip) }
+        case .show, .skip: break
+        }
+    }
+
+    private func release(_ clip: RunDownClip) {
+        if let feed = clip.feed { stage.remove(feed) }
+        clip.stop()
+    }
+
+    private func show(
+        _ showing: RunDownPlayer.Showing, at frame: FrameIndex, _ desk: RunDownDesk, _ state: inout State
+    ) -> Told {
+        let clip = showing.clip.flatMap { desk.clips[$0]?.stage }
+        let start = stage.show(
+            scene(of: showing.view.layout, clip: clip, sound: showing.sound),
+            by: Transition(showing.change.kind, easing: showing.change.easing), frames: showing.frames, at: frame)
+        let scene = Named(layout: showing.view.layout, name: showing.view.name)
+        state.note(Change(frame: start, frames: showing.frames, scene: scene))
+        return Told(scene: scene, frame: start.number, kind: showing.change.kind)
+    }
+}
+
+// MARK: What is asked for
+
+extension Director {
+    func runDown() throws(ControlFailure) -> RunDownStatus {
+        guard let status = runDownStatus(withSegments: true) else { throw Self.noRunDown }
+        return status
+    }
+
+    private static let noRunDown = ControlFailure(
+        .notFound, "No run-down is loaded: name one by --rundown, or put one here.")
+
+    func runDownStatus(withSegments: Bool) -> RunDownStatus? {
+        let frame = stage.nextFrame
+        return state.withLock { $0.desk?.player.status(at: frame, withSegments: withSegments) }
+    }
+
+    func loadRunDown(_ text: String) throws(ControlFailure) {
+        let known = RunDownReader.Known(sources: sources.map(\.name), scenes: scenes)
+        let files = RunDownFiles(directory: playing.directory ?? "/var/empty", isConfined: true)
+        do throws(ConfigurationFailure) {
+            load(try RunDownReader.read(text, name: "rundown", known: known, files: files))
+        } catch {
+            throw ControlFailure(.unusable, error.lines[0], errors: error.lines)
+        }
+    }
+
+    /// Puts a run-down in the place of the one that is there, whose files are let go when something else is on air.
+    func load(_ runDown: RunDown) {
+        state.withLock { state in
+            let old = state.desk
+            var desk = RunDownDesk(player: RunDownPlayer(runDown, rate: format.frameRate))
+            desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
+            state.desk = desk
+        }
+    }
+
+    func perform(_ command: RunDownCommand) throws(ControlFailure) -> Int64 {
+        let result = state.withLock { state -> Result<FrameIndex, RunDownPlayer.Refusal>? in
+            guard let next = state.desk?.next else { return nil }
+            let frame = max(next, stage.nextFrame)
+            do throws(RunDownPlayer.Refusal) {
+                try state.desk?.player.perform(command, at: frame)
+                return .success(frame)
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch result {
+        case nil: throw Self.noRunDown
+        case .failure(let refusal):
+            throw ControlFailure(refusal == .noSegment ? .unusable : .conflict, refusal.rawValue)
+        case .success(let frame): return frame.number
+        }
+    }
+
+    /// Starts the run-down before the program begins, so that its first segment is the program's first frame; waits for its
+    /// file, `patience` at most. Blocks.
+    func beginRunDown(patience: Duration) throws(ControlFailure) {
+        _ = try perform(.start(segment: 0))
+        let deadline = playing.clock.now + patience.inNanoseconds
+        repeat {
+            play(0)
+            guard state.withLock({ $0.desk?.player.isStarting == true }) else { return }
+            playing.clock.sleep(until: playing.clock.now + 5_000_000)
+        } while playing.clock.now < deadline
+    }
+
+    /// Lets go of all files.
+    func endRunDown() {
+        let clips = state.withLock { state in
+            defer { state.desk = nil }
+            return state.desk.map { $0.former + $0.clips.values } ?? []
+        }
+        for clip in clips { clip.stop() }
+    }
+}
+
+extension RunDownPlayer {
+    /// Whether its first segment is still to begin.
+    fileprivate var isStarting: Bool { state == .running && status(at: 0, withSegments: false).current == nil }
+
+    fileprivate mutating func perform(_ command: RunDownCommand, at frame: FrameIndex) throws(Refusal) {
+        switch command {
+        case .start(let segment): try start(at: segment)
+        case .stop: stop()
+        case .next: try next()
+        case .hold: try hold(at: frame)
+        case .resume: try resume(at: frame)
+        case .follow: try follow(at: frame)
+        }
+    }
+}
