@@ -18,6 +18,9 @@ final class SourceReader {
         case failed(AVFailure)
     }
 
+    /// Longer than from one keyframe to the next in most streams.
+    private static let margin = Duration.seconds(5)
+
     private let input: OpenedInput
     private let sink: any SourceSink
     private let monitor: SourceMonitor
@@ -77,9 +80,16 @@ final class SourceReader {
     /// Goes to the keyframe before `moment` of the video, from which decoding begins.
     private func seek(to moment: Duration) throws(IngestError) {
         guard let stream = video?.decoder.stream else { return }
-        let target = (input.demuxer.firstStamp(of: stream) ?? 0) + stream.timeBase.ticks(moment)
+        let first = input.demuxer.firstStamp(of: stream) ?? 0
+        let target = first + stream.timeBase.ticks(moment)
+        // Where there is no index, the keyframe before it is found by guessing, and may be missed.
+        let margin = input.demuxer.mayJump ? stream.timeBase.ticks(Self.margin) : 0
         do throws(AVFailure) {
-            try input.demuxer.seek(stream, to: target)
+            if target - margin > first {
+                try input.demuxer.seek(stream, to: target - margin)
+            } else {
+                try input.demuxer.seekToStart()
+            }
         } catch {
             throw IngestError.unreadable(input: input.name, reason: error.message)
         }
