@@ -110,7 +110,7 @@ extension ChannelConfiguration {
         (configuration.sources, configuration.audioInput) = ([], nil)
         (configuration.input, configuration.inputName) = (source.input, source.name)
         (configuration.backups, configuration.selection) = (source.backups, source.selection)
-        (configuration.slate, configuration.slateTitle) = (slate ?? .bars, source.name)
+        (configuration.slate, configuration.slateTitle) = (slate, source.name)
         return configuration
     }
 

@@ -201,7 +201,8 @@ extension SwitchedInputs: SwitchedSources {
     func report(of input: Int, at now: Timestamp) -> InputReport {
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
-        if report.isOver, input == 0, feed != nil { stage.finish() }
+        // One of several sources leaves the program to the others.
+        if report.isOver, input == 0, feed != nil, configuration.slateTitle == nil { stage.finish() }
         return InputReport(
             isRunning: report.status.state == .running, failures: report.failures, newest: feed?.newestVideo(at: now),
             skipped: report.status.framesSkipped)

@@ -53,7 +53,7 @@ final class StudioInputs: ProgramInputs {
             let stage = Stage()
             stage.show(Scene(layers: [], audio: [.feed(audio.feed)]))
             self.stage.add(stage)
-            heard.append(Director.Source(name: "audio", stage: stage) { nil })
+            heard.append(Director.Source(name: "audio", stage: stage, hasVideo: false) { nil })
         }
         director = Director(
             stage, sources: heard, audio: configuration.audioChoice,
@@ -72,7 +72,7 @@ final class StudioInputs: ProgramInputs {
         let pacing: SourceFeed.Pacing = source.description.isLive ? .live(frameRate: nil) : .paced
         let feed = SourceFeed(
             pacing: pacing, frameRate: configuration.frameRate ?? FrameRate(25), audio: .program,
-            leads: configuration.audioInput?.isReference == true, clock: clock)
+            leads: configuration.audioInput?.isReference == true, hasVideo: false, clock: clock)
         return AudioSource(source: source, feed: feed)
     }
 
