@@ -106,7 +106,6 @@ public final class Program: Sendable {
         var ending = Ending.finished
         var index: FrameIndex = 0
         var audioEnd: SampleIndex = 0
-        var last: VideoFrame?
         var isHolding = false
         while index.number < frameLimit ?? .max, !stage.isOver {
             heartbeat.beat()
@@ -117,9 +116,7 @@ public final class Program: Sendable {
                 followed = follow(air.scene.mainFeed, besides: followed, &pace.reference)
             }
             let shown = waiting(for: air.scene) { frame(for: index, &air, isHolding: &isHolding, &pace.reference) }
-            guard let frame = shown ?? (stage.isFixed ? nil : last) else { break }
-            last = frame
-            last?.captions = []
+            guard let frame = shown else { break }
             let next = firstSample(of: index + 1)
             try sink.encode(takeAudio(audioEnd..<next, index, &air))
             audioEnd = next

@@ -78,7 +78,7 @@ struct Air {
         endIfOver(at: index)
         look()
         choose(for: index, note)
-        guard compositor != nil else { return keep(choices.first?.choice?.frame ?? still ?? (holdsLast ? last : nil)) }
+        guard compositor != nil else { return keep(choices.first?.choice?.frame ?? still) }
         var frame: VideoFrame?
         if let running {
             if let scene = moved(running, at: index) {
@@ -104,7 +104,9 @@ struct Air {
         return keep(frame)
     }
 
+    /// What is shown, from now on the last frame: the one before it where there is none and it is to stand.
     private mutating func keep(_ frame: VideoFrame?) -> VideoFrame? {
+        guard let frame else { return holdsLast ? last : nil }
         last = frame
         last?.captions = []
         return frame

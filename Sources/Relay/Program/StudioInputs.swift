@@ -14,14 +14,7 @@ final class StudioInputs: ProgramInputs {
     let stage = Stage()
     let director: Director?
     private let sources: [SwitchedInputs]
-    private let audio: AudioSource?
-    private let logger: Logger
-
-    /// A source of audio alone.
-    private struct AudioSource {
-        let source: any MediaSource
-        let feed: SourceFeed
-    }
+    private let audio: SeparateAudio?
 
     /// Opens the sources that `configuration` names, and waits until the first says what the program looks like, as
     /// ``SwitchedInputs`` does. Throws ``RelayFailure``.
@@ -29,7 +22,6 @@ final class StudioInputs: ProgramInputs {
         _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
-        self.logger = logger
         var sources: [SwitchedInputs] = []
         do throws(RelayFailure) {
             for index in configuration.sources.indices {
@@ -38,7 +30,7 @@ final class StudioInputs: ProgramInputs {
                         configuration.alone(index), format: sources.first?.format, listening: listening,
                         recordings: recordings, clock: clock, logger: logger))
             }
-            audio = try Self.openAudio(configuration, listening, clock, logger)
+            audio = try SeparateAudio(configuration, isPaced: true, listening: listening, clock: clock, logger: logger)
         } catch {
             for source in sources { source.stop() }
             throw error
@@ -61,24 +53,7 @@ final class StudioInputs: ProgramInputs {
             scenes: configuration.scenes, recordings: recordings)
     }
 
-    private static func openAudio(
-        _ configuration: ChannelConfiguration, _ listening: ChannelListening, _ clock: any MonotonicClock,
-        _ logger: Logger
-    ) throws(RelayFailure) -> AudioSource? {
-        let source = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
-            try listening.open(location, options, clock: clock, logger: logger)
-        }
-        guard let source else { return nil }
-        let pacing: SourceFeed.Pacing = source.description.isLive ? .live(frameRate: nil) : .paced
-        let feed = SourceFeed(
-            pacing: pacing, frameRate: configuration.frameRate ?? FrameRate(25), audio: .program,
-            leads: configuration.audioInput?.isReference == true, hasVideo: false, clock: clock)
-        return AudioSource(source: source, feed: feed)
-    }
-
-    func start() {
-        if let audio { audio.source.start(into: audio.feed, video: nil, audio: .program) }
-    }
+    func start() { audio?.start() }
 
     func stop() {
         for source in sources { source.stop() }
