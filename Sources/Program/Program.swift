@@ -106,22 +106,19 @@ public final class Program: Sendable {
         var ending = Ending.finished
         var index: FrameIndex = 0
         var audioEnd: SampleIndex = 0
-        var last: VideoFrame?
         var isHolding = false
         while index.number < frameLimit ?? .max, !stage.isOver {
             heartbeat.beat()
             index = index + wait(&pace, for: index, air.scene)
             stage.announce(index)
             if stage.isOver { break }
-            if let cue = stage.takeCue(for: index) { air.begin(cue, at: index) }
+            if let cue = stage.takeCue(for: index) { air.begin(cue, at: cue.frame) }
             // A source may show another of its inputs, too.
             if air.scene.mainFeed !== followed {
                 followed = follow(air.scene.mainFeed, besides: followed, &pace.reference)
             }
             let shown = waiting(for: air.scene) { frame(for: index, &air, isHolding: &isHolding, &pace.reference) }
-            guard let frame = shown ?? (stage.isFixed ? nil : last) else { break }
-            last = frame
-            last?.captions = []
+            guard let frame = shown else { break }
             let next = firstSample(of: index + 1)
             try sink.encode(takeAudio(audioEnd..<next, index, &air))
             audioEnd = next
@@ -145,10 +142,13 @@ public final class Program: Sendable {
                 continue
             }
             guard let feed = scene.mainFeed else { return (scene, now) }
-            if let moment = feed.waitForFirstFrame(while: { stage.scene == scene }) { return (scene, moment) }
+            let isShown = { [stage] in stage.scene == scene && scene.mainFeed === feed }
+            if let moment = feed.waitForFirstFrame(while: isShown) { return (scene, moment) }
             if stage.isFixed { return nil }
-            // Its source may have been closed before whoever chooses shows another.
-            gone = stage.scene == scene ? scene : nil
+            // Its source may have been closed before whoever chooses shows another; one of several sources shows another
+            // of its inputs in the same scene.
+            gone = isShown() && scene.layers.first?.video == .feed(feed) ? scene : nil
+            if gone == nil { clock.sleep(until: clock.now + Self.step) }
         }
         return nil
     }
@@ -255,9 +255,11 @@ public final class Program: Sendable {
     private func takeAudio(_ range: Range<SampleIndex>, _ index: FrameIndex, _ air: inout Air) -> AudioBuffer {
         let feeds = stage.isFixed ? [] : stage.feeds
         for feed in feeds where !air.isSeen(feed) { feed.skipVideo(index) }
-        let audio = waiting(for: air.scene) { air.audio(range, stage.parts(of: air.scene)) }
+        let count = range.upperBound - range.lowerBound
+        let parts = stage.parts(of: air.scene, silentFor: Double(count) / Double(audio.sampleRate))
+        let audio = waiting(for: air.scene) { air.audio(range, parts) }
         for feed in feeds where !air.isTaken(feed) {
-            feed.skipAudio(upTo: range.upperBound, count: range.upperBound - range.lowerBound)
+            feed.skipAudio(upTo: range.upperBound, count: count)
         }
         return audio
     }

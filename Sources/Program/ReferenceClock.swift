@@ -85,9 +85,11 @@ package struct ReferenceClock: Sendable {
     /// Follows source `reference`, whose frames come at `sourceRate` (nil for a source without video), or with nil the
     /// machine's clock.
     package mutating func follow(_ reference: Int?, sourceRate: FrameRate? = nil) {
-        guard reference != self.reference else { return }
+        let steps = sourceRate.flatMap { Self.steps(from: $0, to: frameRate) }
+        // One whose frames were shown may go on by its rate alone, and the other way round.
+        guard reference != self.reference || steps != self.steps else { return }
         self.reference = reference
-        steps = sourceRate.flatMap { Self.steps(from: $0, to: frameRate) }
+        self.steps = steps
         (hasPhase, phase, cadence, noted) = (false, 0, 0, nil)
         if reference == nil { senderRate = 0 }
     }

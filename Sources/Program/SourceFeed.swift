@@ -61,6 +61,8 @@ public final class SourceFeed: SourceSink {
     /// How the source is paced.
     public let pacing: Pacing
     public let programTime = ProgramTime()
+    /// Whether video comes, which says when a paced source plays.
+    private let hasVideo: Bool
     /// Whether the program's clock is to follow this source, if it is live, even while its frames are not shown.
     let leads: Bool
 
@@ -81,9 +83,10 @@ public final class SourceFeed: SourceSink {
     /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided that
     /// it is live, even while its frames are not shown.
     public init(
-        pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false,
+        pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
         clock: any MonotonicClock = SystemClock()
     ) {
+        self.hasVideo = hasVideo
         self.pacing = pacing
         self.leads = leads
         self.clock = clock
@@ -328,7 +331,7 @@ public final class SourceFeed: SourceSink {
     /// The next `count` samples of a paced source, as position `start` of the program; silence where there are none.
     private func pacedAudio(count: Int64, at start: Int64) -> AudioBuffer {
         state.withLock { state in
-            guard state.origin != nil, !state.isStalled else {
+            guard state.origin != nil || !hasVideo, !state.isStalled else {
                 return .silence(at: start, count: Int(count), format: .program)
             }
             var (audio, silence) = state.audio.take(upTo: state.audio.consumed + count)

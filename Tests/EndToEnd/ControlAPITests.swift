@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialControl {
+extension SerialPeers {
     /// A relay that is operated by HTTP while it is on air.
     @Suite("Operating by HTTP")
     struct ControlAPITests {
@@ -207,7 +207,10 @@ extension SerialControl {
         @Test("Events are told once each to who comes back, with statuses between them")
         func events() async throws {
             let (relay, api) = try await start(["--record", directory.file("recordings")])
-            _ = try await api.ask("POST", "/v1/channels/relay/markers", body: #"{"text":"first"}"#)
+            // The server answers before the channel is on air.
+            try await eventually("a moment is marked", within: .seconds(10)) {
+                try await api.ask("POST", "/v1/channels/relay/markers", body: #"{"text":"first"}"#).status == 201
+            }
             let streamed = try await api.stream("/v1/events", seconds: 3, headers: ["Last-Event-ID: 0"])
             let ids = streamed.matches(of: /(?m)^id: (\d+)$/).compactMap { Int($0.1) }
             #expect(ids == Array(1...max(1, ids.count)) && ids.count > 2, "\(streamed)")

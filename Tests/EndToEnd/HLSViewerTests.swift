@@ -10,7 +10,7 @@ import Testing
 
 @testable import Relay
 
-extension SerialRecordings {
+extension Serial {
     /// An HLS player that reads through whatever interrupts the output.
     @Suite("HLS viewers")
     struct HLSViewerTests {

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialControl {
+extension SerialPeers {
     /// Live inputs, recorded: every frame from the first one shown, and audio where it is in what was sent.
     @Suite("Live inputs")
     struct LiveInputTests {

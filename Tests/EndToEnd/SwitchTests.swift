@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialControl {
+extension SerialRecordings {
     /// Inputs with backups and a slate, judged by what was recorded: the numbers in the frames say whose they are.
     @Suite("Backup inputs")
     struct SwitchTests {

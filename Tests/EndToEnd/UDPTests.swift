@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialRecordings {
+extension Serial {
     /// MPEG-TS by UDP, received by ffmpeg.
     @Suite("UDP")
     struct UDPTests {

@@ -88,6 +88,35 @@ struct MixerTests {
         #expect(zip(samples, samples.dropFirst()).allSatisfy { abs($0 - $1) < 0.016 })
     }
 
+    @Test("A cut in the middle of a long fade lets nothing of it be heard any more")
+    func cutOff() {
+        let (a, b, c) = (feed(440), feed(660), feed(880))
+        var mixer = Mixer(format: .program)
+        var samples: [Float] = []
+        for index in Int64(0)..<15 {
+            for feed in [a, b, c] { feed.skipVideo(FrameIndex(index)) }
+            let range = SampleIndex(index * 1920)..<SampleIndex((index + 1) * 1920)
+            let heard = index < 5 ? a : index < 8 ? b : c
+            let parts = [a, b, c].map { Mixer.Part(feed: $0, isHeard: $0 === heard) }
+            samples += mixer.mix(parts, range, fade: index < 8 ? 96_000 : 960).channels[0]
+        }
+        let expected = (16_320..<28_800).map { Float(0.25 * sin(2 * .pi * 880 * Double($0) / 48_000)) }
+        #expect(Array(samples[16_320...]) == expected)
+    }
+
+    @Test("What the limiter turned down in a fade comes back slowly, and not at the next frame")
+    func released() {
+        let (a, b) = (feed(440, level: 0.95), feed(450, level: 0.95))
+        let samples = mix(20) { index in
+            [.init(feed: a, isHeard: index < 5), .init(feed: b, isHeard: index >= 5)]
+        }
+        #expect(samples[9600..<11_520].allSatisfy { abs($0) <= Limiter.ceiling })
+        let plain = (0..<38_400).map { Float(0.95 * sin(2 * .pi * 450 * Double($0) / 48_000)) }
+        let steps = zip(samples[10_600...], samples[10_601...]).map { abs($0 - $1) }
+        #expect((steps.max() ?? 1) < 0.95 * 2 * .pi * 450 / 48_000 * 1.02)
+        #expect(Array(samples[24_000...]) == Array(plain[24_000...]))
+    }
+
     @Test("What was mixed too loud stays below -1 dB, between the samples, too")
     func limited() {
         let feeds = [feed(11_990, level: 0.7), feed(997, level: 0.6), feed(440, level: 0.5)]

@@ -152,6 +152,32 @@ struct SceneTests {
         #expect(frames.last?.middle == 50 && frames.last?.last == 50)
     }
 
+    @Test("A change at the frame behind another's last one begins with the whole scene")
+    func chained() throws {
+        let (a, b, c) = (source(40), source(240), source(120))
+        stage.show(scene(.single, [a]))
+        let (first, second) = (scene(.single, [b]), scene(.single, [c]))
+        stage.show(first, by: Transition(.fade), frames: 5, at: 3)
+        stage.show(second, by: Transition(.fade), frames: 5, at: 8)
+        try play(20)
+        let seen = middles.map(Int.init)
+        #expect(seen[8] == 220 || abs(seen[8] - 220) <= 1, "a sixth of the way from 240 to 120: \(seen)")
+    }
+
+    @Test("A source whose next input has no frame yet shows its last one")
+    func between() throws {
+        let (a, b) = (source(50), source(200))
+        stage.show(scene(.splitHorizontal, [a, b]))
+        let empty = SourceFeed(pacing: .paced, frameRate: Self.rate, audio: .program, clock: clock)
+        screen.at.withLock {
+            $0[4] = {
+                b.add(empty); b.show(Scene(video: .feed(empty), audio: empty))
+            }
+        }
+        try play(10)
+        #expect(screen.frames.withLock { $0.allSatisfy { $0.first == 50 && $0.last == 200 } })
+    }
+
     @Test("A source that has no frame any more stands still, and neither the others nor the transition wait for it")
     func stalled() throws {
         let (a, b) = (source(50), source(200, frames: 6))

@@ -47,7 +47,7 @@ struct ControlResponder: HTTPResponder {
             asked.body = try await Self.body(of: request, context.channel)
         } catch {
             // What still comes of it is not waited for.
-            Self.close(context.channel, in: Self.teardown)
+            context.channel.close(in: Self.teardown)
             var response = Problem.response(error)
             response.headers[.connection] = "close"
             for field in Self.safety { response.headers.append(field) }
@@ -79,7 +79,7 @@ struct ControlResponder: HTTPResponder {
         guard length ?? 0 > 0 || request.headers[.transferEncoding] != nil else { return request.body }
         let tooLarge = ControlFailure(.tooLarge, "The body is larger than 64 KiB.")
         if let length, length > JSON.mostBytes { throw tooLarge }
-        let watch = close(channel, in: patience)
+        let watch = channel.close(in: patience)
         defer { watch.cancel() }
         do {
             return RequestBody(buffer: try await request.body.collect(upTo: JSON.mostBytes))
@@ -88,11 +88,6 @@ struct ControlResponder: HTTPResponder {
         } catch {
             throw ControlFailure(.malformed, "The body ended before its end.")
         }
-    }
-
-    @discardableResult
-    private static func close(_ channel: any Channel, in time: TimeAmount) -> Scheduled<Void> {
-        channel.eventLoop.scheduleTask(in: time) { channel.close(mode: .all, promise: nil) }
     }
 
     private static func answer(

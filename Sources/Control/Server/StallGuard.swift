@@ -16,8 +16,7 @@ final class StallGuard: ChannelInboundHandler, RemovableChannelHandler {
             deadline?.cancel()
             deadline = nil
         } else if deadline == nil {
-            let channel = context.channel
-            deadline = context.eventLoop.scheduleTask(in: Self.patience) { channel.close(mode: .all, promise: nil) }
+            deadline = context.channel.close(in: Self.patience)
         }
         context.fireChannelWritabilityChanged()
     }

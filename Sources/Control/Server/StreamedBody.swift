@@ -21,9 +21,7 @@ struct StreamedBody {
             // Boxed, because an inout parameter cannot be captured.
             var own = writer
             try await produce { piece in
-                let watch = channel.eventLoop.scheduleTask(in: .seconds(patience.components.seconds)) {
-                    channel.close(mode: .all, promise: nil)
-                }
+                let watch = channel.close(in: .seconds(patience.components.seconds))
                 defer { watch.cancel() }
                 try await own.write(piece)
             }

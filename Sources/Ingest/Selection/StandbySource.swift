@@ -105,7 +105,8 @@ package final class StandbySource: Sendable {
         while isWanted(turn) {
             let began = clock.now
             let failure = play(turn)
-            guard isWanted(turn) else { return }
+            // What is played once is not opened again.
+            guard isWanted(turn), !state.withLock({ $0.report.isOver }) else { return }
             let delay = schedule.fail(after: .nanoseconds(clock.now - began))
             state.withLock { state in
                 state.source = nil

@@ -21,9 +21,19 @@ package final class LevelMeter: Sendable {
         peaks.withLock { $0 }.map { $0 > 0 ? max(Self.floor, 20 * log10(Double($0))) : Self.floor }
     }
 
+    /// Nothing came for so long.
+    func fall(for seconds: Double) {
+        let decay = Self.decay(over: seconds)
+        peaks.withLock { peaks in
+            for index in peaks.indices { peaks[index] *= decay }
+        }
+    }
+
+    private static func decay(over seconds: Double) -> Float { Float(pow(10, -fall / 20 * seconds)) }
+
     /// Notes what was heard, times `gain`.
     func note(_ audio: AudioBuffer, gain: Float) {
-        let decay = Float(pow(10, -Self.fall / 20 * Double(audio.count) / Double(audio.format.sampleRate)))
+        let decay = Self.decay(over: Double(audio.count) / Double(audio.format.sampleRate))
         let heard = audio.channels.map { channel in
             var peak: Float = 0
             for sample in channel { peak = max(peak, abs(sample)) }

@@ -20,8 +20,15 @@ struct Limiter {
     /// The last samples of each channel of the frame before, for the peaks between.
     private var tail: [[Float]] = []
 
-    /// Forgets what it heard: something passed beside it.
-    mutating func rest() { (gain, tail) = (1, []) }
+    /// Lets go of what it turned down before, slowly, and leaves what comes then as it is.
+    mutating func release(_ audio: inout AudioBuffer) {
+        tail = []
+        guard gain < 1 else { return }
+        let gains = (0..<audio.count).map { min(1, gain + Self.release * Float($0 + 1)) }
+        gain = gains.last ?? gain
+        let released = audio.channels.map { channel in zip(channel, gains).map { $0 * $1 } }
+        audio = AudioBuffer(position: audio.position, format: audio.format, channels: released)
+    }
 
     /// Turns down what is too loud.
     mutating func limit(_ audio: inout AudioBuffer) {

@@ -61,7 +61,7 @@ struct Mixer {
         taken = parts.map(\.feed) + strips.map(\.feed)
         let isPlain = strips.count == 1 && strips[0].isPlain
         guard var sum else { return .silence(at: range.lowerBound.number, count: count, format: format) }
-        if isPlain { limiter.rest() } else { limiter.limit(&sum) }
+        if isPlain { limiter.release(&sum) } else { limiter.limit(&sum) }
         return sum
     }
 
@@ -87,9 +87,9 @@ extension Mixer.Strip {
     /// Whether the samples are heard as they are.
     fileprivate var isPlain: Bool { angle == .pi / 2 && target == angle && gain == 1 }
 
-    /// Turns to `next` within `count` samples, if that is another target than before.
+    /// Turns to `next` within `count` samples, unless it gets there earlier anyway.
     fileprivate mutating func aim(at next: Double, within count: Int64) {
-        guard next != target else { return }
+        if next == target, angle == target || abs(target - angle) <= abs(step) * Double(count + 1) { return }
         target = next
         step = (next - angle) / Double(max(1, count))
     }

@@ -31,6 +31,10 @@ struct Air {
     private var last: VideoFrame?
     /// What each feed that is seen shows in the frame under way.
     private var choices: [(feed: SourceFeed, choice: LiveFrames.Choice?)] = []
+    /// What each source that is seen shows in the frame under way: asked once, as it may change at any time.
+    private var shown: [(source: Stage, video: Scene.Video?)] = []
+    /// What each of them showed last: it stands while another of its inputs has no frame yet.
+    private var standing: [(source: Stage, frame: VideoFrame)] = []
     private var mixer: Mixer
     private let holdsLast: Bool
 
@@ -44,6 +48,7 @@ struct Air {
     /// Puts another scene on air, from frame `index` on. A transition under way ends, and the next one begins with what it
     /// had come to.
     mutating func begin(_ cue: Stage.Cue, at index: FrameIndex) {
+        endIfOver(at: index)
         let (origin, wasChanging) = (origin(at: index), running != nil)
         running = nil
         if compositor != nil, cue.transition.kind != .cut, cue.frames > 0, cue.scene != scene || wasChanging {
@@ -64,11 +69,16 @@ struct Air {
         return origin.moved(to: scene, fraction: running.progress(at: index))
     }
 
+    private mutating func endIfOver(at index: FrameIndex) {
+        if let running, index - running.start >= running.frames { self.running = nil }
+    }
+
     /// The frame on air at `index`; nil if there was none yet. `note` is told of the main feed's frame.
     mutating func frame(for index: FrameIndex, note: (SourceFeed, LiveFrames.Choice) -> Void) -> VideoFrame? {
-        if let running, index - running.start >= running.frames { self.running = nil }
+        endIfOver(at: index)
+        look()
         choose(for: index, note)
-        guard compositor != nil else { return keep(choices.first?.choice?.frame ?? still ?? (holdsLast ? last : nil)) }
+        guard compositor != nil else { return keep(choices.first?.choice?.frame ?? still) }
         var frame: VideoFrame?
         if let running {
             if let scene = moved(running, at: index) {
@@ -89,43 +99,83 @@ struct Air {
         } else {
             frame = compose(scene)
         }
-        frame?.captions = choices.first?.choice?.frame.captions ?? []
+        let main = mainFeed
+        frame?.captions = choices.first { $0.feed === main }?.choice?.frame.captions ?? []
         return keep(frame)
     }
 
+    /// What is shown, from now on the last frame: the one before it where there is none and it is to stand.
     private mutating func keep(_ frame: VideoFrame?) -> VideoFrame? {
+        guard let frame else { return holdsLast ? last : nil }
         last = frame
         last?.captions = []
         return frame
     }
 
     private var still: VideoFrame? {
-        if case .still(let frame) = scene.layers.first?.video.resolved { frame } else { nil }
+        if case .still(let frame) = scene.layers.first.flatMap({ resolved($0.video) }) { frame } else { nil }
     }
+
+    /// The scenes that are seen.
+    private var scenes: [Scene] {
+        if case .scene(let origin) = running?.origin { [scene, origin] } else { [scene] }
+    }
+
+    /// Asks each source that is seen what it shows.
+    private mutating func look() {
+        shown.removeAll(keepingCapacity: true)
+        for layer in scenes.flatMap(\.layers) {
+            guard case .source(let stage) = layer.video, !shown.contains(where: { $0.source === stage }) else {
+                continue
+            }
+            shown.append((stage, layer.video.resolved))
+        }
+        let seen = shown
+        standing.removeAll { stood in !seen.contains { $0.source === stood.source } }
+    }
+
+    private func resolved(_ video: Scene.Video) -> Scene.Video? {
+        guard case .source(let stage) = video else { return video }
+        return shown.first { $0.source === stage }?.video
+    }
+
+    private func feed(of video: Scene.Video) -> SourceFeed? {
+        if case .feed(let feed) = resolved(video) { feed } else { nil }
+    }
+
+    private var mainFeed: SourceFeed? { scene.layers.first.flatMap { feed(of: $0.video) } }
 
     /// Lets each feed that is seen say what it shows, once, the main one first.
     private mutating func choose(for index: FrameIndex, _ note: (SourceFeed, LiveFrames.Choice) -> Void) {
         choices.removeAll(keepingCapacity: true)
-        var layers = scene.layers
-        if case .scene(let origin) = running?.origin { layers += origin.layers }
-        for feed in layers.compactMap(\.video.feed) where !choices.contains(where: { $0.feed === feed }) {
+        let main = mainFeed
+        for layer in scenes.flatMap(\.layers) {
+            guard let feed = feed(of: layer.video), !choices.contains(where: { $0.feed === feed }) else { continue }
             let choice = feed.frame(for: index)
-            if let choice, feed === scene.mainFeed { note(feed, choice) }
+            if let choice, feed === main { note(feed, choice) }
             let last = choice == nil && holdsLast ? feed.lastFrame(for: index) : nil
             choices.append((feed, choice ?? last.map { LiveFrames.Choice(frame: $0, newlyDue: nil) }))
         }
     }
 
     private mutating func compose(_ scene: Scene) -> VideoFrame? {
-        let choices = choices
-        return compositor?.compose(
-            scene.layers.map { layer in
-                switch layer.video.resolved {
-                case .still(let frame): (frame, layer.placement)
-                case .feed(let feed): (choices.first { $0.feed === feed }?.choice?.frame, layer.placement)
-                default: (nil, layer.placement)
-                }
-            })
+        var layers: [(VideoFrame?, Placement)] = []
+        for layer in scene.layers { layers.append((frame(of: layer.video), layer.placement)) }
+        return compositor?.compose(layers)
+    }
+
+    private mutating func frame(of video: Scene.Video) -> VideoFrame? {
+        let frame: VideoFrame? =
+            switch resolved(video) {
+            case .still(let still): still
+            case .feed(let feed): choices.first { $0.feed === feed }?.choice?.frame
+            default: nil
+            }
+        guard case .source(let stage) = video else { return frame }
+        let index = standing.firstIndex { $0.source === stage }
+        guard let frame else { return index.map { standing[$0].frame } }
+        if let index { standing[index].frame = frame } else { standing.append((stage, frame)) }
+        return frame
     }
 
     /// Whether the feed's frame was taken for the frame under way.

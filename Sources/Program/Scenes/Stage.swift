@@ -145,13 +145,14 @@ package final class Stage: Sendable {
         return feeds
     }
 
-    /// What is heard in `scene`, and what else has a meter.
-    func parts(of scene: Scene) -> [Mixer.Part] {
+    /// What is heard in `scene`, and what else has a meter. The meters of sources without audio fall for so many seconds.
+    func parts(of scene: Scene, silentFor seconds: Double) -> [Mixer.Part] {
         let sources = state.withLock { $0.sources }
         var parts: [Mixer.Part] = []
         let unheard = sources.map { Scene.Audio.source($0) }.filter { !scene.audio.contains($0) }
         for (audio, isHeard) in scene.audio.map({ ($0, true) }) + unheard.map({ ($0, false) }) {
             let stage: Stage? = if case .source(let stage) = audio { stage } else { nil }
+            if let stage, audio.feeds.isEmpty { stage.meter.fall(for: seconds) }
             for feed in audio.feeds where !parts.contains(where: { $0.feed === feed }) {
                 parts.append(
                     Mixer.Part(

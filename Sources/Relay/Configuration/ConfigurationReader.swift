@@ -90,9 +90,13 @@ extension ConfigurationReader {
                 values["audioInput"] = address(entry.node, key, ConfigurationOption.ofBackup).map {
                     ["--audio-input=\($0)"]
                 }
-            case "inputs": values["input"] = readInputs(entry.node, key, &channel)
+            case "inputs":
+                values["input"] = readAddresses(
+                    entry.node, key, "inputs", "--input", ConfigurationOption.ofInput, &channel)
             case "scenes": values["scenes"] = readScenes(entry.node, key)
-            case "outputs": values["outputs"] = readOutputs(entry.node, key, &channel)
+            case "outputs":
+                values["outputs"] = readAddresses(
+                    entry.node, key, "outputs", "--output", ConfigurationOption.ofOutput, &channel)
             case let section where Self.sections.contains(section):
                 for inner in mapping(entry.node, key, "It is a mapping.") ?? [] {
                     read(inner, "\(section).\(inner.key)", name, &channel, &values)
@@ -138,29 +142,18 @@ extension ConfigurationReader {
         }
     }
 
-    private mutating func readInputs(
-        _ node: ConfigurationNode, _ key: String, _ channel: inout ChannelFlags
+    /// A list of addresses, as the flags that they stand for.
+    private mutating func readAddresses(
+        _ node: ConfigurationNode, _ key: String, _ path: String, _ flag: String, _ options: [ConfigurationOption],
+        _ channel: inout ChannelFlags
     ) -> [String]? {
         guard case .sequence(let nodes) = node.content else {
-            fault(node.mark, key, "It is a list, one input behind each hyphen.")
+            fault(node.mark, key, "It is a list, one \(path.dropLast()) behind each hyphen.")
             return nil
         }
-        for (index, node) in nodes.enumerated() { channel.marks["inputs[\(index)]"] = node.mark }
+        for (index, node) in nodes.enumerated() { channel.marks["\(path)[\(index)]"] = node.mark }
         return nodes.enumerated().compactMap { index, node in
-            address(node, "\(key)[\(index)]", ConfigurationOption.ofInput).map { "--input=\($0)" }
-        }
-    }
-
-    private mutating func readOutputs(
-        _ node: ConfigurationNode, _ key: String, _ channel: inout ChannelFlags
-    ) -> [String]? {
-        guard case .sequence(let nodes) = node.content else {
-            fault(node.mark, key, "It is a list, one output behind each hyphen.")
-            return nil
-        }
-        for (index, node) in nodes.enumerated() { channel.marks["outputs[\(index)]"] = node.mark }
-        return nodes.enumerated().compactMap { index, node in
-            address(node, "\(key)[\(index)]", ConfigurationOption.ofOutput).map { "--output=\($0)" }
+            address(node, "\(key)[\(index)]", options).map { "\(flag)=\($0)" }
         }
     }
 

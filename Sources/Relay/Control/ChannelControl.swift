@@ -20,6 +20,8 @@ final class ChannelControl: ControlledChannel {
         var paused: Set<String> = []
         /// Whether a recording is wanted; nil as long as nobody said.
         var isRecording: Bool?
+        /// What was chosen of several sources.
+        var program: Director.Memory?
     }
 
     private struct State {
@@ -63,11 +65,16 @@ final class ChannelControl: ControlledChannel {
         for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
         for output in changes.added { _ = try? channel.add(address: output.address, name: output.name) }
         for name in changes.paused { try? channel.outputs.pause(name) }
+        if let memory = changes.program { channel.director?.restore(memory) }
     }
 
     /// The channel is off air, and what comes is `stage`.
     func closed(_ stage: ChannelReport.State) {
-        state.withLock { ($0.channel, $0.stage, $0.startedAt) = (nil, stage, nil) }
+        let memory = state.withLock { $0.channel }?.director?.memory
+        state.withLock { state in
+            (state.channel, state.stage, state.startedAt) = (nil, stage, nil)
+            if let memory { state.changes.program = memory }
+        }
     }
 
     /// The configuration says something else of the recording, which an operator's word before does not outlive.

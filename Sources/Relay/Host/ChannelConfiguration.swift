@@ -118,7 +118,7 @@ extension ChannelConfiguration {
         (configuration.runDown, configuration.runDownDirectory) = (nil, nil)
         (configuration.input, configuration.inputName) = (source.input, source.name)
         (configuration.backups, configuration.selection) = (source.backups, source.selection)
-        (configuration.slate, configuration.slateTitle) = (slate ?? .bars, source.name)
+        (configuration.slate, configuration.slateTitle) = (slate, source.name)
         return configuration
     }
 

@@ -30,7 +30,7 @@ final class SwitchedInputs: ProgramInputs {
     private let configuration: ChannelConfiguration
     private let names: [String]
     private let choice: SourceSwitch
-    private let audio: (source: any MediaSource, feed: SourceFeed)?
+    private let audio: SeparateAudio?
     private let clock: any MonotonicClock
     private let logger: Logger
     private let state: Mutex<State>
@@ -48,15 +48,7 @@ final class SwitchedInputs: ProgramInputs {
             names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
             logger: logger)
         state = Mutex(State(inputs: names.map { _ in Input() }))
-        let audio = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
-            try listening.open(location, options, clock: clock, logger: logger)
-        }
-        self.audio = audio.map { source in
-            let rate = configuration.frameRate ?? FrameRate(25)
-            let pacing: SourceFeed.Pacing = source.description.isLive ? .live(frameRate: nil) : .waits
-            let leads = configuration.audioInput?.isReference == true
-            return (source, SourceFeed(pacing: pacing, frameRate: rate, audio: .program, leads: leads, clock: clock))
-        }
+        audio = try SeparateAudio(configuration, isPaced: false, listening: listening, clock: clock, logger: logger)
         let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
         state.withLock { $0.sources = sources }
         listening.whenGivenUp { [weak self] in self?.stop() }
@@ -71,10 +63,7 @@ final class SwitchedInputs: ProgramInputs {
 
     var format: VideoFormat { state.withLock { $0.format } ?? Self.defaultFormat(configuration) }
 
-    func start() {
-        guard let audio else { return }
-        audio.source.start(into: audio.feed, video: nil, audio: .program)
-    }
+    func start() { audio?.start() }
 
     func stop() {
         choice.stop()
@@ -201,7 +190,8 @@ extension SwitchedInputs: SwitchedSources {
     func report(of input: Int, at now: Timestamp) -> InputReport {
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
-        if report.isOver, input == 0, feed != nil { stage.finish() }
+        // One of several sources leaves the program to the others.
+        if report.isOver, input == 0, feed != nil, configuration.slateTitle == nil { stage.finish() }
         return InputReport(
             isRunning: report.status.state == .running, failures: report.failures, newest: feed?.newestVideo(at: now),
             skipped: report.status.framesSkipped)

@@ -15,6 +15,8 @@ final class Director: Sendable {
     struct Source: Sendable {
         let name: String
         let stage: Stage
+        /// Whether it can be seen.
+        var hasVideo = true
         /// What of it is on air.
         let input: @Sendable () -> String?
     }
@@ -58,6 +60,11 @@ final class Director: Sendable {
         /// The run-down that is loaded.
         var desk: RunDownDesk?
     }
+
+    /// How far ahead a change may be asked for, in seconds.
+    private static let farthest = 3600.0
+    /// How many may wait for their frames.
+    private static let mostChanges = 64
 
     let stage: Stage
     let sources: [Source]
@@ -141,7 +148,9 @@ final class Director: Sendable {
         } catch {
             throw ControlFailure(.unusable, "\(error)")
         }
-        for name in layout.sources { _ = try source(name) }
+        for name in layout.sources where try !source(name).hasVideo {
+            throw ControlFailure(.unusable, "The source \(name) has no video.")
+        }
     }
 
     private func source(
@@ -173,8 +182,12 @@ extension Director: ControlledProgram {
     func put(_ request: ProgramRequest) throws(ControlFailure) -> Int64 {
         guard let choice = request.scene else { throw ControlFailure(.malformed, "The body lacks scene.") }
         let (scene, transition) = (try named(choice), try transition(request.transition))
-        if let frame = request.at, frame < 0 {
-            throw ControlFailure(.unusable, "at is the number of a frame, and none is below 0.")
+        let latest = stage.nextFrame + Int64(Self.farthest * format.frameRate.value)
+        if let frame = request.at, !(0...latest.number).contains(frame) {
+            throw ControlFailure(.unusable, "at is the number of a frame, from 0 to an hour ahead: \(latest.number).")
+        }
+        guard state.withLock({ $0.changes.count }) < Self.mostChanges else {
+            throw ControlFailure(.tooMany, "\(Self.mostChanges) changes wait for their frames already.")
         }
         return show(by: transition, at: request.at.map { FrameIndex($0) }) { _ in scene }
     }
@@ -238,6 +251,7 @@ extension Director: ControlledProgram {
             state.note(Change(frame: start, frames: transition.frames, scene: scene))
             state.desk?.player.cut(at: start, fade: transition.frames)
             state.desk?.noteChange(at: start, frames: transition.frames)
+            _ = onAir(&state)
             return (scene, start.number)
         }
         tellRecording(of: scene, at: start, transition.look.kind)
@@ -257,6 +271,40 @@ extension Director: ControlledProgram {
         let index = min(current, 1)
         let now = state.changes[index]
         return (now, index > 0 && next - now.frame < now.frames ? state.changes[0] : nil)
+    }
+}
+
+// MARK: What an operator chose, for the next time
+
+extension Director {
+    /// What an operator chose. It holds when the channel is opened again.
+    struct Memory {
+        fileprivate var scene: Named
+        fileprivate var preview: Named
+        fileprivate var transition: TransitionRequest
+        fileprivate var faders: [String: Fader.Settings]
+    }
+
+    /// What was chosen so far.
+    var memory: Memory {
+        state.withLock { state in
+            Memory(
+                scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
+                faders: Dictionary(sources.map { ($0.name, $0.stage.fader.settings) }) { $1 })
+        }
+    }
+
+    /// Does again what was chosen before; what does not fit any more is left out.
+    func restore(_ memory: Memory) {
+        for source in sources {
+            if let settings = memory.faders[source.name] { source.stage.fader.change { $0 = settings } }
+        }
+        let isRight = { (scene: Named) in (try? self.check(scene.layout)) != nil }
+        state.withLock { state in
+            if isRight(memory.preview) { state.preview = memory.preview }
+            state.transition = memory.transition
+        }
+        if isRight(memory.scene) { _ = show(by: (Transition(.cut), 0), at: nil) { _ in memory.scene } }
     }
 }
 

@@ -14,14 +14,7 @@ final class StudioInputs: ProgramInputs {
     let stage = Stage()
     let director: Director?
     private let sources: [SwitchedInputs]
-    private let audio: AudioSource?
-    private let logger: Logger
-
-    /// A source of audio alone.
-    private struct AudioSource {
-        let source: any MediaSource
-        let feed: SourceFeed
-    }
+    private let audio: SeparateAudio?
 
     /// How long the program's beginning waits for the file of a run-down's first segment.
     private static let patience = Duration.seconds(10)
@@ -32,7 +25,6 @@ final class StudioInputs: ProgramInputs {
         _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
-        self.logger = logger
         var sources: [SwitchedInputs] = []
         do throws(RelayFailure) {
             for index in configuration.sources.indices {
@@ -41,7 +33,7 @@ final class StudioInputs: ProgramInputs {
                         configuration.alone(index), format: sources.first?.format, listening: listening,
                         recordings: recordings, clock: clock, logger: logger))
             }
-            audio = try Self.openAudio(configuration, listening, clock, logger)
+            audio = try SeparateAudio(configuration, isPaced: true, listening: listening, clock: clock, logger: logger)
         } catch {
             for source in sources { source.stop() }
             throw error
@@ -65,7 +57,7 @@ final class StudioInputs: ProgramInputs {
             let stage = Stage()
             stage.show(Scene(layers: [], audio: [.feed(audio.feed)]))
             self.stage.add(stage)
-            heard.append(Director.Source(name: "audio", stage: stage) { nil })
+            heard.append(Director.Source(name: "audio", stage: stage, hasVideo: false) { nil })
         }
         let director = Director(
             stage, sources: heard, audio: configuration.audioChoice,
@@ -102,24 +94,7 @@ final class StudioInputs: ProgramInputs {
         return ChannelInputs.shape(native, configuration)
     }
 
-    private static func openAudio(
-        _ configuration: ChannelConfiguration, _ listening: ChannelListening, _ clock: any MonotonicClock,
-        _ logger: Logger
-    ) throws(RelayFailure) -> AudioSource? {
-        let source = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
-            try listening.open(location, options, clock: clock, logger: logger)
-        }
-        guard let source else { return nil }
-        let pacing: SourceFeed.Pacing = source.description.isLive ? .live(frameRate: nil) : .paced
-        let feed = SourceFeed(
-            pacing: pacing, frameRate: configuration.frameRate ?? FrameRate(25), audio: .program,
-            leads: configuration.audioInput?.isReference == true, clock: clock)
-        return AudioSource(source: source, feed: feed)
-    }
-
-    func start() {
-        if let audio { audio.source.start(into: audio.feed, video: nil, audio: .program) }
-    }
+    func start() { audio?.start() }
 
     func stop() {
         director?.endRunDown()
