@@ -248,7 +248,7 @@ public final class Program: Sendable {
 
     /// Takes what the scene's sources have, which may rightly last if they are waited for.
     private func waiting<Result>(for scene: Scene, _ body: () -> Result) -> Result {
-        scene.feeds.contains { $0.pacing == .waits } ? heartbeat.resting(body) : body()
+        scene.feeds.contains(where: \.isAwaited) ? heartbeat.resting(body) : body()
     }
 
     /// The audio of frame `index`, the samples of `range`. What is neither seen nor heard plays along.

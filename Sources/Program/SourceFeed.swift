@@ -35,12 +35,15 @@ public final class SourceFeed: SourceSink {
         /// The source waits for the program, and the program never for it: it plays from where the program came to it,
         /// and where it stalls it goes on later.
         case paced
+        /// As if it were paced and never late: the program waits for the source, too, seen or not. For a program that is made
+        /// faster than the clock.
+        case rendered
         /// The source comes at its own pace and is shown when its clock says. Its frames come at `frameRate`; nil for a
         /// source of audio alone.
         case live(frameRate: FrameRate?)
     }
 
-    private struct State {
+    struct State {
         var frames = FrameStore()
         var live: LiveVideo
         var audio: AudioStore
@@ -62,21 +65,21 @@ public final class SourceFeed: SourceSink {
     public let pacing: Pacing
     public let programTime = ProgramTime()
     /// Whether video comes, which says when a paced source plays.
-    private let hasVideo: Bool
+    let hasVideo: Bool
     /// Whether the program's clock is to follow this source, if it is live, even while its frames are not shown.
     let leads: Bool
 
-    private static let frameRoom = 4
+    static let frameRoom = 4
     private static let liveRoom = Duration.milliseconds(1500)
     /// How long a program waits for a live source's frame that is not late: what was collected while the input was
     /// opened is decoded first.
     private static let patience = Duration.seconds(2)
     private let liveFrameLimit: Int
     /// How much audio a source that can wait delivers ahead, in samples: a second.
-    private let audioRoom: Int64
+    let audioRoom: Int64
     private let frameRate: FrameRate
     private let clock: any MonotonicClock
-    private let state: Mutex<State>
+    let state: Mutex<State>
     private let room = DispatchSemaphore(value: 0)
     private let news = DispatchSemaphore(value: 0)
 
@@ -103,6 +106,9 @@ public final class SourceFeed: SourceSink {
     var isLive: Bool {
         if case .live = pacing { true } else { false }
     }
+
+    /// Whether the program waits for it.
+    var isAwaited: Bool { pacing == .waits || pacing == .rendered }
 
     public func hasRoom(for track: TrackKind) -> Bool {
         if isLive { return true }
@@ -248,7 +254,8 @@ public final class SourceFeed: SourceSink {
     /// The frame for program frame `index`; nil when the source is over and its last frame was shown.
     /// Waits for a source that waits for the program.
     func frame(for index: FrameIndex) -> LiveFrames.Choice? {
-        if pacing != .waits { return isLive ? liveFrame(for: index) : pacedFrame(for: index) }
+        if isLive { return liveFrame(for: index) }
+        if pacing != .waits { return pacedFrame(for: index) }
         waitForNews { state in
             state.frames.canChoose(for: index) || state.ended.contains(.video) || state.starved.contains(.video)
                 || state.isClosed
@@ -270,76 +277,17 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    private func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
-        state.withLock { state in
-            if let origin = state.origin, index < origin {
-                state.isStalled = true
-                return nil
-            }
-            if state.frames.isEmpty { return nil }
-            var origin = state.origin ?? index
-            state.isStalled = state.frames.count == 0 && !state.ended.contains(.video)
-            if state.isStalled { origin = origin + 1 }
-            state.origin = origin
-            let own = FrameIndex(index - origin)
-            let isOver = state.isClosed || (state.ended.contains(.video) && !state.frames.hasVideo(from: own))
-            if isOver { return nil }
-            defer { wakeProducer(&state) }
-            return state.frames.choose(for: own).map { LiveFrames.Choice(frame: $0, newlyDue: nil) }
-        }
-    }
-
-    /// Keeps a paced source's first frame back until ``begin(at:)``.
-    package func park() { state.withLock { $0.origin = FrameIndex(.max) } }
-
-    /// Makes a paced source's first frame that of program frame `index`.
-    package func begin(at index: FrameIndex) { state.withLock { $0.origin = index } }
-
-    /// Whether a source that was parked has enough to play without a hole.
-    package var isPrimed: Bool {
-        state.withLock { state in
-            let hasVideo = state.ended.contains(.video) ? !state.frames.isEmpty : state.frames.count >= Self.frameRoom
-            let hasAudio = state.audio.end >= audioRoom / 5
-            return hasVideo && (hasAudio || !state.ended.union(state.starved).isDisjoint(with: [.audio]))
-        }
-    }
-
-    /// The program frame behind a paced source's last one, once it is known; its first one where it has none.
-    package var end: FrameIndex? {
-        state.withLock { state in
-            guard state.ended.contains(.video), let origin = state.origin, origin.number < .max else { return nil }
-            return origin + (state.frames.isEmpty ? 0 : state.frames.last.number)
-        }
-    }
-
-    /// Whether a source is over that delivered no frame at all.
-    package var isBarren: Bool { state.withLock { $0.ended.contains(.video) && $0.frames.isEmpty } }
-
-    /// Plays along unseen, up to the end of program frame `index`. Never waits.
+    /// Plays along unseen, up to the end of program frame `index`. Waits for a source that is rendered.
     func skipVideo(_ index: FrameIndex) {
         guard isLive else { return _ = pacedFrame(for: index) }
         guard let line = programTime.line else { return }
         state.withLock { $0.live.skip(index, on: line, at: now) }
     }
 
-    /// Plays along unheard, `count` samples up to `end`; after the video of their frame. Never waits.
+    /// Plays along unheard, `count` samples up to `end`; after the video of their frame. Waits for one that is rendered.
     func skipAudio(upTo end: SampleIndex, count: Int64) {
         guard isLive else { return _ = pacedAudio(count: count, at: end.number - count) }
         state.withLock { $0.audio.skip(to: end.number) }
-    }
-
-    /// The next `count` samples of a paced source, as position `start` of the program; silence where there are none.
-    private func pacedAudio(count: Int64, at start: Int64) -> AudioBuffer {
-        state.withLock { state in
-            guard state.origin != nil || !hasVideo, !state.isStalled else {
-                return .silence(at: start, count: Int(count), format: .program)
-            }
-            var (audio, silence) = state.audio.take(upTo: state.audio.consumed + count)
-            audio.position = start
-            state.status.silentSamples += silence
-            wakeProducer(&state)
-            return audio
-        }
     }
 
     /// When the source last had video: a paced one that has a frame ready has it now. Nil before its first frame.
@@ -364,7 +312,7 @@ public final class SourceFeed: SourceSink {
 
     /// The audio from sample `start` to `end`, silence where there is none. Waits for a source that waits for the program.
     func audio(from start: SampleIndex, upTo end: SampleIndex) -> AudioBuffer {
-        if pacing == .paced { return pacedAudio(count: end - start, at: start.number) }
+        if pacing == .paced || pacing == .rendered { return pacedAudio(count: end - start, at: start.number) }
         if pacing == .waits {
             waitForNews { state in
                 state.audio.end >= end.number || state.ended.contains(.audio) || state.starved.contains(.audio)
@@ -413,7 +361,7 @@ public final class SourceFeed: SourceSink {
 
     // MARK: Waiting
 
-    private func waitForNews(until isEnough: (borrowing State) -> Bool) {
+    func waitForNews(until isEnough: (borrowing State) -> Bool) {
         while true {
             let isDone = state.withLock { state in
                 if isEnough(state) { return true }
@@ -425,13 +373,13 @@ public final class SourceFeed: SourceSink {
         }
     }
 
-    private func wakeConsumer(_ state: inout State) {
+    func wakeConsumer(_ state: inout State) {
         guard state.isConsumerWaiting else { return }
         state.isConsumerWaiting = false
         news.signal()
     }
 
-    private func wakeProducer(_ state: inout State) {
+    func wakeProducer(_ state: inout State) {
         guard state.isProducerWaiting else { return }
         state.isProducerWaiting = false
         room.signal()

@@ -4,57 +4,21 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialControl {
+extension SerialPeers {
     /// Shows that are played by themselves.
     @Suite("Run-downs")
     struct RunDownTests {
         private let directory: TemporaryDirectory
         private let rundown = "/v1/channels/relay/rundown"
 
-        init() throws { directory = try TemporaryDirectory() }
+        private let files: ShowFiles
 
-        /// A file of 30 frames a second, whose luma is `luma` of the frame's number N.
-        private func clip(_ name: String, luma: String, frames: Int) async throws -> String {
-            let path = directory.file("\(name).mp4")
-            try await run(
-                "ffmpeg",
-                ["-v", "error", "-f", "lavfi", "-i", "color=gray:size=320x180:rate=30,geq=lum='\(luma)':cb=128:cr=128"]
-                    + ["-f", "lavfi", "-i", "sine=440:sample_rate=48000", "-frames:v", "\(frames)", "-shortest"]
-                    + ["-c:v", "libx264", "-preset", "veryfast", "-crf", "4", "-g", "12", "-c:a", "aac", path])
-            return path
+        init() throws {
+            directory = try TemporaryDirectory()
+            files = ShowFiles(directory: directory)
         }
 
-        /// Thirty frames, each lighter than the one before.
-        private func ramp() async throws -> String { try await clip("ramp", luma: "60+4*N", frames: 30) }
-
-        private func show(_ text: String) throws -> String {
-            let path = directory.file("show.yaml")
-            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-            return path
-        }
-
-        /// What each recorded frame shows: `white`, `black`, or the number of a frame of the ramp.
-        private func recorded() async throws -> [String] {
-            let names = try FileManager.default.contentsOfDirectory(atPath: directory.file("rec"))
-            let name = try #require(names.first { $0.hasSuffix(".mp4") })
-            let raw = directory.file("raw")
-            try await run(
-                "ffmpeg",
-                ["-v", "error", "-nostdin", "-i", directory.file("rec/\(name)"), "-an", "-vsync", "passthrough"]
-                    + ["-vf", "scale=2:2:flags=area", "-f", "rawvideo", "-pix_fmt", "yuv420p", raw])
-            let data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: raw)))
-            return stride(from: 0, to: data.count - 5, by: 6).map { index in
-                let luma = Int(data[index])
-                return luma > 220 ? "white" : luma < 30 ? "black" : "\((luma - 58) / 4)"
-            }
-        }
-
-        private func sources() async throws -> [String] {
-            [
-                "--input", "\(try await clip("white", luma: "235", frames: 300))#name=white",
-                "--input", "\(try await clip("black", luma: "16", frames: 300))#name=black", "--loop",
-            ]
-        }
+        private func recorded() async throws -> [String] { try await files.seen(in: files.recorded()) }
 
         private func start(_ arguments: [String]) async throws -> (relay: RelayProcess, api: APIClient) {
             let port = try Ports.free()
@@ -66,8 +30,8 @@ extension SerialControl {
 
         @Test("Each cut between two sources and a file with an in point is on its frame, round after round")
         func frames() async throws {
-            _ = try await ramp()
-            let path = try show(
+            try await files.ramp()
+            let path = try files.show(
                 """
                 loop: true
                 segments:
@@ -77,7 +41,7 @@ extension SerialControl {
                 """)
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", directory.file("rec"), "--duration", "6s", "--rundown", path]
-                    + (try await sources()))
+                    + (try await files.sources()))
             #expect(result.ending == .exited(0), "\(result.log)")
             let seen = try await recorded()
             let expected = (0..<180).map { frame in
@@ -91,8 +55,8 @@ extension SerialControl {
             "Files alone are a program that begins with the first frame of the first and ends with the last of the last"
         )
         func filesAlone() async throws {
-            _ = try await ramp()
-            let path = try show("segments: [{file: ramp.mp4}, {file: ramp.mp4, in: 0.5}]")
+            try await files.ramp()
+            let path = try files.show("segments: [{file: ramp.mp4}, {file: ramp.mp4, in: 0.5}]")
             let result = try await RelayProcess.run(["--record", directory.file("rec"), "--rundown", path])
             #expect(result.ending == .exited(0), "\(result.log)")
             #expect(try await recorded() == (Array(0..<30) + Array(15..<30)).map { "\($0)" })
@@ -100,14 +64,14 @@ extension SerialControl {
 
         @Test("What an operator cuts away from is resumed with what was left, and the status says where it is")
         func operated() async throws {
-            let path = try show(
+            let path = try files.show(
                 """
                 segments:
                   - {source: white, duration: take}
                   - {name: dark, source: black, frames: 90}
                   - {source: white, duration: take}
                 """)
-            let (relay, api) = try await start(["--rundown", path] + (try await sources()))
+            let (relay, api) = try await start(["--rundown", path] + (try await files.sources()))
             let status = { try await api.ask("GET", rundown).json() }
             #expect(try await status()["state"] as? String == "running")
             #expect((try await status()["next"] as? [String: Any])?["name"] as? String == "dark")
@@ -140,8 +104,8 @@ extension SerialControl {
 
         @Test("What cannot be played is refused with its place and its name, before the start and on air")
         func refused() async throws {
-            let path = try show("segments:\n  - source: white\n  - file: gone.mp4\n")
-            let arguments = try await sources()
+            let path = try files.show("segments:\n  - source: white\n  - file: gone.mp4\n")
+            let arguments = try await files.sources()
             let result = try await RelayProcess.run(["--record", directory.file("rec"), "--rundown", path] + arguments)
             #expect(
                 result.ending == .exited(64) && result.log.contains("show.yaml:3:11: segments[1].file"), "\(result)")

@@ -756,39 +756,49 @@ class Trial:
         return self.failures == 0
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser(description):
+    """What every trial of the page is told."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", required=True, help="the page, http://127.0.0.1:PORT/")
     parser.add_argument("--token", help="an operator's token, if one is required")
-    parser.add_argument("--view-token", help="a viewer's token, to judge what a viewer may press")
     parser.add_argument("--channel", help="the channel to look at (default: the first)")
-    parser.add_argument(
-        "--output", help="an address that works, for the output that is added (default: UDP to this script)"
-    )
     parser.add_argument("--out", required=True, help="a directory for screenshots")
-    parser.add_argument("--target-pid", type=int, help="the process of an output's target, to be killed")
-    parser.add_argument("--restart-command", help="a command that restarts relay, and returns")
-    parser.add_argument(
-        "--first-frame",
-        type=float,
-        help="seconds from a cold start to the first frame that are allowed (default: only printed)",
-    )
     parser.add_argument(
         "--pause", type=float, default=1.5, help="seconds between a wrong token and the right one (default: 1.5)"
     )
-    parser.add_argument(
-        "--no-wire", action="store_true", help="go to relay directly, not through a connection that can be broken"
-    )
     parser.add_argument("--chromium", default="chromium", help="the browser (default: chromium)")
-    options = parser.parse_args()
+    return parser
+
+
+def run(kind, options):
+    """Plays a trial to its end, and ends this process with 1 if something does not hold."""
     options.url = options.url if options.url.endswith("/") else options.url + "/"
     os.makedirs(options.out, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    trial = Trial(options)
+    trial = kind(options)
     try:
         sys.exit(0 if trial.play() else 1)
     finally:
         trial.browser.close()
+
+
+def main():
+    options = parser(__doc__)
+    options.add_argument("--view-token", help="a viewer's token, to judge what a viewer may press")
+    options.add_argument(
+        "--output", help="an address that works, for the output that is added (default: UDP to this script)"
+    )
+    options.add_argument("--target-pid", type=int, help="the process of an output's target, to be killed")
+    options.add_argument("--restart-command", help="a command that restarts relay, and returns")
+    options.add_argument(
+        "--first-frame",
+        type=float,
+        help="seconds from a cold start to the first frame that are allowed (default: only printed)",
+    )
+    options.add_argument(
+        "--no-wire", action="store_true", help="go to relay directly, not through a connection that can be broken"
+    )
+    run(Trial, options.parse_args())
 
 
 if __name__ == "__main__":

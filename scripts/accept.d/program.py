@@ -7,18 +7,15 @@ It cuts, fades, mutes, shows the slate, and stops and starts the recording. Give
 sources, a scene with a name, and a directory to record to:
 
     relay --input 'test:#name=one' --input 'two.mp4#name=two' --loop --size 1280x720 --fps 30 --record DIR \\
-        --scene duo=pip:one,two --http 127.0.0.1:PORT --no-status
+        --scene duo=pip:one,two --rundown DIR --http 127.0.0.1:PORT --no-status
 """
 
-import argparse
 import json
-import os
 import statistics
-import sys
 import time
 import urllib.parse
 
-from page import Trial
+from page import Trial, parser, run
 
 # What the page asks for from now on, with the answers; `window.refuseNext` makes the next change fail.
 LISTEN = """(() => {
@@ -64,6 +61,7 @@ PARTS = [
     "inset",
     "sound",
     "record",
+    "rundown",
     "refusal",
     "looks",
     "back",
@@ -424,6 +422,56 @@ class ProgramTrial(Trial):
         began = self.until(lambda: self.report().get("recorder", {}).get("state") == "recording", 15)
         self.judge("and starts without asking", began is not None)
 
+    def rundown(self):
+        """A run-down is started, gone on with, held, cut away from and ended by its own buttons."""
+        browser = self.browser
+        one, two = self.names_of_sources[:2]
+        shown = {"layout": "pip", "sources": [one, two]}
+        segments = [
+            {"source": one, "duration": "take"},
+            {"name": "Both", "scene": shown, "duration": "2s"},
+            {"name": "Close", "source": two, "duration": "take", "transition": {"type": "fade", "seconds": 0.5}},
+        ]
+        self.stage(self.single(two), self.single(one))
+        self.judge("without a run-down nothing is shown of one", not self.shown("#rundown"))
+        status, answer = self.put("/rundown", {"name": "Evening", "segments": segments})
+        if not self.judge("relay takes a run-down", status == 200, answer[:200]):
+            return
+        loaded = browser.wait("document.querySelectorAll('#rundown .segment').length === 3", 8)
+        self.judge("the page shows its segments", loaded is not None)
+        self.judge("and that it was not started", "Not started" in self.text('#rundown [data-part="words"]'))
+
+        def press(part):
+            browser.press(f'#rundown [data-part="{part}"]')
+
+        def current(number):
+            selector = f"#rundown .segment:nth-child({number}).on-air"
+            return browser.wait(f"document.querySelector('{selector}') !== null", 3) is not None
+
+        press("start")
+        self.becomes("Start puts its first segment on air", lambda now: now["scene"]["sources"] == [one])
+        self.judge("which the timeline shows", current(1))
+        press("next")
+        self.becomes("Go to next now puts the second on air", lambda now: now["scene"]["layout"] == "pip")
+        self.judge("which the timeline shows, too", current(2))
+        self.becomes("the third follows by itself", lambda now: now["scene"]["sources"] == [two])
+        self.judge("and is marked", current(3))
+        press("hold")
+        self.becomes("Hold here holds it", lambda now: now["runDown"]["state"] == "held")
+        self.put("/preview", {"scene": self.single(one)})
+        time.sleep(0.6)
+        browser.press(self.part_of("take"))
+        self.becomes("a Take cuts away from it", lambda now: now["runDown"].get("isCutAway") is True)
+        browser.wait("document.querySelector('#rundown [data-part=words]').textContent.startsWith('Cut away')", 3)
+        self.judge("which is told", self.text('#rundown [data-part="words"]').startswith("Cut away"))
+        press("resume")
+        self.becomes("Go back to it leads back", lambda now: now["scene"]["sources"] == [two])
+        browser.press("#rundown .segment:nth-child(1) button")
+        self.becomes("a segment starts it from there", lambda now: now["scene"]["sources"] == [one])
+        press("stop")
+        self.becomes("End it ends it", lambda now: now["runDown"]["state"] == "idle")
+        self.names()
+
     def refusal(self):
         """What relay refuses is told in its words, where it was asked for, and what was there stays."""
         one, two = self.names_of_sources[:2]
@@ -504,27 +552,12 @@ class ProgramTrial(Trial):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", required=True, help="the page, http://127.0.0.1:PORT/")
-    parser.add_argument("--token", help="an operator's token, if one is required")
-    parser.add_argument("--channel", help="the channel to look at (default: the first)")
-    parser.add_argument("--out", required=True, help="a directory for screenshots")
-    parser.add_argument(
-        "--pause", type=float, default=1.5, help="seconds between a wrong token and the right one (default: 1.5)"
-    )
-    parser.add_argument(
+    options = parser(__doc__)
+    options.add_argument(
         "--only", nargs="+", choices=PARTS, metavar="PART", help=f"judge only these: {', '.join(PARTS)}"
     )
-    parser.add_argument("--chromium", default="chromium", help="the browser (default: chromium)")
-    options = parser.parse_args()
-    options.url = options.url if options.url.endswith("/") else options.url + "/"
-    options.no_wire = True
-    os.makedirs(options.out, exist_ok=True)
-    trial = ProgramTrial(options)
-    try:
-        sys.exit(0 if trial.play() else 1)
-    finally:
-        trial.browser.close()
+    options.set_defaults(no_wire=True)
+    run(ProgramTrial, options.parse_args())
 
 
 if __name__ == "__main__":

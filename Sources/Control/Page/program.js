@@ -9,6 +9,7 @@ import { Snapshots } from "./snapshots.js";
 import { ProgramBar } from "./program-bar.js";
 import { ProgramFeed } from "./program-feed.js";
 import { ProgramPreview } from "./program-preview.js";
+import { RunDownPanel } from "./program-rundown.js";
 import { SourceTiles } from "./program-sources.js";
 import { canSwap, choosing, inLayout, sceneWords, slate, swapped, transitionWords } from "./scenes.js";
 import { clock, grouped } from "./words.js";
@@ -43,6 +44,7 @@ export class ProgramView {
             seen: () => this.#look(),
         });
         this.feed = new ProgramFeed((report) => this.#received(report));
+        this.runDown = new RunDownPanel(byID("rundown"), this.feed);
         this.#wire();
     }
 
@@ -81,6 +83,7 @@ export class ProgramView {
         this.feed.choose(null);
         this.asked = undefined;
         this.tiles.reset();
+        this.runDown.reset();
         this.preview.reset();
         this.snapshots.forget();
         setText(this.parts.answer, "");
@@ -88,16 +91,16 @@ export class ProgramView {
         if (this.question.isOpen) this.question.close();
     }
 
-    /** Takes the channel's report, once a second. A channel with one input has no program to ask about. */
+    /** Takes the channel's report, once a second. A channel without scenes has no program to ask about. */
     update(state) {
         this.state = state;
         const { report, channel } = state;
-        const inputs = report.sources?.length ?? 0;
-        const asked = `${channel} ${report.startedAt} ${inputs}`;
+        const hasScenes = report.hasScenes === true;
+        const asked = `${channel} ${report.startedAt} ${hasScenes}`;
         if (asked !== this.asked && report.state !== "opening") {
             this.asked = asked;
-            this.feed.choose(inputs > 1 ? channel : null);
-            if (inputs <= 1) this.known(false);
+            this.feed.choose(hasScenes ? channel : null);
+            if (!hasScenes) this.known(false);
         }
         this.#recorder(report);
         this.#render();
@@ -115,6 +118,7 @@ export class ProgramView {
         this.preview.update(report, width / height);
         this.bar.update(report);
         this.tiles.update(report.sources, this.#statuses(report));
+        this.runDown.update(report);
         this.#desk(report);
         this.#look();
     }

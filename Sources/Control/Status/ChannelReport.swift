@@ -37,6 +37,8 @@ package struct ChannelReport: Sendable, Encodable {
     package var isRecordingWanted = false
     /// Whether there is a directory to record to.
     package var canRecord = false
+    /// Whether it is a program of scenes, which can be asked about and changed.
+    package var hasScenes = false
     /// Until when the certificate that the channel's listeners show is valid, in seconds since 1970; nil without one. For
     /// metrics alone.
     package var certificateExpiry: Int?
@@ -69,7 +71,7 @@ package struct ChannelReport: Sendable, Encodable {
 
     private enum Key: String, CodingKey {
         case name, state, time, startedAt, programSeconds, isOnAir, isRecording, problems, video, audio
-        case isRecordingWanted, canRecord
+        case isRecordingWanted, canRecord, hasScenes
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -85,6 +87,7 @@ package struct ChannelReport: Sendable, Encodable {
         try container.encode(problems, forKey: .problems)
         try container.encode(isRecordingWanted, forKey: .isRecordingWanted)
         try container.encode(canRecord, forKey: .canRecord)
+        try container.encode(hasScenes, forKey: .hasScenes)
         try container.encodeIfPresent(tracks?.video.map(VideoReport.init), forKey: .video)
         try container.encodeIfPresent(tracks?.audio.map(AudioReport.init), forKey: .audio)
     }

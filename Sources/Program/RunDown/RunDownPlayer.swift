@@ -139,6 +139,15 @@ package struct RunDownPlayer: Sendable {
         return actions.enumerated().filter { !$1.isShow || $0 == last }.map(\.element)
     }
 
+    /// The segment under way, or that is held, or that is waited for; nil where it is not running.
+    package var currentSegment: Int? {
+        switch state {
+        case .idle, .over: nil
+        case .running: place?.segment ?? upcoming?.segment
+        case .held: held?.place.segment ?? place?.segment
+        }
+    }
+
     // MARK: What it is told
 
     /// A file was opened, and its first frames are there. It has `frames` more of them than what lies before its start, as

@@ -4,6 +4,12 @@ package import Media
 
 /// Where a run-down is, for people: what is on air, for how long still, and what comes then.
 package struct RunDownStatus: Sendable, Codable, Equatable {
+    /// How a segment comes on air.
+    package struct Change: Sendable, Codable, Equatable {
+        package var type: Transition.Kind
+        package var seconds: Double
+    }
+
     /// One part of the show.
     package struct Segment: Sendable, Codable, Equatable {
         package var name: String
@@ -13,6 +19,7 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         package var seconds: Double?
         /// What ends it where that is not a time: `end` or `take`.
         package var until: String?
+        package var transition: Change
     }
 
     /// The segment under way.
@@ -84,7 +91,9 @@ extension RunDownPlayer {
     }
 
     private func described(_ segment: RunDown.Segment) -> RunDownStatus.Segment {
-        var described = RunDownStatus.Segment(name: segment.name, views: segment.views.map(\.name))
+        var described = RunDownStatus.Segment(
+            name: segment.name, views: segment.views.map(\.name),
+            transition: .init(type: segment.change.kind, seconds: segment.change.duration.inSeconds))
         switch segment.length {
         case .time(let duration): described.seconds = duration.inSeconds
         case .frames(let count): described.seconds = rate.timeBase.duration(count).inSeconds

@@ -88,7 +88,7 @@ package struct Scene: Sendable, Equatable {
     var mainFeed: SourceFeed? { layers.first?.video.feed }
 
     /// Whether the program waits for what it shows.
-    var waits: Bool { mainFeed?.pacing == .waits }
+    var waits: Bool { mainFeed?.isAwaited == true }
 
     /// The feeds that are seen or heard in it now, each once.
     var feeds: [SourceFeed] {

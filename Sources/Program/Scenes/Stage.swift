@@ -123,7 +123,7 @@ package final class Stage: Sendable {
     }
 
     /// Whether the program is to end.
-    var isOver: Bool { state.withLock { $0.isOver } }
+    package var isOver: Bool { state.withLock { $0.isOver } }
 
     /// Waits for a scene that is another than `gone`; nil if the program is to end before.
     func waitForScene(besides gone: Scene? = nil) -> Scene? {

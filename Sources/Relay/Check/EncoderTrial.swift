@@ -26,6 +26,7 @@ struct EncoderTrial {
         trial.input = InputLocation("test:")
         (trial.sources, trial.backups, trial.slate) = ([], [], nil)
         (trial.audioInput, trial.certificate) = (nil, nil)
+        (trial.runDown, trial.runDownDirectory) = (nil, nil)
         (trial.outputs, trial.recording, trial.copying) = ([], nil, .nothing)
         (trial.isPaced, trial.duration) = (false, Self.length)
         let hub = PacketStream()

@@ -26,7 +26,7 @@ struct RelayCommand: AsyncParsableCommand {
         version: RelayVersion.text,
         subcommands: [
             RunCommand.self, CtlCommand.self, CheckCommand.self, RecordingsCommand.self, DevicesCommand.self,
-            DiagnoseCommand.self,
+            RenderCommand.self, DiagnoseCommand.self,
         ],
         defaultSubcommand: RunCommand.self)
 

@@ -102,6 +102,7 @@ final class ChannelControl: ControlledChannel {
         report.isRecordingWanted = wish ?? (recording != nil)
         guard let channel else { return report }
         let status = channel.status
+        report.hasScenes = channel.director != nil
         report.startedAt = startedAt
         report.tracks = channel.stream.description
         report.programSeconds =

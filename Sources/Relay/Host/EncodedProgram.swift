@@ -29,7 +29,10 @@ final class EncodedProgram: ChannelProgram {
         self.logger = logger
         gop = configuration.encoder.gop
         let inputs: any ProgramInputs =
-            if configuration.hasScenes {
+            if configuration.hasScenes, !configuration.isPaced {
+                try RenderedInputs(
+                    configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
+            } else if configuration.hasScenes {
                 try StudioInputs(
                     configuration, listening: listening, recordings: recordings, clock: clock, logger: logger)
             } else if configuration.hasChoice {

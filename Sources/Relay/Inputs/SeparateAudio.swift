@@ -11,17 +11,16 @@ struct SeparateAudio {
     let source: any MediaSource
     let feed: SourceFeed
 
-    /// Opens the audio input that `configuration` names; nil if there is none. Blocks until it answers. A file is `paced`,
-    /// or else the program waits for it. Throws ``RelayFailure``.
+    /// Opens the audio input that `configuration` names; nil if there is none. Blocks until it answers. A file is
+    /// paced as `ofFile` says. Throws ``RelayFailure``.
     init?(
-        _ configuration: ChannelConfiguration, isPaced: Bool, listening: ChannelListening, clock: any MonotonicClock,
-        logger: Logger
+        _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, listening: ChannelListening,
+        clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         let source = try ChannelInputs.openAudio(configuration) { (location, options) throws(RelayFailure) in
             try listening.open(location, options, clock: clock, logger: logger)
         }
         guard let source else { return nil }
-        let ofFile: SourceFeed.Pacing = isPaced ? .paced : .waits
         self.source = source
         feed = SourceFeed(
             pacing: source.description.isLive ? .live(frameRate: nil) : ofFile,

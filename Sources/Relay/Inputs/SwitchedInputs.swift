@@ -48,7 +48,7 @@ final class SwitchedInputs: ProgramInputs {
             names, options: configuration.choice, channel: configuration.name, recordings: recordings, clock: clock,
             logger: logger)
         state = Mutex(State(inputs: names.map { _ in Input() }))
-        audio = try SeparateAudio(configuration, isPaced: false, listening: listening, clock: clock, logger: logger)
+        audio = try SeparateAudio(configuration, ofFile: .waits, listening: listening, clock: clock, logger: logger)
         let sources = configuration.inputs.enumerated().map { makeSource($0, $1, listening) }
         state.withLock { $0.sources = sources }
         listening.whenGivenUp { [weak self] in self?.stop() }

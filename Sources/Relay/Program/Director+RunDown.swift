@@ -10,6 +10,8 @@ internal import Synchronization
 struct RunDownPlaying: Sendable {
     /// Where those lie that are loaded by the API, and their files; nil if nobody said.
     var directory: String?
+    /// Whether it is made faster than the clock: each file is waited for, and the program ends with the run-down.
+    var isRendered = false
     let clock: any MonotonicClock
     let logger: Logger
 }
@@ -64,6 +66,7 @@ extension Director {
     /// Does what the run-down says of `frame`, which is made next. On the program's thread; before the program begins on any
     /// other.
     func play(_ frame: FrameIndex) {
+        if playing.isRendered { waitForFiles() }
         let (told, skipped, isOver) = state.withLock { state -> ([Told], [String], Bool) in
             guard var desk = state.desk else { return ([], [], false) }
             // Not copied while it is changed.
@@ -91,14 +94,31 @@ extension Director {
             playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
         }
         // A show of files alone ends as a file does.
-        if isOver, sources.isEmpty { stage.finish() }
+        if isOver, sources.isEmpty || playing.isRendered { stage.finish() }
+    }
+
+    /// Waits until each file that is being opened has its first frames, or cannot be opened.
+    private func waitForFiles() {
+        while !stage.isOver {
+            let isOpening = state.withLock { state in
+                guard let desk = state.desk else { return false }
+                return desk.player.openClips.contains { id, isStarted in
+                    guard !isStarted, case .opening = desk.clips[id]?.condition else { return false }
+                    return true
+                }
+            }
+            guard isOpening else { return }
+            playing.clock.sleep(until: playing.clock.now + 1_000_000)
+        }
     }
 
     /// Does what can be done without the director's state.
     private func handle(_ action: RunDownPlayer.Action, _ desk: inout RunDownDesk) {
         switch action {
         case .prepare(let id, let clip):
-            desk.clips[id] = RunDownClip(clip, format: format, clock: playing.clock, logger: playing.logger)
+            desk.clips[id] = RunDownClip(
+                clip, format: format, pacing: playing.isRendered ? .rendered : .paced, clock: playing.clock,
+                logger: playing.logger)
         case .start(let id, let frame):
             guard let feed = desk.clips[id]?.feed else { return }
             feed.begin(at: frame)
@@ -192,6 +212,19 @@ extension Director {
             guard state.withLock({ $0.desk?.player.isStarting == true }) else { return }
             playing.clock.sleep(until: playing.clock.now + 5_000_000)
         } while playing.clock.now < deadline
+    }
+
+    /// Loads the run-down again that was there, and goes on with its segment; another that the configuration names by now
+    /// comes before it. Returns whether one is running.
+    func restoreRunDown(_ runDown: RunDown?, at segment: Int?) -> Bool {
+        let loaded = state.withLock { $0.desk?.player.runDown }
+        guard let runDown, loaded == nil || loaded == runDown else { return loaded != nil }
+        if loaded == nil { load(runDown) }
+        guard let segment else {
+            if loaded != nil { _ = try? perform(.stop) }
+            return false
+        }
+        return (try? perform(.start(segment: segment))) != nil
     }
 
     /// Lets go of all files.

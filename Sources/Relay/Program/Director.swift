@@ -283,6 +283,9 @@ extension Director {
         fileprivate var preview: Named
         fileprivate var transition: TransitionRequest
         fileprivate var faders: [String: Fader.Settings]
+        fileprivate var runDown: RunDown?
+        /// The segment that was under way, or held.
+        fileprivate var segment: Int?
     }
 
     /// What was chosen so far.
@@ -290,7 +293,8 @@ extension Director {
         state.withLock { state in
             Memory(
                 scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
-                faders: Dictionary(sources.map { ($0.name, $0.stage.fader.settings) }) { $1 })
+                faders: Dictionary(sources.map { ($0.name, $0.stage.fader.settings) }) { $1 },
+                runDown: state.desk?.player.runDown, segment: state.desk?.player.currentSegment)
         }
     }
 
@@ -304,6 +308,7 @@ extension Director {
             if isRight(memory.preview) { state.preview = memory.preview }
             state.transition = memory.transition
         }
+        if restoreRunDown(memory.runDown, at: memory.segment) { return }
         if isRight(memory.scene) { _ = show(by: (Transition(.cut), 0), at: nil) { _ in memory.scene } }
     }
 }

@@ -33,7 +33,7 @@ final class StudioInputs: ProgramInputs {
                         configuration.alone(index), format: sources.first?.format, listening: listening,
                         recordings: recordings, clock: clock, logger: logger))
             }
-            audio = try SeparateAudio(configuration, isPaced: true, listening: listening, clock: clock, logger: logger)
+            audio = try SeparateAudio(configuration, ofFile: .paced, listening: listening, clock: clock, logger: logger)
         } catch {
             for source in sources { source.stop() }
             throw error
@@ -76,7 +76,7 @@ final class StudioInputs: ProgramInputs {
     }
 
     /// What a program of files alone looks like: as the first of them, but for what the flags say.
-    private static func format(
+    static func format(
         of configuration: ChannelConfiguration, listening: ChannelListening, logger: Logger
     ) throws(RelayFailure) -> VideoFormat {
         var native = VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30), color: .unspecified)

@@ -31,14 +31,17 @@ final class RunDownClip: Sendable {
     let stage = Stage()
     private let clip: RunDown.Clip
     private let format: VideoFormat
+    private let pacing: SourceFeed.Pacing
     private let clock: any MonotonicClock
     private let logger: Logger
     private let opening: SourceOpening
     private let state = Mutex(State())
 
     /// Opens `clip` for a program of this format, on a queue of its own.
-    init(_ clip: RunDown.Clip, format: VideoFormat, clock: any MonotonicClock, logger: Logger) {
-        (self.clip, self.format, self.clock, self.logger) = (clip, format, clock, logger)
+    init(
+        _ clip: RunDown.Clip, format: VideoFormat, pacing: SourceFeed.Pacing, clock: any MonotonicClock, logger: Logger
+    ) {
+        (self.clip, self.format, self.pacing, self.clock, self.logger) = (clip, format, pacing, clock, logger)
         opening = SourceOpening(logger: logger)
         DispatchQueue(label: "relay.rundown.clip").async { [self] in open() }
     }
@@ -88,7 +91,7 @@ final class RunDownClip: Sendable {
     private func open() {
         do {
             let (source, _) = try Self.open(clip, opening: opening, logger: logger)
-            let feed = SourceFeed(pacing: .paced, frameRate: format.frameRate, audio: .program, clock: clock)
+            let feed = SourceFeed(pacing: pacing, frameRate: format.frameRate, audio: .program, clock: clock)
             feed.park()
             stage.show(Scene(video: .feed(feed), audio: source.description.hasAudio ? feed : nil))
             let isStopped = state.withLock { state in

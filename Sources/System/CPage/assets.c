@@ -58,6 +58,9 @@ static const unsigned char program_feed_js[] = {
 static const unsigned char program_preview_js[] = {
 #embed "../../Control/Page/program-preview.js"
 };
+static const unsigned char program_rundown_js[] = {
+#embed "../../Control/Page/program-rundown.js"
+};
 static const unsigned char program_sources_js[] = {
 #embed "../../Control/Page/program-sources.js"
 };
@@ -98,6 +101,7 @@ static const struct relay_asset assets[] = {
     {"page/program-bar.js", SCRIPT, program_bar_js, sizeof program_bar_js},
     {"page/program-feed.js", SCRIPT, program_feed_js, sizeof program_feed_js},
     {"page/program-preview.js", SCRIPT, program_preview_js, sizeof program_preview_js},
+    {"page/program-rundown.js", SCRIPT, program_rundown_js, sizeof program_rundown_js},
     {"page/program-sources.js", SCRIPT, program_sources_js, sizeof program_sources_js},
     {"page/recorder.js", SCRIPT, recorder_js, sizeof recorder_js},
     {"page/recordings.js", SCRIPT, recordings_js, sizeof recordings_js},

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Glibc
+internal import Logging
+internal import Media
+
+/// `relay render`: makes a file of a run-down, as fast as it goes.
+struct RenderCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "render", abstract: "Makes an MP4 of a run-down, as fast as it goes.",
+        discussion: """
+            The frames are those that the run-down shows on air if no file is late: each file is waited for. Its inputs are \
+            files, too, each of which plays from the show's first frame on. A run-down that begins again, or has a segment \
+            that lasts until somebody says so, needs --duration.
+
+            Ctrl-C leaves nothing behind; nor does anything that goes wrong.
+
+            Example:
+              relay render show.yaml --input cam1.mp4#name=cam1 --input cam2.mp4#name=cam2 -o show.mp4
+            """)
+
+    @Argument(help: ArgumentHelp("The run-down.", valueName: "file"))
+    var show: String
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("The file to make.", valueName: "file"))
+    var output: String
+
+    @Option(help: ArgumentHelp("A file that the run-down calls by its #name=. May be repeated.", valueName: "source"))
+    var input: [String] = []
+
+    @Option(help: ArgumentHelp("A file of audio alone, which the run-down calls audio.", valueName: "source"))
+    var audioInput: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Whose audio it has where the run-down does not say: follow, mix, or a name.", valueName: "source"))
+    var audioFrom: String?
+
+    @Option(help: ArgumentHelp("A scene, as relay run has it: NAME=LAYOUT:SOURCE,SOURCE.", valueName: "scene"))
+    var scene: [String] = []
+
+    @Flag(help: "Play each --input again and again.")
+    var loop = false
+
+    @Option(help: ArgumentHelp("End after this time.", valueName: "time"), transform: ArgumentParsing.duration)
+    var duration: Duration?
+
+    @OptionGroup(title: "Encoder") var encoder: EncoderOptions
+
+    @Flag(help: "Replace the output, if it exists.")
+    var force = false
+
+    func validate() throws {
+        guard !output.isEmpty, !output.hasSuffix("/") else { throw ValidationError("--output names the file to make.") }
+    }
+
+    func work() throws {
+        // What goes wrong has its own words, and they are printed once.
+        LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
+        var configuration = try channelConfiguration()
+        let bar = ProgressBar()
+        do {
+            let length = try RenderLength(configuration)
+            let job = try RenderJob(&configuration, length: length, output: output, replaces: force)
+            let signals = HeldSignals()
+            let result = try job.run(
+                progress: { bar.show("rendering", done: $0, of: $1) }, isCancelled: { signals.first != nil })
+            bar.clear()
+            guard let result else {
+                Terminal.put("Cancelled; nothing was made.\n")
+                throw ExitCode(128 + (signals.first ?? SIGINT))
+            }
+            Terminal.put("\(output): \(result)\n", to: STDOUT_FILENO)
+        } catch let failure as RelayFailure {
+            bar.clear()
+            Terminal.put("Error: \(failure)\n")
+            throw failure.status.code
+        }
+    }
+
+    /// What a channel of the run-down would be, but without a clock.
+    private func channelConfiguration() throws -> ChannelConfiguration {
+        var configuration = ChannelConfiguration()
+        let flags: [[String]] = [
+            ["--rundown=\(show)"], input.map { "--input=\($0)" }, scene.map { "--scene=\($0)" },
+            audioInput.map { ["--audio-input=\($0)"] } ?? [], audioFrom.map { ["--audio-from=\($0)"] } ?? [],
+            loop ? ["--loop"] : [],
+        ]
+        try InputOptions.parse(flags.flatMap(\.self)).apply(to: &configuration)
+        encoder.apply(to: &configuration)
+        (configuration.isPaced, configuration.encoder.isLive) = (false, false)
+        (configuration.name, configuration.duration) = ("render", duration)
+        guard configuration.runDown != nil else { throw ValidationError("\(show) is a directory: name a run-down.") }
+        for source in configuration.sources {
+            if source.input.isLiveByNature == true || !source.backups.isEmpty {
+                throw ValidationError("--input \(source.name): a show is rendered from files, without backups.")
+            }
+        }
+        return configuration
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Catalogue
+internal import Dispatch
+internal import Foundation
+internal import Logging
+internal import Media
+internal import Segmenter
+internal import Synchronization
+
+/// Makes a file of a run-down: a channel without a clock records it into a hidden directory beside the file, which gets its
+/// name when all is done. Whatever comes between, the directory is removed.
+final class RenderJob {
+    /// More than any show lasts, as it is one file.
+    private static let longest = Duration.seconds(30 * 86_400)
+
+    private let channel: Channel
+    private let length: RenderLength
+    private let output: String
+    private let replaces: Bool
+    private let directory: String
+    private let clock = SystemClock()
+
+    /// Opens what `configuration` names, which is recorded as long as `length` says. Blocks. Throws ``RelayFailure``.
+    init(
+        _ configuration: inout ChannelConfiguration, length: RenderLength, output: String, replaces: Bool
+    ) throws(RelayFailure) {
+        (self.length, self.output, self.replaces) = (length, output, replaces)
+        if !replaces, access(output, F_OK) == 0 {
+            throw RelayFailure(.cannotRecord, "\(output) exists; name another file, or replace it with --force.")
+        }
+        let url = URL(fileURLWithPath: output)
+        let own = ".\(url.lastPathComponent.prefix(200)).\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
+        directory = url.deletingLastPathComponent().appendingPathComponent(own).path
+        configuration.recording = ChannelConfiguration.Recording(
+            directory: directory, length: .duration(Self.longest), expected: length.duration ?? .seconds(3600),
+            warning: .zero, reserve: nil)
+        do throws(RelayFailure) {
+            channel = try Channel(configuration, logger: Logger(label: "relay"))
+        } catch {
+            try? FileManager.default.removeItem(atPath: directory)
+            throw error
+        }
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: directory) }
+
+    /// Renders it all. Blocks; `progress` is told of frames done and in all, where that is known. Returns what was made, in
+    /// words; nil if it was cancelled. Throws ``RelayFailure``.
+    func run(
+        progress: (_ done: Int64, _ total: Int64) -> Void, isCancelled: () -> Bool
+    ) throws(RelayFailure) -> String? {
+        let began = clock.now
+        let over = DispatchGroup()
+        let status = Mutex(ExitStatus.done)
+        over.enter()
+        let thread = Thread { [channel] in
+            let result = channel.run()
+            status.withLock { $0 = result }
+            over.leave()
+        }
+        // As much as a main thread has: x264 and libavcodec run on it.
+        thread.stackSize = 8 << 20
+        thread.start()
+        let rate = channel.status.frameRate
+        let total = length.duration.map { rate.frames(atLeast: $0) } ?? 0
+        var wasCancelled = false
+        while over.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
+            progress(channel.status.program.frames, total)
+            if isCancelled(), !wasCancelled {
+                wasCancelled = true
+                channel.end()
+            }
+        }
+        if wasCancelled || isCancelled() { return nil }
+        try check(status.withLock { $0 })
+        try keep()
+        let frames = channel.status.program.frames
+        let seconds = rate.timeBase.duration(frames).inSeconds
+        let speed = seconds / max(0.001, Double(clock.now - began) / 1e9)
+        return
+            "\(VerificationReport.clock(Int64(seconds * 1e9))), \(frames) frames, \((speed * 10).rounded() / 10) × real time"
+    }
+
+    private func check(_ status: ExitStatus) throws(RelayFailure) {
+        if let failure = channel.director?.runDownStatus(withSegments: false)?.failure {
+            throw RelayFailure(.inputUnreadable, "A segment could not be shown, and nothing was made: \(failure)")
+        }
+        guard status == .done else {
+            let reason = channel.status.sources.compactMap(\.lastError).first
+            throw RelayFailure(status, "The show could not be rendered\(reason.map { ": \($0)" } ?? ".")")
+        }
+    }
+
+    /// Gives the file its name.
+    private func keep() throws(RelayFailure) {
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: directory))?.filter { $0.hasSuffix(".mp4") }
+        guard let files, files.count == 1, let name = files.first else {
+            throw RelayFailure(
+                .cannotRecord, "The show could not be written as a whole to \(output). Is there room on the disk?")
+        }
+        do throws(FileFailure) {
+            if replaces {
+                guard rename("\(directory)/\(name)", output) == 0 else {
+                    throw FileFailure("create", output, code: errno)
+                }
+            } else if try !FileDescriptor.rename("\(directory)/\(name)", to: output) {
+                throw FileFailure("create", output, code: EEXIST)
+            }
+            FileDescriptor.synchroniseDirectory(of: output)
+        } catch {
+            throw RelayFailure(.cannotRecord, "\(error)")
+        }
+    }
+}

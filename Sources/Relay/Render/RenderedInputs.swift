@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Program
+
+/// The inputs of a show that is made faster than the clock: files, each of which plays from the show's first frame on, seen or
+/// not, and is waited for. All calls may come from any thread.
+final class RenderedInputs: ProgramInputs {
+    private struct Source {
+        let name: String
+        let source: any MediaSource
+        let feed: SourceFeed
+        let stage = Stage()
+    }
+
+    let format: VideoFormat
+    let canReadAhead = true
+    let stage = Stage()
+    let director: Director?
+    private let sources: [Source]
+    private let audio: SeparateAudio?
+
+    /// Opens the files that `configuration` names, and begins its run-down. Blocks until they answer. Throws
+    /// ``RelayFailure``.
+    init(
+        _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
+        clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) {
+        let opened = try configuration.sources.map { (source) throws(RelayFailure) in
+            let (input, video) = try Self.open(source.input, configuration) {
+                (location, options) throws(RelayFailure) in
+                try listening.open(location, options, clock: clock, logger: logger)
+            }
+            return (name: source.name, input: input, video: video)
+        }
+        let format =
+            if let first = opened.first {
+                ChannelInputs.shape(first.video, configuration)
+            } else {
+                try StudioInputs.format(of: configuration, listening: listening, logger: logger)
+            }
+        self.format = format
+        audio = try SeparateAudio(
+            configuration, ofFile: .rendered, listening: listening, clock: clock, logger: logger)
+        sources = opened.map { opened in
+            let feed = SourceFeed(pacing: .rendered, frameRate: format.frameRate, audio: .program, clock: clock)
+            let source = Source(name: opened.name, source: opened.input, feed: feed)
+            source.stage.show(Scene(video: .feed(feed), audio: opened.input.description.hasAudio ? feed : nil))
+            return source
+        }
+        for source in sources { stage.add(source.stage) }
+        var heard = sources.map { source in Director.Source(name: source.name, stage: source.stage) { nil } }
+        if let audio {
+            let stage = Stage()
+            stage.show(Scene(layers: [], audio: [.feed(audio.feed)]))
+            self.stage.add(stage)
+            heard.append(Director.Source(name: "audio", stage: stage, hasVideo: false) { nil })
+        }
+        let director = Director(
+            stage, sources: heard, audio: configuration.audioChoice,
+            slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,
+            scenes: configuration.scenes, recordings: recordings,
+            playing: RunDownPlaying(isRendered: true, clock: clock, logger: logger))
+        self.director = director
+        guard let runDown = configuration.runDown else { return }
+        director.load(runDown)
+        do {
+            try director.beginRunDown(patience: .zero)
+        } catch {
+            stop()
+            throw RelayFailure(.usage, "\(error)")
+        }
+    }
+
+    private static func open(
+        _ location: InputLocation, _ configuration: ChannelConfiguration, _ open: ChannelInputs.Opener
+    ) throws(RelayFailure) -> (any MediaSource, VideoFormat) {
+        let source = try open(location, IngestOptions(loop: configuration.loops))
+        guard !source.description.isLive else {
+            source.stop()
+            throw RelayFailure(.usage, "A show is rendered from files, and \(location) comes at its own pace.")
+        }
+        guard let video = source.description.video else {
+            source.stop()
+            throw RelayFailure(.inputUnreadable, "The input \(location) has no video.")
+        }
+        return (source, video)
+    }
+
+    func start() {
+        for source in sources { source.source.start(into: source.feed, video: format, audio: .program) }
+        audio?.start()
+    }
+
+    func stop() {
+        director?.endRunDown()
+        for source in sources { source.source.stop() }
+        audio?.source.stop()
+    }
+
+    var statuses: [SourceStatus] { sources.map(\.source.status) + (audio.map { [$0.source.status] } ?? []) }
+
+    var feedStatuses: (video: FeedStatus, audio: FeedStatus?) {
+        let video = sources.map(\.feed.status).reduce(FeedStatus(), +)
+        return (video, audio?.feed.status ?? video)
+    }
+
+    var selection: SelectionStatus? { nil }
+    var failure: String? { statuses.first { $0.state == .failed }.map { $0.lastError ?? "" } }
+    var lastVideoError: String? { statuses.compactMap(\.lastError).first }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension SerialPeers {
+    /// Shows that are made faster than the clock.
+    @Suite("Rendered shows")
+    struct RenderTests {
+        private let directory: TemporaryDirectory
+        private let files: ShowFiles
+        private let show = """
+            segments:
+              - {source: white, frames: 20}
+              - {source: black, frames: 40, transition: {type: fade, seconds: 0.5}}
+              - {file: ramp.mp4, in: 0.5s, transition: {type: wipe-left, seconds: 0.2}}
+              - {source: white, frames: 15}
+              - scene: {layout: pip, sources: [black, file]}
+                file: ramp.mp4
+                frames: 30
+            """
+
+        init() throws {
+            directory = try TemporaryDirectory()
+            files = ShowFiles(directory: directory)
+        }
+
+        private func names() throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: directory.file("")).sorted()
+        }
+
+        @Test("A show has the frames that it has on air, each on its place, and comes faster")
+        func frames() async throws {
+            try await files.ramp()
+            let path = try files.show(show)
+            let sources = try await files.sources()
+            let live = try await RelayProcess.run(
+                Shape.small + ["--record", directory.file("rec"), "--duration", "4s", "--rundown", path] + sources)
+            #expect(live.ending == .exited(0), "\(live.log)")
+            let output = directory.file("show.mp4")
+            let result = try await RelayProcess.run(["render", path, "-o", output] + Shape.small + sources)
+            #expect(result.ending == .exited(0) && result.log.contains("120 frames"), "\(result.log)")
+            #expect(result.duration < .seconds(4))
+            let rendered = try await files.lumas(of: output)
+            let aired = try await files.lumas(of: try files.recorded())
+            #expect(rendered.count == 120 && aired.count == 120)
+            let other = zip(rendered, aired).enumerated().filter { abs($1.0 - $1.1) > 1 }
+            #expect(other.isEmpty, "\(other)")
+            #expect(try names() == ["black.mp4", "ramp.mp4", "raw", "rec", "show.mp4", "show.yaml", "white.mp4"])
+        }
+
+        @Test("What is cancelled leaves nothing, and the file that was there stays")
+        func cancelled() async throws {
+            let sources = try await files.sources()
+            let path = try files.show(
+                "{loop: true, segments: [{source: white, duration: 1s}, {source: black, duration: 1s}]}")
+            let output = directory.file("show.mp4")
+            try Data("kept".utf8).write(to: URL(fileURLWithPath: output))
+            let before = try names()
+            let relay = try RelayProcess(
+                ["render", path, "-o", output, "--force", "--duration", "10h"] + Shape.small + sources)
+            try await eventually("it writes", within: .seconds(20)) {
+                try names().contains { $0.hasPrefix(".show.mp4.") }
+            }
+            let result = try await relay.end(by: SIGINT, within: .seconds(10))
+            #expect(result.ending == .exited(130) && result.log.contains("nothing was made"), "\(result)")
+            #expect(try names() == before)
+            #expect(try String(contentsOfFile: output, encoding: .utf8) == "kept")
+        }
+
+        @Test(
+            "What cannot be rendered is refused with the reason, and nothing is made",
+            arguments: [
+                ("segments: [{source: white}]", [], 64, "white lasts until somebody says so"),
+                ("{loop: true, name: Round, segments: [{source: white, frames: 9}]}", [], 64, "Round begins again"),
+                ("segments: [{file: gone.mp4}]", [], 64, "There is no file gone.mp4"),
+                ("segments: [{file: show.yaml}]", [], 66, "show.yaml"),
+                ("segments: [{source: white, frames: 9}]", ["--input", "test:#name=live"], 64, "rendered from files"),
+                ("segments: [{source: cam, frames: 9}]", [], 64, "There is no source cam"),
+            ] as [(String, [String], Int32, String)])
+        func refused(_ text: String, _ more: [String], _ status: Int32, _ reason: String) async throws {
+            let sources = try await files.sources()
+            let path = try files.show(text)
+            let before = try names()
+            let result = try await RelayProcess.run(["render", path, "-o", directory.file("out.mp4")] + sources + more)
+            #expect(result.ending == .exited(status) && result.log.contains(reason), "\(result)")
+            #expect(try names() == before)
+        }
+    }
+}
