@@ -15,11 +15,14 @@ public struct DiskSpace: Sendable, Equatable {
     public var free: Int64
     /// Bytes in all.
     public var capacity: Int64
+    /// The device's number, by which two paths can be told to share the space.
+    public var fileSystem: UInt64
 
     /// A file system of `capacity` bytes, `free` of them unused.
-    public init(free: Int64, capacity: Int64) {
+    public init(free: Int64, capacity: Int64, fileSystem: UInt64 = 0) {
         self.free = free
         self.capacity = capacity
+        self.fileSystem = fileSystem
     }
 }
 
@@ -34,10 +37,12 @@ public struct SystemFreeSpace: FreeSpaceProbe {
         repeat { result = statvfs(path, &info) } while result != 0 && errno == EINTR
         guard result == 0 else { throw FileFailure("measure free space of", path, code: errno) }
         guard info.f_flag & Self.readOnly == 0 else { throw FileFailure("write to", path, code: EROFS) }
+        var place = stat()
+        guard stat(path, &place) == 0 else { throw FileFailure("measure free space of", path, code: errno) }
         // `f_bavail`, not `f_bfree`: what is reserved for root is of no use.
         return DiskSpace(
             free: Self.bytes(UInt64(info.f_bavail), UInt64(info.f_frsize)),
-            capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)))
+            capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)), fileSystem: UInt64(place.st_dev))
     }
 
     /// `ST_RDONLY` of `sys/statvfs.h`, an enumerator there.

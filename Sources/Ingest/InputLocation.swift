@@ -227,7 +227,7 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The address, with its passphrase, from which libsrt receives the media; nil for any other place.
-    var srtAddress: String? {
+    package var srtAddress: String? {
         guard case .url("srt", let text) = place, text.dropFirst(3).hasPrefix("://") else { return nil }
         return text
     }

@@ -45,7 +45,7 @@ final class SRTListener: Sendable {
         queue = DispatchQueue(label: "relay.srt.listen.\(url.port)")
     }
 
-    private static func shared(_ url: SRTURL) -> [SRTOption: SRTOptionValue] {
+    static func shared(_ url: SRTURL) -> [SRTOption: SRTOptionValue] {
         url.options.filter { !SRTReception.ownOptions.contains($0.key) }
     }
 

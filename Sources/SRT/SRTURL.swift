@@ -47,6 +47,14 @@ public struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugS
     /// Our own address of a call, if it matters; its port is 0 if that does not.
     package let local: HostAddress?
 
+    /// Whether two inputs wait for the same stream.
+    package func hasSameStream(as other: SRTURL) -> Bool {
+        SRTReception(self).wanted == SRTReception(other).wanted
+    }
+
+    /// Whether two inputs may share a port.
+    package func canShare(with other: SRTURL) -> Bool { SRTListener.shared(self) == SRTListener.shared(other) }
+
     /// The address in `text`.
     public init(_ text: String, for role: Role = .output) throws(AddressError) {
         let parts = try URLParts(text)

@@ -35,6 +35,30 @@ struct HostConfigurationTests {
             .deletingLastPathComponent().appendingPathComponent(path)
     }
 
+    @Test(
+        "Two that cannot listen beside each other are told with the place of the second",
+        arguments: [
+            ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/b", nil),
+            ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/a", "has the same application and stream key"),
+            ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://127.0.0.1/live/b", "name one address"),
+            ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://127.0.0.1:1936/live/b", nil),
+            ("srt://0.0.0.0:9000?mode=listener", "srt://127.0.0.1:9000?mode=listener", "each needs its own"),
+            ("srt://0.0.0.0:9000?mode=listener", "srt://host:9000", nil),
+            ("srt://:9000?mode=listener&streamid=a", "srt://:9000?mode=listener&streamid=b", nil),
+            ("srt://:9000?mode=listener&streamid=a", "srt://:9000?mode=listener&streamid=a", "has the same stream id"),
+            ("rtmp-listen://0.0.0.0:8443/live/a", "test:", "http.address listens at port 8443, too"),
+        ] as [(String, String, String?)])
+    func listeners(_ one: String, _ two: String, _ fault: String?) {
+        let found = faults(
+            """
+            http: {address: "127.0.0.1:8443"}
+            channels:
+              - {name: one, input: "\(one)", recording: {directory: /tmp/one}}
+              - {name: two, input: "\(two)", recording: {directory: /tmp/two}}
+            """)
+        #expect(found.count == (fault == nil ? 0 : 1) && found.allSatisfy { $0.contains(fault ?? "") }, "\(found)")
+    }
+
     @Test("Every flag has a key, and every key a flag")
     func isComplete() {
         let help = RunCommand.helpMessage(columns: 10_000)

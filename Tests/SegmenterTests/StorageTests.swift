@@ -115,14 +115,37 @@ private final class Counter: Sendable {
         written: @escaping @Sendable () -> Int64 = { 0 },
         retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
         makeRoom: @escaping @Sendable (StorageBudget) -> Void = { _ in },
-        room: @escaping @Sendable () -> Int64 = { 0 }
+        room: @escaping @Sendable () -> Int64 = { 0 }, ledger: SpaceLedger = SpaceLedger(), owner: String = ""
     ) throws -> StorageGuard {
         let directory = try RecordDirectory.prepare(temporary.path)
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(100), reserve: ByteSize(bytes: reserve))
         return StorageGuard(
             directory: directory, budget: budget, warning: .seconds(60), control: disk, writtenBytes: written,
-            retained: retained, makeRoom: makeRoom, room: room, probe: disk, clock: clock, logger: quiet)
+            retained: retained, makeRoom: makeRoom, room: room, ledger: ledger, owner: owner, probe: disk, clock: clock,
+            logger: quiet)
+    }
+
+    // Each of two channels found enough for itself, and together they filled the disk.
+    @Test func `Room that one recording needs is not promised to another on the same disk`() throws {
+        let (disk, written, ledger) = (FakeDisk(free: 500_000_000), Counter(), SpaceLedger())
+        let writtenOfOne: @Sendable () -> Int64 = { written.value.withLock { $0 } }
+        let one = try make(disk, ManualClock(), written: writtenOfOne, ledger: ledger, owner: "one")
+        let two = try make(disk, ManualClock(), ledger: ledger, owner: "two")
+        #expect(one.admit().isAdmitted && two.admit().isAdmitted, "each needs 204 MB")
+        #expect(one.admit().isAdmitted, "who was there first is asked again, and is behind the other now")
+        disk.set(400_000_000)
+        let third = try make(disk, ManualClock(), ledger: ledger, owner: "three")
+        let refused = third.admit()
+        #expect(!refused.isAdmitted && refused.requiredBytes == 3 * 204_000_000, "\(refused)")
+        #expect(refused.sentence.contains("and 408 MB that other recordings on this disk still need"), "\(refused)")
+        #expect(one.status.requiredBytes == 2 * 204_000_000)
+
+        written.value.withLock { $0 = 90_000_000 }
+        two.stop()
+        #expect(third.admit().requiredBytes == 204_000_000 + 2 * 12_000_000, "what is written is needed no more")
+        let successor = try make(disk, ManualClock(), ledger: ledger, owner: "one")
+        #expect(successor.admit().requiredBytes == 2 * 204_000_000, "it takes the place of the first")
     }
 
     @Test func `An archive that makes room for itself is not refused after a restart`() throws {

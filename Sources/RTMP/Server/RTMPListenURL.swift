@@ -42,6 +42,11 @@ public struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Custo
     public let maximumPlayers: Int
     let playKey: String?
 
+    /// Whether both receive, or both offer, the same stream of one application.
+    package func hasSameStream(as other: RTMPListenURL) -> Bool {
+        role == other.role && app == other.app && name == other.name
+    }
+
     /// The address in `text`.
     public init(_ text: String, for role: Role) throws(AddressError) {
         let parts = try URLParts(text)

@@ -185,12 +185,18 @@ struct ChannelCheck: Sendable {
             guard !configuration.copies, case .bitrate(let bitrate) = configuration.encoder.rateControl else {
                 return row("recording", .ok, "\(place.text); \(ByteSize(bytes: space.free)) are free")
             }
-            let budget = StorageBudget(
+            var budget = StorageBudget(
                 videoBitrate: bitrate, audioBitrate: configuration.encoder.audioBitrate, duration: recording.expected,
                 reserve: recording.reserve, capacity: space.capacity)
+            let claim = resources.ledger.claim(on: space.fileSystem, of: configuration.name) { [budget] in
+                budget.bytes(after: 0)
+            }
+            // What the channels before it take of the same disk.
+            budget.claimedByOthers = resources.ledger.bytes(before: claim)
             let isEnough = space.free > budget.requiredBytes || recording.retention != nil
             let text =
-                "\(ByteSize(bytes: budget.requiredBytes)) are needed for \(DurationText(recording.expected)), "
+                "\(ByteSize(bytes: budget.requiredBytes)) are needed for \(DurationText(recording.expected))"
+                + (budget.claimedByOthers > 0 ? " and the other channels, " : ", ")
                 + "\(ByteSize(bytes: space.free)) are free"
             return row("recording", isEnough ? .ok : .failed, "\(place.text); \(text)")
         } catch {

@@ -54,6 +54,17 @@ struct HostConfiguration {
         let reader = ConfigurationReader(try ConfigurationNode(parsing: text, path: path))
         var faults = reader.faults
         var channels: [ConfiguredChannel] = []
+        var http = ControlSettings()
+        do throws(ControlKeys.Fault) {
+            if !reader.faults.contains(where: { $0.key.hasPrefix("http") }) { http = try reader.http.settings() }
+        } catch {
+            faults.append(
+                .init(
+                    mark: reader.httpMarks[error.key] ?? reader.httpMarks[""], key: "http.\(error.key)",
+                    text: error.text))
+        }
+        var listening = ListeningPlan()
+        listening.add(http)
         for flags in reader.channels {
             // What is missing because it could not be read is no fault of its own.
             guard !reader.faults.contains(where: { $0.key.hasPrefix(flags.key) }) else { continue }
@@ -66,19 +77,12 @@ struct HostConfiguration {
                             text: "Another channel has this name; each has one of its own."))
                 }
                 channels.append(channel)
+                listening.add(channel, flags)
             } catch {
                 faults += error.faults
             }
         }
-        var http = ControlSettings()
-        do throws(ControlKeys.Fault) {
-            if !reader.faults.contains(where: { $0.key.hasPrefix("http") }) { http = try reader.http.settings() }
-        } catch {
-            faults.append(
-                .init(
-                    mark: reader.httpMarks[error.key] ?? reader.httpMarks[""], key: "http.\(error.key)",
-                    text: error.text))
-        }
+        faults += listening.faults
         guard faults.isEmpty else {
             let first = ConfigurationMark(line: 0, column: 0)
             throw ConfigurationFailure(path: path, faults: faults.sorted { ($0.mark ?? first) < ($1.mark ?? first) })

@@ -89,6 +89,7 @@ extension Channel {
         Recording.Program(
             channel: name, hasOutputs: !configuration.outputs.isEmpty || !outputs.statuses.isEmpty,
             delay: program.delay, gop: program.gop,
-            description: hub.description, keyframes: program.keyframes, clock: clock, logger: logger)
+            description: hub.description, keyframes: program.keyframes, ledger: resources.ledger,
+            clock: clock, logger: logger)
     }
 }

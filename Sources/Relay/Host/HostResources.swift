@@ -4,6 +4,7 @@ internal import Logging
 internal import Media
 internal import Publisher
 internal import RTMP
+internal import Segmenter
 
 /// What all channels of a process share.
 struct HostResources: Sendable {
@@ -13,6 +14,8 @@ struct HostResources: Sendable {
     let notices: ServerNotices
     /// Listens for those who publish to us and who play what is on air: one listener for each address and port.
     let server: RTMPServer
+    /// What recordings need of each file system.
+    let ledger = SpaceLedger()
     /// The clock that programs, outputs and recordings run by.
     let clock: any MonotonicClock
 

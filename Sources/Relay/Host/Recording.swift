@@ -32,6 +32,8 @@ final class Recording: Sendable {
         let description: StreamDescription
         /// Makes keyframes on request.
         let keyframes: any KeyframeRequester
+        /// What the process's recordings need of each file system.
+        let ledger: SpaceLedger
         let clock: any MonotonicClock
         let logger: Logger
     }
@@ -65,8 +67,8 @@ final class Recording: Sendable {
             directory: place.directory, budget: budget, warning: configuration.warning, control: recorder,
             writtenBytes: { recorder.status.totalBytes },
             retained: { retention?.balance ?? RetentionBalance() },
-            makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 }, clock: program.clock,
-            logger: program.logger)
+            makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 }, ledger: program.ledger,
+            owner: program.channel, clock: program.clock, logger: program.logger)
         let admission = storage.admit()
         if !admission.isAdmitted {
             let refusal = "recording refused: \(admission.sentence)"

@@ -12,6 +12,8 @@ public struct StorageBudget: Sendable, Hashable {
     public var configuredReserve: Int64?
     /// Bytes of the file system in all; nil if that is not known. A small disk has a small reserve.
     public var capacity: Int64?
+    /// Bytes that other recordings on the same file system still need.
+    public var claimedByOthers: Int64 = 0
 
     /// What recordings of `videoBitrate` and `audioBitrate` bits a second over `duration` need on a file system of
     /// `capacity` bytes.
@@ -29,11 +31,19 @@ public struct StorageBudget: Sendable, Hashable {
     public func bytes(in duration: Duration) -> Int64 { bytes(in: duration, times: 1) }
 
     /// Bytes that must be free before recording starts: twice what the recording takes, and so much that it does not end
-    /// at the reserve before its time.
-    public var requiredBytes: Int64 { max(doubleBytes, Self.sum(bytes(in: duration), reserveBytes)) }
+    /// at the reserve before its time; and what others need.
+    public var requiredBytes: Int64 { Self.sum(ownBytes, claimedByOthers) }
+
+    private var ownBytes: Int64 { max(doubleBytes, Self.sum(bytes(in: duration), reserveBytes)) }
 
     /// Whether the reserve is why ``requiredBytes`` are so many.
-    var needsReserve: Bool { requiredBytes > doubleBytes }
+    var needsReserve: Bool { ownBytes > doubleBytes }
+
+    /// What a recording that has written so much still needs: twice what is left of it.
+    package func bytes(after written: Int64) -> Int64 {
+        let left = max(0, bytes(in: duration) - max(0, written))
+        return Self.sum(left, left)
+    }
 
     /// Twice what the recording takes.
     private var doubleBytes: Int64 { bytes(in: duration, times: 2) }

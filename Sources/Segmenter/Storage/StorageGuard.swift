@@ -15,6 +15,8 @@ public final class StorageGuard: Sendable {
     private struct State {
         var policy: StoragePolicy
         var measuredAt: Int64?
+        /// What it claims of the file system.
+        var claim: SpaceLedger.Claim?
     }
 
     private let directory: RecordDirectory
@@ -26,6 +28,8 @@ public final class StorageGuard: Sendable {
     private let retained: @Sendable () -> RetentionBalance
     private let makeRoom: @Sendable (StorageBudget) -> Void
     private let room: @Sendable () -> Int64
+    private let ledger: SpaceLedger
+    private let owner: String
     private let queue: DispatchQueue
     private let timer = SecondTimer()
     private let state: Mutex<State>
@@ -33,13 +37,15 @@ public final class StorageGuard: Sendable {
     /// A guard of `directory` for recordings of `budget`. `writtenBytes` is the recorder's total so far, `retained` what
     /// retention has freed and may free. `makeRoom` is called before recording would be refused: it deletes old
     /// recordings, and may block on the disk. `room` is read after that: the bytes of those that may still go in the
-    /// course of the new one, without any that is being deleted.
+    /// course of the new one, without any that is being deleted. Guards with one `ledger` share the space of a file system,
+    /// where one of the same `owner` takes the place of the one before it.
     public init(
         directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
         control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
         retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
         makeRoom: @escaping @Sendable (StorageBudget) -> Void = { _ in },
-        room: @escaping @Sendable () -> Int64 = { 0 },
+        room: @escaping @Sendable () -> Int64 = { 0 }, ledger: SpaceLedger = SpaceLedger(),
+        owner: String = "",
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
         self.directory = directory
@@ -51,18 +57,27 @@ public final class StorageGuard: Sendable {
         self.retained = retained
         self.makeRoom = makeRoom
         self.room = room
+        self.ledger = ledger
+        self.owner = owner
         queue = DispatchQueue(label: "relay.storage.\(directory.path)", qos: .utility)
         let policy = StoragePolicy(directory: directory.path, budget: budget, warning: warning)
         state = Mutex(State(policy: policy))
     }
 
     /// An empty mount point has room enough, but is not where recordings belong.
-    private func measure() -> StoragePolicy.Measurement {
-        do throws(FileFailure) {
+    private func measure() -> StoragePolicy.Measurement { Self.measurement(look()) }
+
+    private func look() -> Result<DiskSpace, FileFailure> {
+        Result { () throws(FileFailure) in
             try directory.checkMount()
-            return .free(try probe.space(at: directory.path).free)
-        } catch {
-            return .failed(error.description)
+            return try probe.space(at: directory.path)
+        }
+    }
+
+    private static func measurement(_ found: Result<DiskSpace, FileFailure>) -> StoragePolicy.Measurement {
+        switch found {
+        case .success(let space): .free(space.free)
+        case .failure(let failure): .failed(failure.description)
         }
     }
 
@@ -76,12 +91,37 @@ public final class StorageGuard: Sendable {
 
     /// Nothing is deleted where there is room enough.
     private func decide() -> StorageAdmission {
-        let admission = decide(measure(), deletable: 0)
-        guard !admission.isAdmitted else { return admission }
-        makeRoom(state.withLock { $0.policy.budget })
-        // In this order: a file that is deleted in between counts as neither, and never as both.
-        let measurement = measure()
-        return decide(measurement, deletable: room())
+        let found = look()
+        claim(of: found)
+        var admission = decide(Self.measurement(found), deletable: 0)
+        if !admission.isAdmitted {
+            makeRoom(state.withLock { $0.policy.budget })
+            // In this order: a file that is deleted in between counts as neither, and never as both.
+            let measurement = measure()
+            admission = decide(measurement, deletable: room())
+        }
+        if !admission.isAdmitted { release() }
+        return admission
+    }
+
+    /// Takes its place behind those who claimed before it, so that of two that begin at once one is not refused because
+    /// of the other.
+    private func claim(of found: Result<DiskSpace, FileFailure>) {
+        release()
+        guard case .success(let space) = found else { return }
+        let budget = state.withLock { $0.policy.budget }
+        let claim = ledger.claim(on: space.fileSystem, of: owner) { [writtenBytes] in
+            budget.bytes(after: writtenBytes())
+        }
+        let others = ledger.bytes(before: claim)
+        state.withLock { state in
+            state.claim = claim
+            state.policy.budget.claimedByOthers = others
+        }
+    }
+
+    private func release() {
+        if let claim = state.withLock({ $0.claim.take() }) { ledger.release(claim) }
     }
 
     private func decide(_ measurement: StoragePolicy.Measurement, deletable: Int64) -> StorageAdmission {
@@ -94,8 +134,11 @@ public final class StorageGuard: Sendable {
     /// Begins to look each second.
     public func start() { timer.start(on: queue, leeway: .milliseconds(100)) { [weak self] in self?.check() } }
 
-    /// Ends looking.
-    public func stop() { timer.stop() }
+    /// Ends looking, and gives up what it claims.
+    public func stop() {
+        timer.stop()
+        release()
+    }
 
     /// One look. Called by the timer, on the guard's queue.
     func check() {

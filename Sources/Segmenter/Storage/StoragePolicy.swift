@@ -17,7 +17,8 @@ struct StoragePolicy {
     }
 
     let directory: String
-    let budget: StorageBudget
+    /// What the recording needs; of others that is what they needed at the last admission.
+    var budget: StorageBudget
     /// Shorter than this until full is worth a warning.
     let warning: Duration
     /// Shorter than this until full is critical: five minutes, or half of the warning time if that is less.
@@ -81,7 +82,9 @@ struct StoragePolicy {
             ? "\(recording) and 2 % for the container, and \(ByteSize(bytes: budget.reserveBytes)) that --disk-reserve "
                 + "keeps free"
             : "2 × \(recording), with 2 % for the container"
-        let needs = "recording needs \(ByteSize(bytes: required)) (\(parts))"
+        let others = budget.claimedByOthers
+        let more = others > 0 ? ", and \(ByteSize(bytes: others)) that other recordings on this disk still need" : ""
+        let needs = "recording needs \(ByteSize(bytes: required)) (\(parts)\(more))"
         let old = deletable > 0 ? " and old recordings of \(ByteSize(bytes: deletable)) that may be deleted" : ""
         let has = "\(directory) has \(ByteSize(bytes: free)) free\(old)"
         if required - free >= deletable {
