@@ -138,7 +138,7 @@ private final class Counter: Sendable {
         let third = try make(disk, ManualClock(), ledger: ledger, owner: "three")
         let refused = third.admit()
         #expect(!refused.isAdmitted && refused.requiredBytes == 3 * 204_000_000, "\(refused)")
-        #expect(refused.sentence.contains("and 408 MB that other recordings on this disk still need"), "\(refused)")
+        #expect(refused.sentence.contains("and 408.0 MB that other recordings on this disk still need"), "\(refused)")
         #expect(one.status.requiredBytes == 2 * 204_000_000)
 
         written.value.withLock { $0 = 90_000_000 }

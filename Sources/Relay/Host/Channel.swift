@@ -22,7 +22,7 @@ final class Channel: Sendable {
     var name: String { configuration.name }
 
     let configuration: ChannelConfiguration
-    private let resources: HostResources
+    let resources: HostResources
     let logger: Logger
     let hub: PacketStream
     private let context: OutputContext

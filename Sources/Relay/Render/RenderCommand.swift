@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import Encoder
 internal import Glibc
+internal import Ingest
 internal import Logging
 internal import Media
 
@@ -62,8 +64,9 @@ struct RenderCommand: BlockingCommand {
         let bar = ProgressBar()
         do {
             let length = try RenderLength(configuration)
-            let job = try RenderJob(&configuration, length: length, output: output, replaces: force)
+            // Before there is something to clean up.
             let signals = HeldSignals()
+            let job = try RenderJob(&configuration, length: length, output: output, replaces: force)
             let result = try job.run(
                 progress: { bar.show("rendering", done: $0, of: $1) }, isCancelled: { signals.first != nil })
             bar.clear()

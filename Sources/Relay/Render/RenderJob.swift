@@ -2,10 +2,12 @@
 
 internal import Archive
 internal import Catalogue
+internal import Control
 internal import Dispatch
 internal import Foundation
 internal import Logging
 internal import Media
+internal import Program
 internal import Segmenter
 internal import Synchronization
 
