@@ -76,7 +76,10 @@ extension SerialPeers {
                 ("{loop: true, name: Round, segments: [{source: white, frames: 9}]}", [], 64, "Round begins again"),
                 ("segments: [{file: gone.mp4}]", [], 64, "There is no file gone.mp4"),
                 ("segments: [{file: show.yaml}]", [], 66, "show.yaml"),
-                ("segments: [{source: white, frames: 9}]", ["--input", "udp://127.0.0.1:9#name=live"], 64, "rendered from files"),
+                (
+                    "segments: [{source: white, frames: 9}]", ["--input", "udp://127.0.0.1:9#name=live"], 64,
+                    "rendered from files"
+                ),
                 ("segments: [{source: cam, frames: 9}]", [], 64, "There is no source cam"),
             ] as [(String, [String], Int32, String)])
         func refused(_ text: String, _ more: [String], _ status: Int32, _ reason: String) async throws {

@@ -42,7 +42,7 @@ struct RunDownReaderTests {
             name: Evening
             loop: true
             seed: 7
-            sound: mix
+            audio: mix
             transition: fade
             segments:
               - file: intro.mp4
@@ -54,7 +54,7 @@ struct RunDownReaderTests {
                 scene: duo
                 frames: 250
                 transition: cut
-                sound: cam2
+                audio: cam2
               - switch: [cam1, duo, slate, {layout: grid, sources: [cam1, cam2]}]
                 every: 5s
                 order: random
@@ -67,11 +67,11 @@ struct RunDownReaderTests {
         let segments = runDown.segments
         #expect(segments[0].clip?.start == .milliseconds(1500) && segments[0].length == .end)
         #expect(segments[0].clip?.path.hasSuffix("/intro.mp4") == true && segments[0].name == "intro.mp4")
-        #expect(segments[0].change == .init(.fade) && segments[0].sound == .mix)
+        #expect(segments[0].change == .init(.fade) && segments[0].audio == .mix)
         #expect(segments[1].change == .init(.flipHorizontal, .milliseconds(500), easing: .inOut))
         #expect(segments[1].length == .time(.seconds(90)) && segments[1].views[0].layout.sources == ["cam1"])
         #expect(
-            segments[2].length == .frames(250) && segments[2].change == .cut && segments[2].sound == .source("cam2"))
+            segments[2].length == .frames(250) && segments[2].change == .cut && segments[2].audio == .source("cam2"))
         #expect(segments[3].views.map(\.name) == ["cam1", "duo", "slate", "grid cam1 cam2"])
         #expect(segments[3].every == .seconds(5) && segments[3].order == .random)
         #expect(segments[4].views[0].layout.inset == .init(x: 0.1, y: 0.1, width: 0.3) && segments[4].length == .take)
@@ -120,7 +120,7 @@ struct RunDownReaderTests {
                 "segments[0].transition.type: It is cut, move, fade"
             ),
             ("segments:\n  - source: cam1\n    transition: {type: fade, seconds: 6}\n", "A transition lasts 0 to 5s."),
-            ("segments:\n  - source: cam1\n    sound: cam9\n", "segments[0].sound: It is follow, mix, cam1 or cam2"),
+            ("segments:\n  - source: cam1\n    audio: cam9\n", "segments[0].audio: It is follow, mix, cam1 or cam2"),
             ("segments:\n  - scene: {layout: pip, sources: [cam1]}\n", "takes 2 sources, not 1"),
             ("segments:\n  - scene: {layout: pip, sources: [cam1, cam9]}\n", "There is no source cam9."),
             ("segments: []\n", "show.yaml:1:11: segments: It is a list"),

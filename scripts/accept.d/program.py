@@ -11,6 +11,7 @@ sources, a scene with a name, and a directory to record to:
 """
 
 import json
+import os
 import statistics
 import time
 import urllib.parse

@@ -59,7 +59,7 @@ package struct RunDown: Sendable, Equatable {
     }
 
     /// Whose audio is heard.
-    package enum Sound: Sendable, Equatable {
+    package enum Audio: Sendable, Equatable {
         /// As the program has it where nobody says otherwise.
         case standard
         /// That of the scene's main source.
@@ -101,7 +101,7 @@ package struct RunDown: Sendable, Equatable {
         package var length: Length
         /// How it comes on air, and each of several views.
         package var change = Change.cut
-        package var sound = Sound.standard
+        package var audio = Audio.standard
 
         /// A segment of these.
         package init(name: String, views: [View], clip: Clip? = nil, length: Length) {
@@ -143,8 +143,8 @@ extension RunDown.Segment {
         if case .time(let length) = length, change.duration > length {
             return ("transition", "It lasts longer than the segment.")
         }
-        if case .source(let name) = sound, !known.contains(name) {
-            return ("sound", "There is no source \(name). There are follow, mix, \(known.joined(separator: ", ")).")
+        if case .source(let name) = audio, !known.contains(name) {
+            return ("audio", "There is no source \(name). There are follow, mix, \(known.joined(separator: ", ")).")
         }
         return nil
     }

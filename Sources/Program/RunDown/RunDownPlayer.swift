@@ -27,7 +27,7 @@ package struct RunDownPlayer: Sendable {
         package var view: RunDown.View
         /// The file that the layout calls ``RunDown/clipName``.
         package var clip: ClipID?
-        package var sound: RunDown.Sound
+        package var audio: RunDown.Audio
         package var change: RunDown.Change
         package var frames: Int64
     }
@@ -283,7 +283,7 @@ extension RunDownPlayer {
         view = views(of: place, before: frame)
         let change = change ?? segment.change
         let showing = Showing(
-            view: segment.views[viewIndex(view, of: place)], clip: place.clip, sound: segment.sound, change: change,
+            view: segment.views[viewIndex(view, of: place)], clip: place.clip, audio: segment.audio, change: change,
             frames: change.frames(at: rate))
         leave(aired == place.clip ? nil : aired, at: frame, fade: showing.frames)
         aired = place.clip

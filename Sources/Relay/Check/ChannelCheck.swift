@@ -188,15 +188,15 @@ struct ChannelCheck: Sendable {
             var budget = StorageBudget(
                 videoBitrate: bitrate, audioBitrate: configuration.encoder.audioBitrate, duration: recording.expected,
                 reserve: recording.reserve, capacity: space.capacity)
-            let claim = resources.ledger.claim(on: space.fileSystem, of: configuration.name) { [budget] in
+            let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
                 budget.bytes(after: 0)
             }
             // What the channels before it take of the same disk.
-            budget.claimedByOthers = resources.ledger.bytes(before: claim)
+            budget.neededByOthers = resources.ledger.bytes(before: entry)
             let isEnough = space.free > budget.requiredBytes || recording.retention != nil
             let text =
                 "\(ByteSize(bytes: budget.requiredBytes)) are needed for \(DurationText(recording.expected))"
-                + (budget.claimedByOthers > 0 ? " and the other channels, " : ", ")
+                + (budget.neededByOthers > 0 ? " and the other channels, " : ", ")
                 + "\(ByteSize(bytes: space.free)) are free"
             return row("recording", isEnough ? .ok : .failed, "\(place.text); \(text)")
         } catch {

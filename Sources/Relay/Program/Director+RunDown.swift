@@ -139,7 +139,7 @@ extension Director {
     ) -> Told {
         let clip = showing.clip.flatMap { desk.clips[$0]?.stage }
         let start = stage.show(
-            scene(of: showing.view.layout, clip: clip, sound: showing.sound),
+            scene(of: showing.view.layout, clip: clip, audio: showing.audio),
             by: Transition(showing.change.kind, easing: showing.change.easing), frames: showing.frames, at: frame)
         let scene = Named(layout: showing.view.layout, name: showing.view.name)
         state.note(Change(frame: start, frames: showing.frames, scene: scene))

@@ -98,7 +98,7 @@ final class Director: Sendable {
     // MARK: What a scene is made of
 
     /// A scene, in which `clip` has the name of a run-down's own file.
-    func scene(of layout: SceneLayout, clip: Stage? = nil, sound: RunDown.Sound = .standard) -> Scene {
+    func scene(of layout: SceneLayout, clip: Stage? = nil, audio: RunDown.Audio = .standard) -> Scene {
         let named = { [sources] (name: String) -> Stage? in
             if let clip, name == RunDown.clipName { return clip }
             return sources.first { $0.name == name }?.stage
@@ -106,8 +106,8 @@ final class Director: Sendable {
         let seen = layout.sources.compactMap(named)
         let layers = zip(seen, layout.placements(in: format.color)).map { Scene.Layer(.source($0), at: $1) }
         let choice: AudioChoice =
-            switch sound {
-            case .standard: audio
+            switch audio {
+            case .standard: self.audio
             case .follow: .follow
             case .mix: .mix
             case .source(let name): .source(name)

@@ -60,7 +60,7 @@ extension RunDownReader {
         return duration(node, key).map { .time($0) }
     }
 
-    mutating func readSound(_ node: ConfigurationNode, _ key: String) -> RunDown.Sound? {
+    mutating func readAudio(_ node: ConfigurationNode, _ key: String) -> RunDown.Audio? {
         switch scalar(node, key) {
         case nil: return nil
         case "follow": return .follow

@@ -16,17 +16,17 @@ struct RunDownReader: NodeReader {
         var names: [String] { scenes.map(\.name) + sources + [SceneLayout.Kind.slate.rawValue] }
     }
 
-    static let keys = ["name", "loop", "seed", "sound", "transition", "segments"]
+    static let keys = ["name", "loop", "seed", "audio", "transition", "segments"]
     static let segmentKeys = [
         "name", "source", "scene", "switch", "every", "order", "file", "in", "duration", "frames", "transition",
-        "sound",
+        "audio",
     ]
     static let transitionKeys = ["type", "seconds", "easing"]
 
     let known: Known
     let files: RunDownFiles
     var faults: [ConfigurationFailure.Fault] = []
-    private var sound = RunDown.Sound.standard
+    private var audio = RunDown.Audio.standard
     private var change = RunDown.Change.cut
 
     private init(known: Known, files: RunDownFiles) { (self.known, self.files) = (known, files) }
@@ -71,7 +71,7 @@ struct RunDownReader: NodeReader {
             case "name": runDown.name = self.name(entry.node, "name") ?? name
             case "loop": runDown.loops = truth(entry.node, "loop") ?? false
             case "seed": runDown.seed = number(entry.node, "seed").map { UInt64($0) } ?? 0
-            case "sound": sound = readSound(entry.node, "sound") ?? .standard
+            case "audio": audio = readAudio(entry.node, "audio") ?? .standard
             case "transition": change = readChange(entry.node, "transition") ?? .cut
             case "segments": segments = entry.node
             default: unknown(entry, in: "", known: Self.keys)
@@ -112,7 +112,7 @@ extension RunDownReader {
         var start: Duration?
         var length: RunDown.Length?
         var change: RunDown.Change?
-        var sound: RunDown.Sound?
+        var audio: RunDown.Audio?
     }
 
     private mutating func readSegment(_ node: ConfigurationNode, _ key: String, number: Int) -> RunDown.Segment? {
@@ -136,7 +136,7 @@ extension RunDownReader {
             clip: said.file.map { RunDown.Clip($0, start: said.start ?? .zero) },
             length: said.length ?? (said.file == nil ? .take : .end))
         (segment.every, segment.order) = (said.every, said.order ?? .listed)
-        (segment.change, segment.sound) = (said.change ?? change, said.sound ?? sound)
+        (segment.change, segment.audio) = (said.change ?? change, said.audio ?? audio)
         guard let found = segment.fault(sources: known.sources) else { return segment }
         let stands = ["scene": ["switch", "source", "file"], "duration": ["frames"], "every": ["switch"]]
         let others = stands[found.key] ?? []
@@ -159,7 +159,7 @@ extension RunDownReader {
         case "duration": said.length = readLength(entry.node, place)
         case "frames": said.length = number(entry.node, place).map { .frames($0) }
         case "transition": said.change = readChange(entry.node, place)
-        case "sound": said.sound = readSound(entry.node, place)
+        case "audio": said.audio = readAudio(entry.node, place)
         default: unknown(entry, in: key, known: Self.segmentKeys)
         }
     }

@@ -6,7 +6,7 @@ internal import Synchronization
 /// from any thread.
 public final class SpaceLedger: Sendable {
     /// A recording's place in the ledger.
-    package struct Claim: Sendable {
+    package struct Entry: Sendable {
         fileprivate let number: Int
         fileprivate let owner: String
         fileprivate let fileSystem: UInt64
@@ -14,7 +14,7 @@ public final class SpaceLedger: Sendable {
 
     private struct State {
         var next = 0
-        var bytes: [(claim: Claim, stillNeeded: @Sendable () -> Int64)] = []
+        var bytes: [(entry: Entry, stillNeeded: @Sendable () -> Int64)] = []
     }
 
     private let state = Mutex(State())
@@ -23,29 +23,29 @@ public final class SpaceLedger: Sendable {
     public init() {}
 
     /// Notes a recording of `owner`, which still needs what `stillNeeded` says, in bytes.
-    package func claim(
+    package func enter(
         on fileSystem: UInt64, of owner: String, _ stillNeeded: @escaping @Sendable () -> Int64
-    ) -> Claim {
+    ) -> Entry {
         state.withLock { state in
-            let claim = Claim(number: state.next, owner: owner, fileSystem: fileSystem)
+            let entry = Entry(number: state.next, owner: owner, fileSystem: fileSystem)
             state.next += 1
-            state.bytes.append((claim, stillNeeded))
-            return claim
+            state.bytes.append((entry, stillNeeded))
+            return entry
         }
     }
 
     /// Forgets a recording.
-    func release(_ claim: Claim) {
-        state.withLock { state in state.bytes.removeAll { $0.claim.number == claim.number } }
+    func release(_ entry: Entry) {
+        state.withLock { state in state.bytes.removeAll { $0.entry.number == entry.number } }
     }
 
-    /// What others still need that were noted before `claim` on the same file system. What the same owner noted before is
+    /// What others still need that were noted before `entry` on the same file system. What the same owner noted before is
     /// what the new recording takes the place of.
-    package func bytes(before claim: Claim) -> Int64 {
+    package func bytes(before entry: Entry) -> Int64 {
         let earlier = state.withLock { state in
             state.bytes.filter {
-                $0.claim.number < claim.number && $0.claim.fileSystem == claim.fileSystem
-                    && $0.claim.owner != claim.owner
+                $0.entry.number < entry.number && $0.entry.fileSystem == entry.fileSystem
+                    && $0.entry.owner != entry.owner
             }
         }
         return earlier.reduce(0) { sum, one in

@@ -13,7 +13,7 @@ public struct StorageBudget: Sendable, Hashable {
     /// Bytes of the file system in all; nil if that is not known. A small disk has a small reserve.
     public var capacity: Int64?
     /// Bytes that other recordings on the same file system still need.
-    public var claimedByOthers: Int64 = 0
+    public var neededByOthers: Int64 = 0
 
     /// What recordings of `videoBitrate` and `audioBitrate` bits a second over `duration` need on a file system of
     /// `capacity` bytes.
@@ -32,7 +32,7 @@ public struct StorageBudget: Sendable, Hashable {
 
     /// Bytes that must be free before recording starts: twice what the recording takes, and so much that it does not end
     /// at the reserve before its time; and what others need.
-    public var requiredBytes: Int64 { Self.sum(ownBytes, claimedByOthers) }
+    public var requiredBytes: Int64 { Self.sum(ownBytes, neededByOthers) }
 
     private var ownBytes: Int64 { max(doubleBytes, Self.sum(bytes(in: duration), reserveBytes)) }
 

@@ -15,8 +15,8 @@ public final class StorageGuard: Sendable {
     private struct State {
         var policy: StoragePolicy
         var measuredAt: Int64?
-        /// What it claims of the file system.
-        var claim: SpaceLedger.Claim?
+        /// Its place in the ledger.
+        var entry: SpaceLedger.Entry?
     }
 
     private let directory: RecordDirectory
@@ -92,7 +92,7 @@ public final class StorageGuard: Sendable {
     /// Nothing is deleted where there is room enough.
     private func decide() -> StorageAdmission {
         let found = look()
-        claim(of: found)
+        enter(of: found)
         var admission = decide(Self.measurement(found), deletable: 0)
         if !admission.isAdmitted {
             makeRoom(state.withLock { $0.policy.budget })
@@ -104,24 +104,24 @@ public final class StorageGuard: Sendable {
         return admission
     }
 
-    /// Takes its place behind those who claimed before it, so that of two that begin at once one is not refused because
+    /// Takes its place behind those who came before it, so that of two that begin at once one is not refused because
     /// of the other.
-    private func claim(of found: Result<DiskSpace, FileFailure>) {
+    private func enter(of found: Result<DiskSpace, FileFailure>) {
         release()
         guard case .success(let space) = found else { return }
         let budget = state.withLock { $0.policy.budget }
-        let claim = ledger.claim(on: space.fileSystem, of: owner) { [writtenBytes] in
+        let entry = ledger.enter(on: space.fileSystem, of: owner) { [writtenBytes] in
             budget.bytes(after: writtenBytes())
         }
-        let others = ledger.bytes(before: claim)
+        let others = ledger.bytes(before: entry)
         state.withLock { state in
-            state.claim = claim
-            state.policy.budget.claimedByOthers = others
+            state.entry = entry
+            state.policy.budget.neededByOthers = others
         }
     }
 
     private func release() {
-        if let claim = state.withLock({ $0.claim.take() }) { ledger.release(claim) }
+        if let entry = state.withLock({ $0.entry.take() }) { ledger.release(entry) }
     }
 
     private func decide(_ measurement: StoragePolicy.Measurement, deletable: Int64) -> StorageAdmission {
@@ -134,7 +134,7 @@ public final class StorageGuard: Sendable {
     /// Begins to look each second.
     public func start() { timer.start(on: queue, leeway: .milliseconds(100)) { [weak self] in self?.check() } }
 
-    /// Ends looking, and gives up what it claims.
+    /// Ends looking, and leaves the ledger.
     public func stop() {
         timer.stop()
         release()

@@ -82,7 +82,7 @@ struct StoragePolicy {
             ? "\(recording) and 2 % for the container, and \(ByteSize(bytes: budget.reserveBytes)) that --disk-reserve "
                 + "keeps free"
             : "2 × \(recording), with 2 % for the container"
-        let others = budget.claimedByOthers
+        let others = budget.neededByOthers
         let more = others > 0 ? ", and \(ByteSize(bytes: others)) that other recordings on this disk still need" : ""
         let needs = "recording needs \(ByteSize(bytes: required)) (\(parts)\(more))"
         let old = deletable > 0 ? " and old recordings of \(ByteSize(bytes: deletable)) that may be deleted" : ""
