@@ -86,6 +86,8 @@ extension SerialPeers {
             let sources = try await files.sources()
             let path = try files.show(text)
             let before = try names()
+            let nowhere = try await RelayProcess.run(["render", path, "-o", directory.file("no/out.mp4")] + sources)
+            #expect(nowhere.ending != .exited(0))
             let result = try await RelayProcess.run(["render", path, "-o", directory.file("out.mp4")] + sources + more)
             #expect(result.ending == .exited(status) && result.log.contains(reason), "\(result)")
             #expect(try names() == before)

@@ -5,6 +5,7 @@ internal import Catalogue
 internal import Control
 internal import Dispatch
 internal import Foundation
+internal import Glibc
 internal import Logging
 internal import Media
 internal import Program
@@ -33,8 +34,13 @@ final class RenderJob {
             throw RelayFailure(.cannotRecord, "\(output) exists; name another file, or replace it with --force.")
         }
         let url = URL(fileURLWithPath: output)
+        let place = url.deletingLastPathComponent().path
+        guard access(place, W_OK) == 0 else {
+            throw RelayFailure(
+                .cannotRecord, "\(output) cannot be made in \(place): \(String(cString: strerror(errno))).")
+        }
         let own = ".\(url.lastPathComponent.prefix(200)).\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
-        directory = url.deletingLastPathComponent().appendingPathComponent(own).path
+        directory = "\(place)/\(own)"
         configuration.recording = ChannelConfiguration.Recording(
             directory: directory, length: .duration(Self.longest), expected: length.duration ?? .seconds(3600),
             warning: .zero, reserve: nil)
