@@ -268,7 +268,7 @@ let package = Package(
             name: "RelayTests",
             dependencies: [
                 "Relay", "Control", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Archive",
-                "MP4", "Segmenter", "Upload", "TestSupport",
+                "MP4", "Segmenter", "Catalogue", "Upload", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: testSettings),

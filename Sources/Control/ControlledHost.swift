@@ -28,6 +28,8 @@ package protocol ControlledChannel: Sendable {
 
     /// What was recorded; nil if no directory for it is known. Returns at once.
     var archive: (any ControlledArchive)? { get }
+    /// What was recorded of one of several sources; nil if that is not recorded. Returns at once.
+    func archive(ofSource source: String) -> (any ControlledArchive)?
 
     /// The program of several sources. Throws where there is none. Returns at once.
     func program() throws(ControlFailure) -> any ControlledProgram

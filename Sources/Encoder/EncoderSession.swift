@@ -49,6 +49,9 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
         schedule.withLock { $0.request(at: programTime.map(Timestamp.init(nanoseconds:))) }
     }
 
+    /// Says at which sample of the program the audio begins: at 0 otherwise. Before any of it.
+    package func beginAudio(at sample: SampleIndex) { codecs.withLock { $0.audio.begin(at: sample.number) } }
+
     public func encode(_ frame: VideoFrame, at index: Int64) throws {
         let isForced = schedule.withLock { $0.isKeyframeDue(at: FrameIndex(index)) }
         let started = ThreadTime.current

@@ -81,6 +81,9 @@ public final class AACEncoder {
         avcodec_free_context(&context)
     }
 
+    /// Says which sample of the program is the first that goes in: it is 0 otherwise. Before any went in.
+    public func begin(at sample: Int64) { nextSample = sample }
+
     /// Takes the audio that follows what was taken before, whatever its position says, and returns the packets that
     /// came out.
     public func encode(_ audio: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {

@@ -121,6 +121,7 @@ public final class Program: Sendable {
             guard let frame = shown else { break }
             let next = firstSample(of: index + 1)
             try sink.encode(takeAudio(audioEnd..<next, index, &air))
+            stage.tellWatchers(index, audioEnd..<next, air)
             audioEnd = next
             try sink.encode(frame, at: index.number)
             index = index + 1

@@ -81,6 +81,20 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { $0.cutNow() }
     }
 
+    /// Ends the open file with the first keyframe of program time `time`, in nanoseconds, or later. The caller asks for that
+    /// keyframe. Returns at once.
+    public func cut(at time: Int64) {
+        engine.post { $0.cut(at: time) }
+    }
+
+    /// Begins no file before program time `time`, in nanoseconds. Returns at once.
+    public func wait(until time: Int64) {
+        engine.post { $0.wait(until: time) }
+    }
+
+    /// A name for a recorder's run that no other one has.
+    public static var newRun: String { RecorderEngine.newRun }
+
     /// Waits while more than half of the queue's bound is queued, or half a second of media. Only for a program that no clock paces: a live one
     /// must not wait for a disk. Returns at once if nothing is being written because the recorder is suspended, has
     /// failed or is over. Blocks the calling thread, which must not be one that the recorder needs.

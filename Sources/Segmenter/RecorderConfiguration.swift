@@ -8,8 +8,8 @@ public struct RecorderConfiguration: Sendable {
     public var directory: RecordDirectory
     /// The channel's name, the beginning of each file's.
     public var channel: String
-    /// How long a file is.
-    public var length: SegmentLength
+    /// How long a file is; nil where files end by ``Recorder/cut(at:)`` alone.
+    public var length: SegmentLength?
     /// How much media time a crash may cost at most.
     public var fragmentDuration: Duration
     /// Payload bytes that may wait while the disk does not take them.
@@ -17,6 +17,10 @@ public struct RecorderConfiguration: Sendable {
     /// When the program's time 0 was on air. Without it, it is computed from the arrival of the first packet, which is
     /// late by the encoder's delay.
     public var programStart: UTCTime?
+    /// Where several recorders name their files by the same time.
+    public var epoch: ProgramEpoch?
+    /// Names this recorder's files as parts of one program; nil for a name of its own.
+    public var run: String?
     /// The program's version, which each file names as its maker's.
     public var version: String
     /// What kind of files.
@@ -36,7 +40,7 @@ public struct RecorderConfiguration: Sendable {
 
     /// A configuration with the usual fragments (500 ms) and bound (256 MiB).
     public init(
-        directory: RecordDirectory, channel: String, length: SegmentLength,
+        directory: RecordDirectory, channel: String, length: SegmentLength?,
         fragmentDuration: Duration = .milliseconds(500), queueLimitBytes: Int = 256 << 20,
         programStart: UTCTime? = nil, version: String = "", observers: [any RecordingObserver] = []
     ) {

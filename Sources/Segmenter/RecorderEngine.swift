@@ -53,7 +53,7 @@ actor RecorderEngine: QueueActor {
     var dating: SegmentDating
     var moments = MarkedMoments()
     /// Names this recorder's files as parts of one program.
-    let run = String(UInt64.random(in: 1 ... .max), radix: 16)
+    let run: String
 
     static let probeInterval: Int64 = 1_000_000_000
     /// What must be written before a disk that failed counts as well again: room for it, and a disk that takes it.
@@ -65,9 +65,10 @@ actor RecorderEngine: QueueActor {
         self.environment = environment
         description = environment.description
         cutter = Self.cutter(environment.configuration, environment.description)
+        run = environment.configuration.run ?? Self.newRun
         dating = SegmentDating(
             programStart: environment.configuration.programStart,
-            encoderDelay: environment.configuration.encoderDelay)
+            encoderDelay: environment.configuration.encoderDelay, epoch: environment.configuration.epoch)
     }
 
     private static func cutter(
@@ -84,6 +85,9 @@ actor RecorderEngine: QueueActor {
     /// The track by which files are cut.
     private var leading: TrackKind { description.leadingKind }
     var logger: Logger { environment.logger }
+
+    /// A name that no other recorder's files have.
+    static var newRun: String { String(UInt64.random(in: 1 ... .max), radix: 16) }
 
     /// Takes one item of the queue.
     func process(_ item: RecorderQueue.Item) {
@@ -230,6 +234,12 @@ extension RecorderEngine {
 
     /// Ends the open file with the next keyframe.
     func cutNow() { perform(cutter.cutNow()) }
+
+    /// Ends the open file with the first keyframe of program time `time` or later.
+    func cut(at time: Int64) { cutter.cut(at: time) }
+
+    /// Begins no file before program time `time`.
+    func wait(until time: Int64) { cutter.wait(until: time) }
 
     /// Writes all that is held and closes the last file.
     func finish() {

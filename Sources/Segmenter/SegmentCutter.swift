@@ -58,6 +58,8 @@ struct SegmentCutter {
     private var lastAudio: EncodedPacket?
     private var lateness: Int64 = 0
     private var schedule: SegmentSchedule
+    /// No file begins before this program time, in nanoseconds.
+    private var earliest = Int64.min
 
     /// Bytes that a sample costs besides its payload: fragment and table entries (measured: 13 to 20).
     private static let sampleOverhead: Int64 = 24
@@ -66,9 +68,12 @@ struct SegmentCutter {
     /// A millisecond.
     private static let hair: Int64 = 1_000_000
 
+    /// A microsecond: a frame's own time, rounded to nanoseconds, is no earlier than itself.
+    private static let grace: Int64 = 1000
+
     /// A cutter of files of `length`, counted from the recording's start or along `grid`, of a program that begins with the
-    /// tracks of `stream`.
-    init(length: SegmentLength, stream: StreamDescription, grid: WallClockGrid? = nil) {
+    /// tracks of `stream`. Without a length files end where ``cut(at:)`` says.
+    init(length: SegmentLength?, stream: StreamDescription, grid: WallClockGrid? = nil) {
         leading = stream.leadingKind
         audioTrack = stream.audio
         schedule = SegmentSchedule(length: length, grid: grid)
@@ -88,6 +93,13 @@ struct SegmentCutter {
         schedule.requestCut()
         return [.request(nil)]
     }
+
+    /// Ends the open file with the first keyframe of program time `time`, in nanoseconds, or later. Whoever says so asks for
+    /// that keyframe.
+    mutating func cut(at time: Int64) { schedule.requestCut(at: Timestamp(nanoseconds: time - Self.grace)) }
+
+    /// Begins no file before program time `time`, in nanoseconds.
+    mutating func wait(until time: Int64) { earliest = time - Self.grace }
 
     /// Takes the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [Action] {
@@ -135,7 +147,7 @@ struct SegmentCutter {
     private mutating func lead(_ packet: EncodedPacket, _ actions: inout [Action]) {
         switch phase {
         case .waiting:
-            guard packet.isKeyframe else { return actions.append(.skip(packet)) }
+            guard packet.isKeyframe, packet.ptsNanoseconds >= earliest else { return actions.append(.skip(packet)) }
             hold(packet, isFileOpen: false, &actions)
         case .writing:
             if packet.isKeyframe, schedule.isCut(packet) || isCodedAnew(packet) {

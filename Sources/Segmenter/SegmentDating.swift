@@ -22,11 +22,14 @@ struct SegmentDating {
 
     /// How long packets are under way before they come.
     private let encoderDelay: Duration
+    /// Where the first of several recorders says when the program's time 0 was.
+    private let epoch: ProgramEpoch?
 
     /// The program's time 0 was at `programStart`, if that is known; else it is computed from the arrival of the first
     /// packet, `encoderDelay` after its time.
-    init(programStart: UTCTime?, encoderDelay: Duration = .zero) {
+    init(programStart: UTCTime?, encoderDelay: Duration = .zero, epoch: ProgramEpoch? = nil) {
         self.programStart = programStart?.milliseconds
+        self.epoch = epoch
         self.encoderDelay = encoderDelay
     }
 
@@ -34,7 +37,8 @@ struct SegmentDating {
     mutating func begin(_ packet: EncodedPacket, now: @autoclosure () -> UTCTime) {
         guard programStart == nil else { return }
         let age = encoderDelay.inNanoseconds + packet.ptsNanoseconds
-        programStart = now().milliseconds - age / 1_000_000
+        let own = now().milliseconds - age / 1_000_000
+        programStart = epoch?.settled(own) ?? own
     }
 
     /// When program time `time` (nanoseconds) was on air, as far as is known.

@@ -7,12 +7,17 @@ internal import Media
 /// or because somebody says so.
 struct SegmentSchedule {
     /// The program time at which the present file is to end; nil for a limit in bytes.
-    private(set) var boundary: Timestamp?
+    var boundary: Timestamp? { [ownBoundary, cuts.first].compactMap(\.self).min() }
     /// By the wall clock, when the program's time was 0. Read when a file begins, and only then: a clock that is set moves
     /// the next boundary, once.
     var programStart = UTCTime(milliseconds: 0)
 
-    private let length: SegmentLength
+    /// Nil where somebody else says at which times files end.
+    private let length: SegmentLength?
+    /// The same by ``length``.
+    private var ownBoundary: Timestamp?
+    /// Program times to come at which files end besides, in their order.
+    private var cuts: [Timestamp] = []
     private let grid: WallClockGrid?
     /// The recording's first frame.
     private var origin: Timestamp?
@@ -29,7 +34,10 @@ struct SegmentSchedule {
     /// A moment of the wall clock this close is passed over: the clock was put back a little.
     private static let nearest = Duration.seconds(2)
 
-    init(length: SegmentLength, grid: WallClockGrid? = nil) {
+    /// More than this are those of a time in which nothing was recorded: the oldest are forgotten.
+    private static let mostCuts = 64
+
+    init(length: SegmentLength?, grid: WallClockGrid? = nil) {
         self.length = length
         self.grid = grid
     }
@@ -63,13 +71,15 @@ struct SegmentSchedule {
     /// A file begins with `keyframe`; returns the program times at which keyframes are to be asked for.
     mutating func begin(at keyframe: EncodedPacket) -> [Timestamp] {
         (bytes, groupBytes, isCutRequested) = (0, 0, false)
+        let shown = latest(keyframe)
+        cuts.removeAll { $0 <= shown }
         guard case .duration(let duration) = length else { return [] }
         let origin = self.origin ?? Timestamp(nanoseconds: keyframe.ptsNanoseconds)
         self.origin = origin
         let now = Timestamp(nanoseconds: keyframe.ptsNanoseconds)
         requested.removeAll { $0 < now }
         var next = boundary(after: latest(keyframe), duration, origin)
-        boundary = next
+        ownBoundary = next
         var times: [Timestamp] = []
         // The boundary of this very file is asked for however far it is.
         repeat {
@@ -83,16 +93,17 @@ struct SegmentSchedule {
     /// The file ends with the next keyframe.
     mutating func requestCut() { isCutRequested = true }
 
+    /// The file ends with the first keyframe of `time` or later.
+    mutating func requestCut(at time: Timestamp) {
+        if cuts.count == Self.mostCuts { cuts.removeFirst() }
+        cuts.insert(time, at: cuts.firstIndex { $0 > time } ?? cuts.endIndex)
+    }
+
     /// Whether the file ends before `keyframe`.
     func isCut(_ keyframe: EncodedPacket) -> Bool {
         if isCutRequested { return true }
-        switch length {
-        case .duration:
-            guard let boundary else { return false }
-            return latest(keyframe) >= boundary
-        case .bytes(let limit):
-            return isNearLimit(limit)
-        }
+        if let boundary, latest(keyframe) >= boundary { return true }
+        return if case .bytes(let limit) = length { isNearLimit(limit) } else { false }
     }
 
     private func isNearLimit(_ limit: Int64) -> Bool { bytes + max(largestGroup, groupBytes) >= limit }

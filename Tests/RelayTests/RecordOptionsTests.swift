@@ -49,7 +49,7 @@ struct RecordOptionsTests {
         arguments: [
             ["--segment", "1h"], ["--segment-align", "clock"], ["--record-format", "ts"], ["--record-name", "{start}"],
             ["--timezone", "UTC"], ["--sync", "never"], ["--expect", "1h"], ["--disk-warn", "1h"],
-            ["--disk-reserve", "1GB"],
+            ["--disk-reserve", "1GB"], ["--record-sources"],
         ])
     func withoutRecord(flag: [String]) {
         do {
@@ -57,6 +57,30 @@ struct RecordOptionsTests {
             Issue.record("\(flag) is accepted")
         } catch {
             #expect(RunCommand.message(for: error).hasPrefix("\(flag[0]) is for recordings"))
+        }
+    }
+
+    @Test("Sources are recorded under the names of the channel and their own")
+    func sources() throws {
+        let flags = ["--record", "d", "--record-sources", "--channel", "show", "--input", "test:#name=cam1"]
+        let configuration = try RunCommand.parse(flags + ["--input", "test:"]).channelConfiguration()
+        #expect(configuration.recording?.sources == ["cam1", "input-2"])
+        #expect(configuration.recordedNames == ["show", "show-cam1", "show-input-2"])
+    }
+
+    @Test(
+        "Sources that cannot be recorded are refused",
+        arguments: [
+            (["--input", "test:"], "for several --input"),
+            (["--input", "a", "--input", "b", "--segment", "2GB"], "give --segment a time"),
+            (["--input", "a", "--input", "b", "--record-name", "{start}_{sequence}"], "put {channel}"),
+        ])
+    func sourcesRefused(flags: [String], sentence: String) {
+        do {
+            _ = try RunCommand.parse(["--record", "d", "--record-sources"] + flags)
+            Issue.record("\(flags) are accepted")
+        } catch {
+            #expect(RunCommand.message(for: error).contains(sentence))
         }
     }
 

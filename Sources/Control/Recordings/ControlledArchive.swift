@@ -60,6 +60,8 @@ package struct RecordingList: Sendable, Encodable {
         package var sha256: String?
         /// How the file ended.
         package var ending: String?
+        /// The source that it is a recording of; nil for the program.
+        package var source: String?
 
         /// A file that is described later.
         package init(id: String, name: String, state: State) {

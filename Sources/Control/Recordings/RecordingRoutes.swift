@@ -124,6 +124,12 @@ struct RecordingRoutes {
         guard let channel = host.channel(try request.parameter("channel")) else {
             throw ControlFailure(.notFound, "There is no channel of this name.")
         }
+        if let source = request.query("source") {
+            guard let archive = channel.archive(ofSource: source) else {
+                throw ControlFailure(.notFound, "The channel records no source of this name.")
+            }
+            return archive
+        }
         guard let archive = channel.archive else {
             throw ControlFailure(.notFound, "The channel has no directory of recordings.")
         }

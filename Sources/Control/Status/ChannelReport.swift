@@ -64,7 +64,8 @@ package struct ChannelReport: Sendable, Encodable {
         let alarms = [status.monitor?.silence, status.monitor?.black, status.monitor?.frozen].count {
             $0?.isActive ?? false
         }
-        let recorder = isRecordingWanted && [.suspended, .failed].contains(status.recorder?.state) ? 1 : 0
+        let recorders = [status.recorder?.state] + (status.sourceRecordings ?? []).map(\.recorder?.state)
+        let recorder = isRecordingWanted ? recorders.count { [.suspended, .failed].contains($0) } : 0
         let storage = status.storage.map { $0.state == .ok ? 0 : 1 } ?? 0
         return outputs + sources + alarms + recorder + storage
     }

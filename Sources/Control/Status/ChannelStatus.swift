@@ -25,6 +25,8 @@ package struct ChannelStatus: Sendable, Codable {
     package var storage: StorageStatus?
     package var retention: RetentionStatus?
     package var upload: UploadStatus?
+    /// The recordings of its sources; nil where they are not recorded.
+    package var sourceRecordings: [SourceRecordingStatus]?
     /// Of a program that is passed through: then nothing is known of an encoder.
     package var passthrough: PassthroughStatus?
     /// What is watched of the program; of one that is passed through only its audio, if that was asked for.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Encoder
 package import Segmenter
 package import Upload
 
@@ -9,6 +10,8 @@ package struct RecordingStatus: Sendable, Codable {
     package var storage: StorageStatus?
     package var retention: RetentionStatus?
     package var upload: UploadStatus?
+    /// The recordings of the program's sources, if they are recorded, too.
+    package var sources: [SourceRecordingStatus]
 
     /// Whether something of it is on disk.
     package var hasRecorded: Bool { recorder?.hasMedia ?? false }
@@ -16,8 +19,27 @@ package struct RecordingStatus: Sendable, Codable {
     /// What is known of a recording.
     package init(
         recorder: RecorderStatus? = nil, storage: StorageStatus? = nil, retention: RetentionStatus? = nil,
-        upload: UploadStatus? = nil
+        upload: UploadStatus? = nil, sources: [SourceRecordingStatus] = []
     ) {
         (self.recorder, self.storage, self.retention, self.upload) = (recorder, storage, retention, upload)
+        self.sources = sources
+    }
+}
+
+/// What an operator can know of the recording of one of several sources.
+package struct SourceRecordingStatus: Sendable, Codable {
+    package var source: String
+    package var recorder: RecorderStatus?
+    package var storage: StorageStatus?
+    package var encoder: EncoderStatus
+    /// Frames that were left out because the encoder could not keep up.
+    package var droppedFrames: Int
+
+    /// What is known of one.
+    package init(
+        source: String, recorder: RecorderStatus?, storage: StorageStatus?, encoder: EncoderStatus, droppedFrames: Int
+    ) {
+        (self.source, self.recorder, self.storage) = (source, recorder, storage)
+        (self.encoder, self.droppedFrames) = (encoder, droppedFrames)
     }
 }

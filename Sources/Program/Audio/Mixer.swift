@@ -16,8 +16,8 @@ struct Mixer {
         let isHeard: Bool
         /// What its samples are multiplied with.
         var gain: Float = 1
-        /// Who is told how loud it is, heard or not.
-        var meter: LevelMeter?
+        /// The source whose audio it is: it is told how loud that is, heard or not.
+        var source: Stage?
     }
 
     /// A feed that is heard, or just was.
@@ -35,6 +35,8 @@ struct Mixer {
     private let format: AudioFormat
     private var strips: [Strip] = []
     private var taken: [SourceFeed] = []
+    /// What came of each source, as it came.
+    private var came: [(source: Stage, audio: AudioBuffer)] = []
     private var limiter = Limiter()
     private var hasBegun = false
 
@@ -47,9 +49,13 @@ struct Mixer {
         plan(parts, fade: fade)
         let count = Int(range.upperBound - range.lowerBound)
         var sum: AudioBuffer?
+        came.removeAll(keepingCapacity: true)
         for part in parts {
             let audio = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)
-            part.meter?.note(audio, gain: part.gain)
+            if let source = part.source {
+                source.meter.note(audio, gain: part.gain)
+                came.append((source, audio))
+            }
             guard let index = strips.firstIndex(where: { $0.feed === part.feed }) else { continue }
             strips[index].add(audio, gain: part.gain, to: &sum)
         }
@@ -67,6 +73,9 @@ struct Mixer {
 
     /// Whether the audio of `feed` was taken by the last call of ``mix(_:_:fade:)``.
     func isTaken(_ feed: SourceFeed) -> Bool { taken.contains { $0 === feed } }
+
+    /// What the last call of ``mix(_:_:fade:)`` took of `source`, as it came; nil if it has no audio.
+    func audio(of source: Stage) -> AudioBuffer? { came.first { $0.source === source }?.audio }
 
     private mutating func plan(_ parts: [Part], fade: Int64) {
         strips.removeAll { $0.target == 0 && $0.angle == 0 }

@@ -192,6 +192,9 @@ extension Air {
         return mixer.mix(parts, range, fade: running.map { $0.frames * frame } ?? frame / 2)
     }
 
+    /// The audio of a source for the frame under way, as it came; nil if it has none.
+    func audio(of source: Stage) -> AudioBuffer? { mixer.audio(of: source) }
+
     /// Whether the feed's audio was taken for the frame under way.
     func isTaken(_ feed: SourceFeed) -> Bool { mixer.isTaken(feed) }
 }

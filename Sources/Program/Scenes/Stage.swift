@@ -38,6 +38,8 @@ package final class Stage: Sendable {
     package let meter = LevelMeter()
     private let state: Mutex<State>
     private let changed = DispatchSemaphore(value: 0)
+    /// Who takes what the sources have.
+    let watches = Mutex<[SourceWatch]>([])
     /// Who is told of each frame.
     private let watcher = Mutex<(@Sendable (FrameIndex) -> Void)?>(nil)
 
@@ -156,21 +158,24 @@ package final class Stage: Sendable {
             for feed in audio.feeds where !parts.contains(where: { $0.feed === feed }) {
                 parts.append(
                     Mixer.Part(
-                        feed: feed, isHeard: isHeard, gain: stage?.fader.settings.factor ?? 1, meter: stage?.meter))
+                        feed: feed, isHeard: isHeard, gain: stage?.fader.settings.factor ?? 1, source: stage))
             }
         }
         return parts
     }
 
+    /// The frame that a source shows now; nil before its first.
+    var shown: VideoFrame? {
+        switch scene?.layers.first?.video.resolved {
+        case .feed(let feed): feed.newestFrame
+        case .still(let still): still
+        default: nil
+        }
+    }
+
     /// What a source shows now, `width` columns wide (the nearest even number); nil before its first frame.
     package func thumbnail(width: Int) -> VideoFrame? {
-        let frame: VideoFrame? =
-            switch scene?.layers.first?.video.resolved {
-            case .feed(let feed): feed.newestFrame
-            case .still(let still): still
-            default: nil
-            }
-        guard let frame else { return nil }
+        guard let frame = shown else { return nil }
         let size = (width: max(2, width / 2 * 2), height: max(2, frame.height * width / frame.width / 2 * 2))
         var canvas = FramePool(width: size.width, height: size.height).canvas()
         Scaler().draw(frame, at: .full, on: &canvas)

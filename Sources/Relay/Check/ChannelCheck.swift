@@ -185,8 +185,10 @@ struct ChannelCheck: Sendable {
             guard !configuration.copies, case .bitrate(let bitrate) = configuration.encoder.rateControl else {
                 return row("recording", .ok, "\(place.text); \(ByteSize(bytes: space.free)) are free")
             }
+            let count = 1 + recording.sources.count
             var budget = StorageBudget(
-                videoBitrate: bitrate, audioBitrate: configuration.encoder.audioBitrate, duration: recording.expected,
+                videoBitrate: bitrate * count, audioBitrate: configuration.encoder.audioBitrate * count,
+                duration: recording.expected,
                 reserve: recording.reserve, capacity: space.capacity)
             let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
                 budget.bytes(after: 0)
@@ -227,11 +229,14 @@ struct ChannelCheck: Sendable {
         guard configuration.copying != .all else { return nil }
         do throws(RelayFailure) {
             let trial = try EncoderTrial(configuration, resources: resources, logger: logger)
-            let cores = Double((trial.cores * 100).rounded()) / 100
-            let isEnough = trial.cores < Double(trial.available) * 0.85
+            let sources = configuration.recording?.sources.count ?? 0
+            let needed = trial.cores * Double(1 + sources)
+            let cores = Double((needed * 100).rounded()) / 100
+            let isEnough = needed < Double(trial.available) * 0.85
             return row(
                 "encoder", isEnough || !configuration.isPaced ? .ok : .warning,
-                "\(trial.subject) needs \(cores) of \(trial.available) cores")
+                "\(trial.subject)\(sources > 0 ? ", \(1 + sources) times," : "") needs \(cores) of "
+                    + "\(trial.available) cores")
         } catch {
             return row("encoder", .failed, "\(error)")
         }

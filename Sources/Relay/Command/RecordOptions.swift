@@ -50,6 +50,15 @@ struct RecordOptions: ParsableArguments {
         transform: ArgumentParsing.timeZone)
     var timezone: TimeZone?
 
+    @Flag(
+        help: ArgumentHelp(
+            "Record each of several --input, too, into files of its own beside the program's.",
+            discussion: """
+                They are called <channel>-<source> and begin and end at the same frames as the program's. Each source is \
+                encoded for this as the program is.
+                """))
+    var recordSources = false
+
     @Option(
         help: ArgumentHelp(
             "When recordings are made durable: never, segment, fragment, or a length of time. (default: 10s)",
@@ -134,6 +143,25 @@ struct RecordOptions: ParsableArguments {
         configuration.recording = recording
     }
 
+    /// Lets each source of `configuration` be recorded, too, if that was asked for and can be.
+    func applySources(to configuration: inout ChannelConfiguration) throws {
+        guard recordSources, configuration.recording != nil else { return }
+        guard !configuration.sources.isEmpty else {
+            throw ValidationError("--record-sources is for several --input. Leave it out.")
+        }
+        guard case .duration = segment else {
+            throw ValidationError(
+                "--record-sources ends all files at the same frames: give --segment a time, such as 30m.")
+        }
+        guard recordName.hasChannel else {
+            throw ValidationError("--record-sources needs names that differ: put {channel} into --record-name.")
+        }
+        configuration.recording?.sources = configuration.sources.map(\.name)
+        if let long = configuration.recordedNames.first(where: { SegmentName.safe($0) != $0 }) {
+            throw ValidationError("--record-sources: \(long) is too long for the name of a file.")
+        }
+    }
+
     /// The wall clock says nothing to a program that runs faster than it.
     func checkAlignment(isPaced: Bool) throws {
         guard record != nil, segmentAlign == .clock else { return }
@@ -153,7 +181,8 @@ struct RecordOptions: ParsableArguments {
         let flags = [
             ("--segment", segment != Self.usualLength), ("--segment-align", segmentAlign != .start),
             ("--record-format", recordFormat != .hybrid), ("--record-name", recordName != .standard),
-            ("--timezone", timezone != nil), ("--sync", sync != .standard), ("--expect", expect != nil),
+            ("--timezone", timezone != nil), ("--record-sources", recordSources), ("--sync", sync != .standard),
+            ("--expect", expect != nil),
             ("--disk-warn", diskWarn != nil), ("--disk-reserve", diskReserve != nil),
         ]
         return flags.first { $0.1 }?.0

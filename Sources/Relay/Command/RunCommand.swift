@@ -172,6 +172,7 @@ struct RunCommand: BlockingCommand {
         encoder.apply(to: &configuration)
         configuration.monitor = monitor.settings(isCopied: configuration.copies)
         configuration.name = operation.channel
+        try record.applySources(to: &configuration)
         configuration.duration = operation.duration
         guard !configuration.outputs.isEmpty || configuration.recording != nil else {
             throw ValidationError("There is nothing to do: give at least one of --rtmp, --srt, --output and --record.")

@@ -71,6 +71,7 @@ struct ConfigurationKey {
         .init("recording.format", "--record-format"),
         .init("recording.name", "--record-name"),
         .init("recording.timezone", "--timezone"),
+        .init("recording.sources", "--record-sources", .isGiven),
         .init("recording.sync", "--sync", .time),
         .init("recording.expect", "--expect", .time),
         .init("recording.diskWarn", "--disk-warn", .time),

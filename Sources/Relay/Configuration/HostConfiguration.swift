@@ -75,6 +75,11 @@ struct HostConfiguration {
                         .init(
                             mark: flags.marks["name"] ?? flags.mark, key: "\(flags.key).name",
                             text: "Another channel has this name; each has one of its own."))
+                } else if let twice = Self.recordedTwice(channel, channels) {
+                    faults.append(
+                        .init(
+                            mark: flags.marks["name"] ?? flags.mark, key: "\(flags.key).name",
+                            text: "Files called \(twice) would be those of two channels; give this one another name."))
                 }
                 channels.append(channel)
                 listening.add(channel, flags)
@@ -88,6 +93,14 @@ struct HostConfiguration {
             throw ConfigurationFailure(path: path, faults: faults.sorted { ($0.mark ?? first) < ($1.mark ?? first) })
         }
         (self.path, self.channels, self.http, log) = (path, channels, http, reader.log)
+    }
+
+    /// A name of files that `channel` has in common with one of `others` in the same directory; nil if there is none.
+    private static func recordedTwice(_ channel: ConfiguredChannel, _ others: [ConfiguredChannel]) -> String? {
+        let directory = channel.configuration.recording?.directory
+        let names = Set(
+            others.filter { $0.configuration.recording?.directory == directory }.flatMap(\.configuration.recordedNames))
+        return channel.configuration.recordedNames.first { names.contains($0) }
     }
 
     /// Descriptors that all channels' outputs hold at most.

@@ -31,8 +31,9 @@ final class ChannelControl: ControlledChannel {
         var changes = Changes()
         /// What the configuration says of the recording.
         var recording: ChannelConfiguration.Recording?
-        /// What was recorded; made when it is first asked for.
+        /// What was recorded, and of each source; made when it is first asked for.
         var archive: ChannelArchive?
+        var sources: [String: ChannelArchive] = [:]
         var marks = MarkLimit()
     }
 
@@ -79,7 +80,9 @@ final class ChannelControl: ControlledChannel {
 
     /// The configuration says something else of the recording, which an operator's word before does not outlive.
     func changed(recording: ChannelConfiguration.Recording?) {
-        state.withLock { ($0.recording, $0.changes.isRecording, $0.archive) = (recording, nil, nil) }
+        state.withLock { state in
+            (state.recording, state.changes.isRecording, state.archive, state.sources) = (recording, nil, nil, [:])
+        }
     }
 
     /// The configuration says something else of the output `name`.
@@ -124,6 +127,15 @@ final class ChannelControl: ControlledChannel {
                 state.archive = state.recording.map { ChannelArchive($0, channel: name) }
             }
             return state.archive
+        }
+    }
+
+    func archive(ofSource source: String) -> (any ControlledArchive)? {
+        state.withLock { state in
+            guard let recording = state.recording, recording.sources.contains(source) else { return nil }
+            let archive = state.sources[source] ?? ChannelArchive(recording, channel: name, source: source)
+            state.sources[source] = archive
+            return archive
         }
     }
 

@@ -11,7 +11,7 @@ extension Channel {
     func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
         try recordings.start {
             let place = try RecordingPlace(configuration, channel: name, logger: logger)
-            return try Recording(configuration, in: place, of: recordedProgram)
+            return try Recording(configuration, in: place, of: recorded(configuration))
         }
     }
 
@@ -21,7 +21,7 @@ extension Channel {
         do {
             try recordings.replace {
                 let place = try RecordingPlace(configuration, channel: name, logger: logger)
-                var program = recordedProgram
+                var program = recorded(configuration)
                 // One that the storage guard refuses is no better than what is recorded now.
                 if recordings.current != nil { program.hasOutputs = false }
                 return try Recording(configuration, in: place, of: program)
@@ -39,7 +39,7 @@ extension Channel {
         _ configuration: ChannelConfiguration.Recording, in place: Result<RecordingPlace, RelayFailure>, canLack: Bool
     ) throws(RelayFailure) {
         do throws(RelayFailure) {
-            recordings.prepare(try Recording(configuration, in: place.get(), of: recordedProgram))
+            recordings.prepare(try Recording(configuration, in: place.get(), of: recorded(configuration)))
         } catch {
             guard canLack, lack(configuration, because: error) else { throw error }
         }
@@ -51,7 +51,7 @@ extension Channel {
             guard let self else { throw RecordingSlotError.over }
             // On a queue of its own, which waits for a file system however long that does not answer.
             let place = try RecordingPlace(configuration, channel: name, patience: nil, logger: logger)
-            let recording = try Recording(configuration, in: place, of: recordedProgram)
+            let recording = try Recording(configuration, in: place, of: recorded(configuration))
             logger.notice("the recording is possible now")
             return recording
         }
@@ -84,12 +84,14 @@ extension Channel {
         logger.notice("\(text)", metadata: output.map { ["output": "\($0)"] } ?? [:])
     }
 
-    /// What a recording is told of this channel.
-    private var recordedProgram: Recording.Program {
-        Recording.Program(
-            channel: name, hasOutputs: !configuration.outputs.isEmpty || !outputs.statuses.isEmpty,
+    /// What a recording that is made as `configuration` says is told of this channel.
+    private func recorded(_ configuration: ChannelConfiguration.Recording) -> Recording.Program {
+        var recorded = Recording.Program(
+            channel: name, hasOutputs: !self.configuration.outputs.isEmpty || !outputs.statuses.isEmpty,
             delay: program.delay, gop: program.gop,
             description: hub.description, keyframes: program.keyframes, ledger: resources.ledger,
             clock: clock, logger: logger)
+        if !configuration.sources.isEmpty { recorded.sources = program.recordedSources }
+        return recorded
     }
 }

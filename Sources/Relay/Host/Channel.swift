@@ -130,6 +130,7 @@ final class Channel: Sendable {
         status.storage = recording.storage
         status.retention = recording.retention
         status.upload = recording.upload
+        status.sourceRecordings = recording.sources.isEmpty ? nil : recording.sources
         return status
     }
 

@@ -31,6 +31,8 @@ struct ChannelConfiguration {
         var retention: RetentionRules?
         /// What is done with finished files.
         var upload: UploadTarget?
+        /// The sources of the program that are recorded beside it, each into files of its own.
+        var sources: [String] = []
     }
 
     /// One of several sources of a program.
@@ -93,6 +95,12 @@ struct ChannelConfiguration {
 }
 
 extension ChannelConfiguration {
+    /// What it records, as names of channels: itself, and its sources if they are recorded, too.
+    var recordedNames: [String] {
+        guard let recording else { return [] }
+        return [name] + recording.sources.map { RecordedSources.channel(name, $0) }
+    }
+
     /// Whether any track of the input is passed through.
     var copies: Bool { copying != .nothing }
 

@@ -26,8 +26,11 @@ protocol ChannelProgram: AnyObject, Sendable {
     var status: ChannelStatus { get }
     /// Says what of several sources is seen; nil where there is one.
     var director: Director? { get }
+    /// What there is to record of its sources; nil where there is one.
+    var recordedSources: RecordedSources? { get }
 }
 
 extension ChannelProgram {
     var director: Director? { nil }
+    var recordedSources: RecordedSources? { nil }
 }

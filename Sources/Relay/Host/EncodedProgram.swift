@@ -17,6 +17,7 @@ final class EncodedProgram: ChannelProgram {
     private let monitor: MonitoredSink
     private let program: Program
     private let isAhead: Bool
+    private let settings: EncoderSettings
     private let logger: Logger
     let gop: Duration
 
@@ -27,7 +28,7 @@ final class EncodedProgram: ChannelProgram {
         listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         self.logger = logger
-        gop = configuration.encoder.gop
+        (settings, gop) = (configuration.encoder, configuration.encoder.gop)
         let inputs: any ProgramInputs =
             if configuration.hasScenes, !configuration.isPaced {
                 try RenderedInputs(
@@ -95,6 +96,15 @@ final class EncodedProgram: ChannelProgram {
     var heartbeats: [Heartbeat] { [program.heartbeat] }
 
     var director: Director? { inputs.director }
+
+    var recordedSources: RecordedSources? {
+        inputs.director.map { director in
+            RecordedSources(
+                stage: director.stage,
+                sources: director.sources.filter(\.hasVideo).map { ($0.name, $0.stage) }, format: inputs.format,
+                encoder: settings)
+        }
+    }
 
     func stop() {
         program.stop()

@@ -36,6 +36,25 @@ final class Recording: Sendable {
         let ledger: SpaceLedger
         let clock: any MonotonicClock
         let logger: Logger
+        /// Its sources, if they are recorded beside it.
+        var sources: RecordedSources?
+        /// What a recording of a source has in common with that of its program; nil for the program's.
+        var companion: Companion?
+    }
+
+    /// What the recordings of a program and of its sources have in common.
+    struct Companion: Sendable {
+        /// Names the recorder's files as parts of one program.
+        var run = Recorder.newRun
+        /// By which files are named.
+        var epoch = ProgramEpoch()
+        /// What a source's needs of the disk; nil for the program's.
+        var budget: StorageBudget?
+
+        /// The same for a source, by its number.
+        func source(_ number: Int, budget: StorageBudget) -> Companion {
+            Companion(run: "\(run).\(number)", epoch: epoch, budget: budget)
+        }
     }
 
     private let program: Program
@@ -43,6 +62,8 @@ final class Recording: Sendable {
     private let recorder: Recorder
     private let storage: StorageGuard
     private let retention: Retention?
+    /// The recordings of the program's sources.
+    private let sources: SourceRecordings?
 
     /// Sets the recording up and asks the storage guard, which looks at the file system and may block as long as that
     /// does. Nothing is recorded yet. Throws ``RelayFailure`` for rules that contradict themselves, and for a disk
@@ -50,40 +71,49 @@ final class Recording: Sendable {
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(RelayFailure) {
-        let description = program.description
         let carriage = configuration.format == .ts ? Carriage.transportStream : .movie
-        if let reason = carriage.refusal(of: description) { throw RelayFailure(.usage, "Recording: \(reason)") }
-        let budget = StorageBudget(
-            videoBitrate: Self.plannedBitrate(description), audioBitrate: description.audio?.bitrate ?? 0,
-            duration: configuration.expected, reserve: configuration.reserve,
-            capacity: (try? SystemFreeSpace().space(at: place.directory.path))?.capacity)
-        let retention = try Self.makeRetention(configuration, place, program, budget)
-        var settings = Self.settings(configuration, place.directory, program)
+        if let reason = carriage.refusal(of: program.description) {
+            throw RelayFailure(.usage, "Recording: \(reason)")
+        }
+        let own = Self.budget(configuration, place, program.description)
+        let (companion, budget) = (program.companion ?? Companion(), program.companion?.budget ?? own)
+        try configuration.retention?.check(length: configuration.length, budget: own)
+        let retention = configuration.retention.map { Self.retention($0, place, program, budget) }
+        let sources = try program.sources.map { (sources) throws(RelayFailure) in
+            try SourceRecordings(sources, configuration, of: program, as: companion, budget: own)
+        }
+        var settings = Self.settings(configuration, place.directory, program, companion)
         settings.observers = place.observers + (retention.map { [$0] } ?? [])
         let recorder = Recorder(
-            configuration: settings, description: description, keyframes: program.keyframes, clock: program.clock,
-            logger: program.logger)
+            configuration: settings, description: program.description, keyframes: sources ?? program.keyframes,
+            clock: program.clock, logger: program.logger)
         storage = StorageGuard(
             directory: place.directory, budget: budget, warning: configuration.warning, control: recorder,
             writtenBytes: { recorder.status.totalBytes },
             retained: { retention?.balance ?? RetentionBalance() },
             makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 }, ledger: program.ledger,
-            owner: program.channel, clock: program.clock, logger: program.logger)
+            owner: program.channel, recordings: 1 + (program.sources?.sources.count ?? 0), clock: program.clock,
+            logger: program.logger)
+        (self.program, self.place, self.recorder) = (program, place, recorder)
+        (self.retention, self.sources) = (retention, sources)
         let admission = storage.admit()
         if !admission.isAdmitted {
             let refusal = "recording refused: \(admission.sentence)"
             guard program.hasOutputs else { throw RelayFailure(.storageRefused, refusal) }
             program.logger.error("\(refusal)")
         }
-        (self.program, self.place, self.recorder, self.retention) = (program, place, recorder, retention)
     }
 
     /// Takes packets from `hub` from now on; the first file begins with the next keyframe. With
     /// `joinsRunningProgram` one is asked for. What a crash left open is completed beside the program, and `group` is
     /// left when that is done.
     func start(at hub: PacketStream, joinsRunningProgram: Bool, in group: DispatchGroup) {
+        if let sources {
+            recorder.wait(until: sources.start(joinsRunningProgram: joinsRunningProgram, in: group))
+        } else if joinsRunningProgram {
+            program.keyframes.requestKeyframe(at: nil)
+        }
         hub.add(recorder)
-        if joinsRunningProgram { program.keyframes.requestKeyframe(at: nil) }
         storage.start()
         retention?.start()
         place.start(in: group)
@@ -96,10 +126,17 @@ final class Recording: Sendable {
     func mark(_ text: String, at time: Int64) {
         recorder.mark(text, at: time)
         place.noteEvent(CatalogueEvent.marker, text)
+        sources?.mark(text, at: time)
     }
 
-    /// Begins a new file with the next keyframe.
-    func cut() { recorder.cutNow() }
+    /// Begins a new file with the next keyframe, or where sources are recorded, too, at one frame that is just ahead.
+    func cut() {
+        guard let sources else { return recorder.cutNow() }
+        recorder.cut(at: sources.cut())
+    }
+
+    /// Begins a new file with the first keyframe of program time `time`, in nanoseconds, or later, which the caller asks for.
+    func cut(at time: Int64) { recorder.cut(at: time) }
 
     /// Waits while the disk is more than half of the recorder's queue behind; for a program that no clock paces. Blocks.
     func waitForRoom() { recorder.waitForRoom() }
@@ -110,45 +147,61 @@ final class Recording: Sendable {
         hub.remove(recorder)
         storage.stop()
         retention?.stop()
+        let all = DispatchGroup()
+        sources?.finish(in: all)
+        all.enter()
         recorder.finish(deadline: program.clock.now + Self.finishLimit.inNanoseconds) { [place] in
-            place.finish(completion)
+            place.finish { all.leave() }
         }
+        all.notify(queue: .global(qos: .utility), execute: completion)
     }
 
     /// Leaves what is not uploaded to the next start.
-    func cancelUploads() { place.cancelUploads() }
+    func cancelUploads() {
+        place.cancelUploads()
+        sources?.cancelUploads()
+    }
 
     /// A snapshot.
     var status: RecordingStatus {
         RecordingStatus(
             recorder: recorder.status, storage: storage.status, retention: retention?.status,
-            upload: place.uploadStatus)
+            upload: place.uploadStatus, sources: sources?.statuses ?? [])
     }
 
     private static func settings(
-        _ configuration: ChannelConfiguration.Recording, _ directory: RecordDirectory, _ program: Program
+        _ configuration: ChannelConfiguration.Recording, _ directory: RecordDirectory, _ program: Program,
+        _ companion: Companion
     ) -> RecorderConfiguration {
+        // Where a source's files end the program's recorder says.
+        let isLed = companion.budget != nil
         var settings = RecorderConfiguration(
-            directory: directory, channel: program.channel, length: configuration.length, version: RelayVersion.text)
+            directory: directory, channel: program.channel, length: isLed ? nil : configuration.length,
+            version: RelayVersion.text)
         settings.format = configuration.format
         settings.sync = configuration.sync
-        settings.isClockAligned = configuration.isClockAligned
+        settings.isClockAligned = configuration.isClockAligned && !isLed
         settings.localOffset = configuration.localOffset
         settings.gop = program.gop
+        (settings.run, settings.epoch) = (companion.run, companion.epoch)
         if let delay = program.delay { settings.encoderDelay = delay }
         return settings
     }
 
-    /// What deletes old files, if anything does.
-    private static func makeRetention(
-        _ configuration: ChannelConfiguration.Recording, _ place: RecordingPlace, _ program: Program,
-        _ budget: StorageBudget
-    ) throws(RelayFailure) -> Retention? {
-        guard let rules = configuration.retention else { return nil }
-        if let text = rules.contradiction(length: configuration.length, budget: budget) {
-            throw RelayFailure(.usage, text)
-        }
-        return Retention(
+    private static func budget(
+        _ configuration: ChannelConfiguration.Recording, _ place: RecordingPlace, _ description: StreamDescription
+    ) -> StorageBudget {
+        StorageBudget(
+            videoBitrate: plannedBitrate(description), audioBitrate: description.audio?.bitrate ?? 0,
+            duration: configuration.expected, reserve: configuration.reserve,
+            capacity: (try? SystemFreeSpace().space(at: place.directory.path))?.capacity)
+    }
+
+    /// What deletes old files.
+    private static func retention(
+        _ rules: RetentionRules, _ place: RecordingPlace, _ program: Program, _ budget: StorageBudget
+    ) -> Retention {
+        Retention(
             directory: place.directory, channel: program.channel, rules: rules, leastFree: budget.retentionGoalBytes,
             vetoes: place.vetoes, observers: place.observers, clock: program.clock, logger: program.logger)
     }

@@ -4,6 +4,11 @@ internal import Media
 internal import Segmenter
 
 extension RetentionRules {
+    /// Throws ``RelayFailure`` where the rules contradict themselves or the disk; see ``contradiction(length:budget:)``.
+    func check(length: SegmentLength, budget: StorageBudget) throws(RelayFailure) {
+        if let text = contradiction(length: length, budget: budget) { throw RelayFailure(.usage, text) }
+    }
+
     /// What is wrong with the rules for files of `length`, recorded as `budget` says; nil if nothing is. A limit below one
     /// file would delete each as soon as it may.
     func contradiction(length: SegmentLength, budget: StorageBudget) -> String? {

@@ -44,6 +44,7 @@ final class Director: Sendable {
         let frame: FrameIndex
         /// How many frames the transition to it has.
         let frames: Int64
+        var kind = Transition.Kind.cut
         let scene: Named
     }
 
@@ -59,6 +60,7 @@ final class Director: Sendable {
         var transition = TransitionRequest(.fade)
         /// The run-down that is loaded.
         var desk: RunDownDesk?
+        var told: Told?
     }
 
     /// How far ahead a change may be asked for, in seconds.
@@ -92,7 +94,10 @@ final class Director: Sendable {
         state = Mutex(
             State(changes: [Change(frame: 0, frames: 0, scene: first)], preview: second))
         stage.show(scene(of: first.layout))
-        stage.beforeEachFrame { [weak self] in self?.play($0) }
+        stage.beforeEachFrame { [weak self] frame in
+            self?.play(frame)
+            self?.tellRecording(frame)
+        }
     }
 
     // MARK: What a scene is made of
@@ -240,27 +245,20 @@ extension Director: ControlledProgram {
         }
     }
 
-    /// Puts the scene that `choose` names on air, and tells the recording of it. Returns the frame at which it begins.
+    /// Puts the scene that `choose` names on air. Returns the frame at which it begins.
     private func show(
         by transition: (look: Transition, frames: Int64), at frame: FrameIndex?, _ choose: (inout State) -> Named
     ) -> Int64 {
-        let (scene, start) = state.withLock { state in
+        state.withLock { state in
             let scene = choose(&state)
             let start = stage.show(
                 self.scene(of: scene.layout), by: transition.look, frames: transition.frames, at: frame)
-            state.note(Change(frame: start, frames: transition.frames, scene: scene))
+            state.note(Change(frame: start, frames: transition.frames, kind: transition.look.kind, scene: scene))
             state.desk?.player.cut(at: start, fade: transition.frames)
             state.desk?.noteChange(at: start, frames: transition.frames)
             _ = onAir(&state)
-            return (scene, start.number)
+            return start.number
         }
-        tellRecording(of: scene, at: start, transition.look.kind)
-        return start
-    }
-
-    func tellRecording(of scene: Named, at frame: Int64, _ kind: Transition.Kind) {
-        let text = scene.name ?? ([scene.layout.layout.rawValue] + scene.layout.sources).joined(separator: " ")
-        recordings.current?.noteEvent("scene", "\(text) from frame \(frame) (\(kind.rawValue))")
     }
 
     /// What is on air, and what was before if a transition from it is under way. Forgets what was before that.

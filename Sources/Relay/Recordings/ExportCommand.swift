@@ -24,17 +24,25 @@ struct RecordingsExportCommand: BlockingCommand {
 
             Where nothing was recorded, the last frame stays and there is no audio, so that all times are right.
 
-            Example:
+            --scene takes what the catalogue says of several sources: from where a scene, or any scene with a source of \
+            that name, begins to come on air to where another one does. Of several such times each becomes a clip of \
+            its own: clip-1.mp4, clip-2.mp4 and so on. With --channel it is what was recorded of a source meanwhile.
+
+            Examples:
               relay recordings export recordings --from 2026-11-21T14:03:10Z --to +14:27 -o clip.mp4
+              relay recordings export recordings --scene cam2 --exact -o cam2.mp4
             """)
 
     @OptionGroup var options: RecordingsOptions
 
     @Option(help: ArgumentHelp("The first moment, in UTC, such as 2026-11-21T14:03:10.250Z.", valueName: "time"))
-    var from: String
+    var from: String?
 
     @Option(help: ArgumentHelp("The moment behind the last one, or +LENGTH, such as +14:27.", valueName: "time"))
-    var to: String
+    var to: String?
+
+    @Option(help: "What was on air of this scene or source, instead of all.")
+    var scene: String?
 
     @Option(name: .shortAndLong, help: ArgumentHelp("The file to make.", valueName: "file"))
     var output: String
@@ -49,32 +57,68 @@ struct RecordingsExportCommand: BlockingCommand {
     var force = false
 
     func validate() throws {
-        _ = try ExportRange(from: from, to: to)
+        if try limits() == nil, scene == nil {
+            throw ValidationError("Say what to export: give --from and --to, or --scene.")
+        }
         guard !output.isEmpty, !output.hasSuffix("/") else { throw ValidationError("--output names the file to make.") }
     }
 
-    func work() throws {
-        let range = try ExportRange(from: from, to: to).milliseconds
-        if let objection = ExportOutput.objection(to: output, recordings: options.directory, replaces: force) {
-            Terminal.put("Error: \(objection)\n")
-            throw ExitStatus.cannotRecord.code
+    /// What --from and --to say; nil where they are not given.
+    private func limits() throws -> Range<Int64>? {
+        switch (from, to) {
+        case (nil, nil): return nil
+        case (let from?, let to?): return try ExportRange(from: from, to: to).milliseconds
+        case (_?, nil), (nil, _?): throw ValidationError("--from and --to are given together.")
         }
+    }
+
+    func work() throws {
+        let limits = try limits()
         // Every file that the clip is made of stays open.
         DescriptorLimit.raise()
         try options.withArchive { archive in
             let contents = try archive.contents()
             for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
-            let paths = contents.segments.map { "\(options.directory)/\($0.name)" }
+            guard let scene else { return try export(contents, [limits ?? 0..<0], of: channel) }
+            let found = try SceneRanges(
+                of: scene, in: contents.segments, events: contents.events, channel: channel, limits: limits)
+            return try export(contents, found.ranges, of: channel ?? found.channel)
+        }
+    }
+
+    /// One clip for each range.
+    private func export(
+        _ contents: RecordingArchive.Contents, _ ranges: [Range<Int64>], of channel: String?
+    ) throws -> ExitStatus {
+        let outputs = ranges.indices.map { ranges.count == 1 ? output : Self.numbered(output, $0 + 1) }
+        let paths = contents.segments.map { "\(options.directory)/\($0.name)" }
+        for output in outputs {
+            if let objection = ExportOutput.objection(to: output, recordings: options.directory, replaces: force) {
+                Terminal.put("Error: \(objection)\n")
+                return .cannotRecord
+            }
             if let original = ExportOutput.original(of: output, in: paths) {
                 Terminal.put("Error: \(output) is the recording \(original); name another file.\n")
                 return .cannotRecord
             }
-            return try export(
-                ExportSelection(contents.segments, in: options.directory, channel: channel, range: range))
         }
+        for (range, output) in zip(ranges, outputs) {
+            let selection = try ExportSelection(
+                contents.segments, in: options.directory, channel: channel, range: range)
+            let status = try export(selection, to: output)
+            guard status == .done else { return status }
+        }
+        return .done
     }
 
-    private func export(_ selection: ExportSelection) throws -> ExitStatus {
+    /// `clip-2.mp4` for `clip.mp4`.
+    static func numbered(_ path: String, _ number: Int) -> String {
+        let name = path.split(separator: "/").last ?? ""
+        guard let point = name.lastIndex(of: "."), point != name.startIndex else { return "\(path)-\(number)" }
+        return "\(path.dropLast(name[point...].count))-\(number)\(name[point...])"
+    }
+
+    private func export(_ selection: ExportSelection, to output: String) throws -> ExitStatus {
         let bar = ProgressBar()
         defer { bar.clear() }
         var exporter = try ClipExporter(

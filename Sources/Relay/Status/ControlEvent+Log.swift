@@ -13,7 +13,7 @@ extension ControlEvent {
             ("segment", "recorder"), ("since_s", "alarm"),
             ("lasted_s", "alarm"), ("channel", "channel"),
         ]
-        let details = ["reason", "cause", "delay_s", "segment"].compactMap { key in
+        let details = ["source", "reason", "cause", "delay_s", "segment"].compactMap { key in
             metadata[key].map { "\(key): \($0)" }
         }
         self.init(

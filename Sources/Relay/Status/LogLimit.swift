@@ -19,7 +19,7 @@ struct LogLimit {
         }
 
         /// What lines are about.
-        static let subjects = ["channel", "output", "input", "segment", "export"]
+        static let subjects = ["channel", "source", "output", "input", "segment", "export"]
 
         private static func withoutNumbers(_ text: String) -> String {
             var kept = ""

@@ -20,9 +20,10 @@ struct StatusBlock {
     /// Seconds between the two.
     let interval: Double
 
-    /// One line for the program, one for each output, one for the recording and one for uploads.
+    /// One line for the program, one for each output, one for the recording and for that of each source, and one for uploads.
     var lines: [String] {
-        [program] + now.outputs.map(output) + (recording.map { [$0] } ?? []) + (upload.map { [$0] } ?? [])
+        [program] + now.outputs.map(output) + (recording.map { [$0] } ?? [])
+            + (now.sourceRecordings ?? []).map(sourceRecording) + (upload.map { [$0] } ?? [])
     }
 
     /// All of it in one line.
@@ -156,6 +157,18 @@ struct StatusBlock {
         if let reason = recorder.suspension ?? (recorder.state == .failed ? recorder.lastError : nil) {
             parts.append(reason)
         }
+        return parts.joined(separator: "  ")
+    }
+
+    private func sourceRecording(_ recording: SourceRecordingStatus) -> String {
+        var parts = ["  \(recording.source)", recording.recorder?.state.rawValue ?? ""]
+        if let recorder = recording.recorder {
+            if recorder.gapCount > 0 { parts.append("gaps \(recorder.gapCount)") }
+            if let reason = recorder.suspension ?? (recorder.state == .failed ? recorder.lastError : nil) {
+                parts.append(reason)
+            }
+        }
+        if recording.droppedFrames > 0 { parts.append("frames left out \(recording.droppedFrames)") }
         return parts.joined(separator: "  ")
     }
 

@@ -30,6 +30,7 @@ public final class StorageGuard: Sendable {
     private let room: @Sendable () -> Int64
     private let ledger: SpaceLedger
     private let owner: String
+    private let recordings: Int64
     private let queue: DispatchQueue
     private let timer = SecondTimer()
     private let state: Mutex<State>
@@ -38,14 +39,14 @@ public final class StorageGuard: Sendable {
     /// retention has freed and may free. `makeRoom` is called before recording would be refused: it deletes old
     /// recordings, and may block on the disk. `room` is read after that: the bytes of those that may still go in the
     /// course of the new one, without any that is being deleted. Guards with one `ledger` share the space of a file system,
-    /// where one of the same `owner` takes the place of the one before it.
+    /// where one of the same `owner` takes the place of the one before it; so many `recordings` like it are counted there.
     public init(
         directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
         control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
         retained: @escaping @Sendable () -> RetentionBalance = { RetentionBalance() },
         makeRoom: @escaping @Sendable (StorageBudget) -> Void = { _ in },
         room: @escaping @Sendable () -> Int64 = { 0 }, ledger: SpaceLedger = SpaceLedger(),
-        owner: String = "",
+        owner: String = "", recordings: Int = 1,
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
         self.directory = directory
@@ -59,6 +60,7 @@ public final class StorageGuard: Sendable {
         self.room = room
         self.ledger = ledger
         self.owner = owner
+        self.recordings = Int64(recordings)
         queue = DispatchQueue(label: "relay.storage.\(directory.path)", qos: .utility)
         let policy = StoragePolicy(directory: directory.path, budget: budget, warning: warning)
         state = Mutex(State(policy: policy))
@@ -110,8 +112,9 @@ public final class StorageGuard: Sendable {
         release()
         guard case .success(let space) = found else { return }
         let budget = state.withLock { $0.policy.budget }
-        let entry = ledger.enter(on: space.fileSystem, of: owner) { [writtenBytes] in
-            budget.bytes(after: writtenBytes())
+        let entry = ledger.enter(on: space.fileSystem, of: owner) { [writtenBytes, recordings] in
+            let (bytes, overflow) = budget.bytes(after: writtenBytes()).multipliedReportingOverflow(by: recordings)
+            return overflow ? .max : bytes
         }
         let others = ledger.bytes(before: entry)
         state.withLock { state in

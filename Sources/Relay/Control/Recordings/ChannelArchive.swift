@@ -37,16 +37,18 @@ final class ChannelArchive: ControlledArchive {
     let template: NameTemplate
     /// The channel as files' names have it.
     let channel: String
+    /// The source whose recordings these are; nil for the program's.
+    let source: String?
     let logger: Logger
     let plans = DeletionPlans()
     let thumbnails = RecentValues<ThumbnailKey, [UInt8]>(limit: 64)
     /// Maps that were read, and whether of a file that was closed then.
     private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
 
-    /// The archive of `channel` as `recording` says. Nothing is opened yet.
-    init(_ recording: ChannelConfiguration.Recording, channel: String) {
-        (path, template) = (recording.directory, recording.template)
-        self.channel = SegmentName.safe(channel)
+    /// The archive of `channel`, or of one of its sources, as `recording` says. Nothing is opened yet.
+    init(_ recording: ChannelConfiguration.Recording, channel: String, source: String? = nil) {
+        (path, template, self.source) = (recording.directory, recording.template, source)
+        self.channel = SegmentName.safe(source.map { RecordedSources.channel(channel, $0) } ?? channel)
         var logger = Logger(label: "relay")
         logger[metadataKey: "channel"] = "\(channel)"
         self.logger = logger
@@ -153,7 +155,7 @@ extension ChannelArchive {
                 let isThere = access("\(directory.path)/\(segment.name)", F_OK) == 0
                 // Of a file that somebody removed by hand nobody can say anything.
                 guard isThere || segment.deleted != nil else { return nil }
-                return Self.recording(segment, isHeld: held.contains(segment.name))
+                return recording(segment, isHeld: held.contains(segment.name))
             }
             recordings += try openRecordings(directory, held: held).filter { entry in
                 entry.start < range.upperBound && entry.end >= range.lowerBound
@@ -167,7 +169,7 @@ extension ChannelArchive {
         }
     }
 
-    private static func recording(_ segment: CatalogueSegment, isHeld: Bool) -> RecordingList.Recording {
+    private func recording(_ segment: CatalogueSegment, isHeld: Bool) -> RecordingList.Recording {
         var recording = RecordingList.Recording(
             id: RecordingID.id(of: segment.name), name: segment.name,
             state: segment.deleted == nil ? .finished : .deleted)
@@ -176,7 +178,7 @@ extension ChannelArchive {
         recording.durationSeconds = Double(segment.duration) / 1e9
         (recording.bytes, recording.frames, recording.isHeld) = (segment.bytes, segment.frames, isHeld)
         (recording.upload, recording.sha256) = (segment.upload?.rawValue, segment.sha256)
-        recording.ending = segment.ending?.rawValue
+        (recording.ending, recording.source) = (segment.ending?.rawValue, source)
         return recording
     }
 
@@ -202,6 +204,7 @@ extension ChannelArchive {
             recording.bytes = try file.descriptor.size()
             recording.frames = map?.frames ?? 0
             recording.isHeld = held.contains(file.closedName)
+            recording.source = source
             return (recording, start, end)
         }
     }
@@ -263,7 +266,10 @@ extension ChannelArchive {
             }
             let marks = page.events.filter { $0.kind == CatalogueEvent.marker }
                 .map { RangePlaylist.Mark(date: $0.start, text: $0.text) }
-            guard let text = RangePlaylist(from: from, to: to).text(files, marks: marks) else { throw Self.nothing }
+            let query = source.map { "?source=\($0)" } ?? ""
+            guard let text = RangePlaylist(from: from, to: to, query: query).text(files, marks: marks) else {
+                throw Self.nothing
+            }
             return text
         }
     }

@@ -43,10 +43,11 @@ struct RangePlaylist {
 
     private let from: Int64
     private let to: Int64?
+    private let query: String
 
     /// A playlist of what was on air from `from` to `to`, milliseconds since 1970; without `to` it goes on for as long as
-    /// something is recorded.
-    init(from: Int64, to: Int64?) { (self.from, self.to) = (from, to) }
+    /// something is recorded. `query` stands behind each address.
+    init(from: Int64, to: Int64?, query: String = "") { (self.from, self.to, self.query) = (from, to, query) }
 
     /// The text for `files` and `marks`, which are in the order of time; nil if no file meets the range. A mark is told with
     /// the piece that it lies in.
@@ -62,7 +63,7 @@ struct RangePlaylist {
             let pieces = pieces(of: file, leavesLast: goesOn).filter { meets($0, file) }
             guard let first = pieces.first else { continue }
             if !lines.isEmpty { lines.append("#EXT-X-DISCONTINUITY") }
-            lines.append("#EXT-X-MAP:URI=\"recordings/\(file.id)/init.mp4\"")
+            lines.append("#EXT-X-MAP:URI=\"recordings/\(file.id)/init.mp4\(query)\"")
             let time = UTCTime(milliseconds: file.start + first.start / 1_000_000).extended
             lines.append("#EXT-X-PROGRAM-DATE-TIME:\(time)")
             for piece in pieces {
@@ -74,7 +75,7 @@ struct RangePlaylist {
                 target = max(target, (piece.duration + 999_999_999) / 1_000_000_000)
                 lines.append("#EXTINF:\(Self.seconds(piece.duration)),")
                 lines.append("#EXT-X-BYTERANGE:\(piece.bytes.count)@\(piece.bytes.lowerBound)")
-                lines.append("recordings/\(file.id)/media.mp4")
+                lines.append("recordings/\(file.id)/media.mp4\(query)")
             }
         }
         if lines.isEmpty, !isGrowing { return nil }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+internal import Synchronization
+
+/// Takes what one source shows and plays, frame by frame of the program, whether it is on air or not.
+///
+/// Called by the program's thread alone, which it must not hold up: it returns at once.
+package protocol SourceWatcher: AnyObject, Sendable {
+    /// Takes what the source has for frame `index`: what it shows, nil where it has no frame, and its audio as it came. The
+    /// audio goes on where that of the call before ended, also where frames of the program were skipped.
+    func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex)
+}
+
+/// Who takes what of a stage's sources, and from which frame on.
+struct SourceWatch {
+    let source: Stage
+    let watcher: any SourceWatcher
+    let first: FrameIndex
+}
+
+extension Stage {
+    /// Lets each of `watchers` take what its source has, from frame `first` of the program on, which is to be some frames
+    /// ahead of a program that runs: then it is the same frame for all of them.
+    package func watch(_ watchers: [(source: Stage, watcher: any SourceWatcher)], from first: FrameIndex) {
+        let added = watchers.map { SourceWatch(source: $0.source, watcher: $0.watcher, first: first) }
+        watches.withLock { $0 += added }
+    }
+
+    /// Ends that. A call that is under way may still come.
+    package func unwatch(_ watchers: [any SourceWatcher]) {
+        watches.withLock { $0.removeAll { watch in watchers.contains { $0 === watch.watcher } } }
+    }
+
+    /// Hands whoever watches what the sources have for frame `index`, whose audio is that of `range`.
+    func tellWatchers(_ index: FrameIndex, _ range: Range<SampleIndex>, _ air: Air) {
+        for watch in watches.withLock({ $0 }) where watch.first <= index {
+            let silence = {
+                AudioBuffer.silence(
+                    at: range.lowerBound.number, count: Int(range.upperBound - range.lowerBound), format: .program)
+            }
+            watch.watcher.take(watch.source.shown, air.audio(of: watch.source) ?? silence(), at: index)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Catalogue
+internal import Media
+internal import Program
+internal import Synchronization
+
+extension Director {
+    /// What the catalogue of a recording was told last.
+    struct Told: Equatable {
+        let recording: ObjectIdentifier
+        let frame: FrameIndex
+    }
+
+    /// Tells the recording what comes on air with `frame`, which is made next; one that has just begun is told what is on
+    /// air. On the program's thread.
+    func tellRecording(_ frame: FrameIndex) {
+        guard let recording = recordings.current else { return }
+        let event = state.withLock { state -> SceneEvent? in
+            guard let change = state.changes.last(where: { $0.frame <= frame }) else { return nil }
+            let (now, before) = (Told(recording: ObjectIdentifier(recording), frame: change.frame), state.told)
+            guard now != before else { return nil }
+            state.told = now
+            let goesOn = before?.recording == now.recording
+            return SceneEvent(
+                name: change.scene.name, layout: change.scene.layout.layout.rawValue,
+                sources: change.scene.layout.sources, frame: goesOn ? change.frame.number : frame.number,
+                transition: (goesOn ? change.kind : .cut).rawValue)
+        }
+        if let event { recording.noteEvent(SceneEvent.kind, event.text) }
+    }
+}

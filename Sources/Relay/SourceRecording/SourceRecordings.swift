@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Dispatch
+internal import Encoder
+internal import FanOut
+internal import Ingest
+internal import Logging
+internal import Media
+internal import Program
+internal import Segmenter
+
+/// What there is to record of the sources of a program.
+struct RecordedSources: Sendable {
+    /// The program's.
+    let stage: Stage
+    let sources: [(name: String, stage: Stage)]
+    /// What all of them are converted to.
+    let format: VideoFormat
+    let encoder: EncoderSettings
+
+    /// The channel that the recording of a source has in names and in the catalogue.
+    static func channel(_ channel: String, _ source: String) -> String { "\(channel)-\(source)" }
+}
+
+/// The recordings of a program's sources, each a recording like the program's own, under the name of the channel and the
+/// source: begun, cut and ended with it, at the same frames of the program.
+///
+/// It makes the keyframes that the program's recorder asks for: one for a given time is where its files end, and so those of
+/// all sources. All calls but `init` may come from any thread and return at once.
+final class SourceRecordings: KeyframeRequester {
+    private struct Source {
+        let name: String
+        let stage: Stage
+        let encoder: SourceEncoder
+        let hub: PacketStream
+        let recording: Recording
+    }
+
+    /// Frames by which what is to happen at one frame everywhere is asked for ahead.
+    private static let lead: Int64 = 10
+
+    private let stage: Stage
+    private let frameRate: FrameRate
+    private let keyframes: any KeyframeRequester
+    private let sources: [Source]
+    /// How many encoders are at work.
+    private let working = DispatchGroup()
+
+    /// Sets a recording up for each of `recorded`, beside that of `program`, which is made as `configuration` says, has the
+    /// name `run` and needs the disk that `budget` says. Blocks on the disk. Throws ``RelayFailure``.
+    init(
+        _ recorded: RecordedSources, _ configuration: ChannelConfiguration.Recording, of program: Recording.Program,
+        as companion: Recording.Companion, budget: StorageBudget
+    ) throws(RelayFailure) {
+        (stage, frameRate, keyframes) = (recorded.stage, recorded.format.frameRate, program.keyframes)
+        var sources: [Source] = []
+        for (number, source) in recorded.sources.enumerated() {
+            var logger = program.logger
+            logger[metadataKey: "source"] = "\(source.name)"
+            let channel = RecordedSources.channel(program.channel, source.name)
+            let hub = PacketStream()
+            let encoder = try SourceEncoder(
+                recorded.encoder, format: recorded.format,
+                placeholder: SlatePattern.frame(recorded.format, lines: ["NO SIGNAL", source.name]), into: hub,
+                clock: program.clock, logger: logger)
+            var one = Recording.Program(
+                channel: channel, hasOutputs: true, delay: program.delay, gop: program.gop,
+                description: encoder.description, keyframes: encoder, ledger: SpaceLedger(), clock: program.clock,
+                logger: logger)
+            one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.sources.count + 1))
+            let place = try RecordingPlace(configuration, channel: channel, logger: logger)
+            sources.append(
+                Source(
+                    name: source.name, stage: source.stage, encoder: encoder, hub: hub,
+                    recording: try Recording(configuration, in: place, of: one)))
+        }
+        self.sources = sources
+    }
+
+    func requestKeyframe(at programTime: Int64?) {
+        keyframes.requestKeyframe(at: programTime)
+        guard let programTime else { return }
+        for source in sources {
+            source.encoder.requestKeyframe(at: programTime)
+            source.recording.cut(at: programTime)
+        }
+    }
+
+    /// Begins with the program's first frame, or with one that is just ahead, and returns its time, in nanoseconds; the program
+    /// has a keyframe there, too. `group` is left when what a crash left open is completed.
+    func start(joinsRunningProgram: Bool, in group: DispatchGroup) -> Int64 {
+        let first: FrameIndex = joinsRunningProgram ? stage.nextFrame + Self.lead : 0
+        let time = frameRate.start(of: first).nanoseconds
+        for source in sources {
+            source.recording.start(at: source.hub, joinsRunningProgram: false, in: group)
+            working.enter()
+            source.encoder.start { [working] in working.leave() }
+        }
+        if joinsRunningProgram { keyframes.requestKeyframe(at: time) }
+        stage.watch(sources.map { ($0.stage, $0.encoder) }, from: first)
+        return time
+    }
+
+    /// Ends the files of all sources at a frame that is just ahead, and returns its time, in nanoseconds; the program has a
+    /// keyframe there, too.
+    func cut() -> Int64 {
+        let time = frameRate.start(of: stage.nextFrame + Self.lead).nanoseconds
+        requestKeyframe(at: time)
+        return time
+    }
+
+    /// Marks `time`, in nanoseconds of program time, in all files.
+    func mark(_ text: String, at time: Int64) {
+        for source in sources { source.recording.mark(text, at: time) }
+    }
+
+    /// Encodes what it has, closes all files, and leaves `group` when what is to be done with them is done.
+    func finish(in group: DispatchGroup) {
+        stage.unwatch(sources.map(\.encoder))
+        for source in sources {
+            source.encoder.finish()
+            group.enter()
+        }
+        working.notify(queue: .global(qos: .utility)) { [sources] in
+            for source in sources { source.recording.finish(from: source.hub) { group.leave() } }
+        }
+    }
+
+    /// Leaves what is not uploaded to the next start.
+    func cancelUploads() {
+        for source in sources { source.recording.cancelUploads() }
+    }
+
+    /// A snapshot of each.
+    var statuses: [SourceRecordingStatus] {
+        sources.map { source in
+            let status = source.recording.status
+            return SourceRecordingStatus(
+                source: source.name, recorder: status.recorder, storage: status.storage,
+                encoder: source.encoder.status, droppedFrames: source.encoder.dropped)
+        }
+    }
+}
+
+extension StorageBudget {
+    /// What the recording of a source needs that shares the disk with so many in all, of the same bitrate: room for all of
+    /// them, and twice the program's reserve, or a minute more than that, so that it ends before the program's own does.
+    func shared(by count: Int) -> StorageBudget {
+        var budget = self
+        let (sum, overflow) = bitrate.multipliedReportingOverflow(by: Int64(count))
+        budget.bitrate = overflow ? .max : sum
+        let (reserve, isLarge) = reserveBytes.multipliedReportingOverflow(by: 2)
+        budget.configuredReserve = reserveBytes
+        budget.configuredReserve = max(isLarge ? .max : reserve, budget.retentionGoalBytes)
+        return budget
+    }
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension SerialControl {
+    /// The sources of a program, each recorded beside it.
+    @Suite("Recordings of sources")
+    struct SourceRecordingTests {
+        private struct Listing: Decodable {
+            struct Segment: Decodable {
+                let name: String
+                let channel: String
+                let run: String
+                let start: Int64
+                let frames: Int
+                let programStart: Int64
+
+                enum CodingKeys: String, CodingKey {
+                    case name, channel, run, start, frames
+                    case programStart = "program_start"
+                }
+            }
+            let segments: [Segment]
+        }
+
+        private let directory: TemporaryDirectory
+        private let program = "/v1/channels/relay/program"
+        private let recording = "/v1/channels/relay/recording"
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        /// A file of 30 frames a second, whose luma is `luma` of the frame's number N, and a tone.
+        private func clip(_ name: String, luma: String, tone: Int = 440, frames: Int) async throws -> String {
+            let path = directory.file("\(name).mp4")
+            try await run(
+                "ffmpeg",
+                ["-v", "error", "-f", "lavfi", "-i", "color=gray:size=320x180:rate=30,geq=lum='\(luma)':cb=128:cr=128"]
+                    + ["-f", "lavfi", "-i", "sine=\(tone):sample_rate=48000", "-frames:v", "\(frames)", "-shortest"]
+                    + ["-c:v", "libx264", "-preset", "veryfast", "-crf", "4", "-g", "12", "-c:a", "aac", path])
+            return path
+        }
+
+        /// Two sources whose frames can be told from each other: from 40 on upwards, and from 148 on.
+        private func sources() async throws -> [String] {
+            [
+                "--input", "\(try await clip("low", luma: "40+4*mod(N\\,25)", frames: 50))#name=low", "--loop",
+                "--input", "\(try await clip("high", luma: "148+3*mod(N\\,25)", tone: 880, frames: 50))#name=high",
+            ]
+        }
+
+        private func start(_ arguments: [String], until text: String) async throws -> (RelayProcess, APIClient) {
+            let port = try Ports.free()
+            let relay = try RelayProcess(Shape.small + ["--http", "127.0.0.1:\(port)"] + arguments)
+            try await relay.says(text, within: .seconds(20))
+            return (relay, APIClient(base: "http://127.0.0.1:\(port)"))
+        }
+
+        private func frame(_ api: APIClient, reaches number: Int) async throws {
+            try await eventually("frame \(number)", within: .seconds(30)) {
+                try await api.ask("GET", program).json()["frame"] as? Int ?? 0 >= number
+            }
+        }
+
+        private func put(_ api: APIClient, _ scene: String, at frame: Int) async throws {
+            let answer = try await api.ask("PUT", program, body: #"{"scene":"\#(scene)","at":\#(frame)}"#)
+            #expect(try answer.json()["frame"] as? Int == frame, "\(answer)")
+        }
+
+        /// The mean luma of each frame of a file.
+        private func lumas(_ path: String) async throws -> [Int] {
+            let raw = directory.file("raw")
+            try await run(
+                "ffmpeg",
+                ["-v", "error", "-nostdin", "-y", "-i", path, "-an", "-vsync", "passthrough"]
+                    + ["-vf", "scale=2:2:flags=area", "-f", "rawvideo", "-pix_fmt", "yuv420p", raw])
+            let data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: raw)))
+            return stride(from: 0, to: data.count - 5, by: 6).map { Int(data[$0]) }
+        }
+
+        private func listed() async throws -> [String: [Listing.Segment]] {
+            let relay = try RelayProcess(["recordings", "list", directory.file("rec"), "--json"])
+            #expect(try await relay.finished(within: .seconds(60)).ending == .exited(0))
+            let listing = try JSONDecoder().decode(Listing.self, from: Data(relay.process.output.utf8))
+            return Dictionary(grouping: listing.segments, by: \.channel).mapValues {
+                $0.sorted { $0.programStart < $1.programStart }
+            }
+        }
+
+        private func verify() async throws {
+            let result = try await RelayProcess.run(["recordings", "verify", directory.file("rec")])
+            #expect(result.ending == .exited(0), "\(result.log)")
+        }
+
+        /// File n of each channel begins at the same moment of the program, and is as long.
+        private func compare(_ files: [String: [Listing.Segment]]) throws {
+            let whole = try #require(files["relay"])
+            for (channel, files) in files where channel != "relay" {
+                #expect(files.map(\.programStart) == whole.map(\.programStart), "\(channel)")
+                #expect(files.map(\.frames) == whole.map(\.frames), "\(channel)")
+                #expect(files.map(\.start) == whole.map(\.start), "\(channel)")
+                #expect(files.allSatisfy { $0.run.hasPrefix((whole.first?.run ?? "") + ".") }, "\(channel)")
+            }
+        }
+
+        @Test("Each source is recorded whole over every cut, and its files begin and end at the program's frames")
+        func whole() async throws {
+            let (relay, api) = try await start(
+                ["--record", directory.file("rec"), "--record-sources", "--segment", "2s", "--duration", "9s"]
+                    + (try await sources()), until: "segment opened")
+            let cuts = [(70, "high"), (95, "low"), (130, "high"), (201, "low")]
+            for (frame, scene) in cuts { try await put(api, scene, at: frame) }
+            let result = try await relay.finished(within: .seconds(30))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let files = try await listed()
+            #expect(Set(files.keys) == ["relay", "relay-low", "relay-high"] && files["relay"]?.count == 5)
+            try compare(files)
+            var seen: [String: [Int]] = [:]
+            for (channel, files) in files {
+                for file in files {
+                    seen[channel, default: []] += try await lumas("\(directory.file("rec"))/\(file.name)")
+                }
+            }
+            let (whole, low, high) = (seen["relay"] ?? [], seen["relay-low"] ?? [], seen["relay-high"] ?? [])
+            #expect(whole.count == 270 && low.count == 270 && high.count == 270)
+            for index in 0..<min(whole.count, low.count, high.count) {
+                let scene = cuts.last { $0.0 <= index }?.1 ?? "low"
+                #expect(abs(whole[index] - (scene == "low" ? low : high)[index]) <= 1, "frame \(index)")
+            }
+            // Each frame of a source once; the first may stand until the file is open.
+            for (lumas, first, step) in [(low, 40, 4), (high, 148, 3)] {
+                let numbers = lumas.map { Int((Double($0 - first) / Double(step)).rounded()) }
+                let begun = numbers.firstIndex { $0 != 0 } ?? 0
+                for index in begun..<numbers.count - 1 {
+                    #expect(numbers[index + 1] == (numbers[index] + 1) % 25, "frame \(index)")
+                }
+            }
+            try await verify()
+            try await export(low: low, high: high)
+        }
+
+        /// What was on air of a source is found by its name, in the program and in what was recorded of another one.
+        private func export(low: [Int], high: [Int]) async throws {
+            let export = { (arguments: [String]) in
+                try await RelayProcess.run(
+                    ["recordings", "export", directory.file("rec"), "--scene", "high", "--exact"] + arguments)
+            }
+            let result = try await export(["-o", directory.file("clip.mp4")])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            for (number, range) in [70..<95, 130..<201].enumerated() {
+                let seen = try await lumas(directory.file("clip-\(number + 1).mp4"))
+                #expect(seen.count == range.count && zip(seen, high[range]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
+            }
+            let other = try await export(["--channel", "relay-low", "-o", directory.file("low.mp4")])
+            #expect(other.ending == .exited(0), "\(other.log)")
+            let seen = try await lumas(directory.file("low-1.mp4"))
+            #expect(seen.count == 25 && zip(seen, low[70..<95]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
+        }
+
+        @Test("Started, split and stopped on air they begin and end together; the API has the files of each")
+        func onAir() async throws {
+            let (relay, api) = try await start(
+                ["--record", directory.file("rec"), "--record-sources"] + (try await sources()),
+                until: "segment opened")
+            try await frame(api, reaches: 20)
+            #expect(try await api.ask("POST", recording + "/split").status == 202)
+            try await frame(api, reaches: 60)
+            #expect(try await api.ask("POST", recording + "/stop").status == 202)
+            try await eventually("the files are closed", within: .seconds(20)) {
+                RecordingSet(directory: directory.file("rec")).open.isEmpty
+            }
+            let stopped = try await api.ask("GET", program).json()["frame"] as? Int ?? 0
+            #expect(try await api.ask("POST", recording + "/start").status == 202)
+            try await frame(api, reaches: stopped + 45)
+            let metrics = try await api.ask("GET", "/metrics").body
+            #expect(metrics.contains(#"relay_source_recorder_state{channel="relay",source="low",state="recording"} 1"#))
+            let list = try await api.ask("GET", "/v1/channels/relay/recordings?source=high").json()
+            let ofSource = list["recordings"] as? [[String: Any]] ?? []
+            #expect(ofSource.count == 3 && ofSource.allSatisfy { $0["source"] as? String == "high" }, "\(list)")
+            let id = try #require(ofSource.first?["id"] as? String)
+            #expect(try await api.ask("GET", "/v1/channels/relay/recordings/\(id)").status == 404)
+            for place in ["", "/thumbnail.jpg", "/init.mp4"] {
+                let address = "\(api.base)/v1/channels/relay/recordings/\(id)\(place)?source=high"
+                #expect(try await run("curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", address]) == "200")
+            }
+            #expect(try await api.ask("GET", "/v1/channels/relay/recordings?source=none").status == 404)
+            #expect(try await relay.end(by: SIGTERM, within: .seconds(15)).ending == .exited(0))
+            let files = try await listed()
+            let starts = files["relay"]?.map(\.programStart)
+            #expect(starts?.count == 3)
+            for (channel, files) in files { #expect(files.map(\.programStart) == starts, "\(channel)") }
+            try await verify()
+        }
+
+        @Test("A source that comes late and goes again is recorded from the first frame to the last")
+        func absent() async throws {
+            let port = try Ports.free()
+            let (relay, api) = try await start(
+                ["--record", directory.file("rec"), "--record-sources", "--segment", "2s", "--slate", "bars"]
+                    + ["--input", "\(try await clip("low", luma: "40+4*mod(N\\,25)", frames: 50))#name=low", "--loop"]
+                    + ["--input", "udp://127.0.0.1:\(port)#name=camera"], until: "segment opened")
+            try await frame(api, reaches: 45)
+            let sender = try ChildProcess(
+                "ffmpeg",
+                ["-v", "error", "-re", "-f", "lavfi", "-i", "color=white:size=320x180:rate=30", "-f", "lavfi", "-i"]
+                    + ["sine=440:sample_rate=48000", "-c:v", "libx264", "-preset", "ultrafast", "-g", "15"]
+                    + ["-c:a", "aac", "-f", "mpegts", "udp://127.0.0.1:\(port)?pkt_size=1316"])
+            let input = {
+                let sources = try await api.ask("GET", program).json()["sources"] as? [[String: Any]]
+                return sources?.last?["input"] as? String
+            }
+            try await eventually("the camera is there", within: .seconds(20)) { try await input() == "camera" }
+            let came = try await api.ask("GET", program).json()["frame"] as? Int ?? 0
+            try await frame(api, reaches: came + 30)
+            sender.signal(SIGKILL)
+            try await eventually("its slate is there", within: .seconds(10)) { try await input() == "slate" }
+            let gone = try await api.ask("GET", program).json()["frame"] as? Int ?? 0
+            try await frame(api, reaches: gone + 30)
+            #expect(try await relay.end(by: SIGTERM, within: .seconds(15)).ending == .exited(0))
+            let files = try await listed()
+            try compare(files)
+            var seen: [Int] = []
+            for file in files["relay-camera"] ?? [] {
+                seen += try await lumas("\(directory.file("rec"))/\(file.name)")
+            }
+            #expect(seen.count == files["relay"]?.reduce(0) { $0 + $1.frames })
+            #expect(seen[0] < 200 && seen[came + 20] > 220 && (seen.last ?? 255) < 200, "\(seen)")
+            try await verify()
+        }
+    }
+}
+
+extension SerialRecordings {
+    /// Recordings of sources on a disk that becomes full.
+    @Suite("Recordings of sources on a full disk", .needs(SmallDisk.isPossible, "only root can mount a small disk"))
+    struct SourceStorageTests {
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        @Test("The recordings of sources stop first, and the program's has no gap")
+        func full() async throws {
+            let disk = try await SmallDisk(megabytes: 60)
+            let clip = try await Clip.noisy(seconds: 30, in: directory)
+            let relay = try RelayProcess(
+                ["--preset", "ultrafast", "--video-bitrate", "4M", "--size", "320x180", "--fps", "30"]
+                    + [
+                        "--segment", "2s", "--expect", "2s", "--disk-reserve", "15MB", "--record", disk.path + "/rec",
+                        "--record-sources",
+                    ]
+                    + ["--input", "\(clip)#name=one", "--input", "\(clip)#name=two", "--loop"])
+            try await eventually("both sources are stopped", within: .seconds(60)) {
+                relay.process.errors.split(separator: "\n").count { $0.contains("storage stopped the recording") } == 2
+            }
+            let frames = { (log: String) in log.split(separator: "\n").count { $0.contains("segment opened") } }
+            let before = frames(relay.process.errors)
+            try await eventually("the program is recorded further", within: .seconds(15)) {
+                frames(relay.process.errors) > before
+            }
+            let result = try await relay.end(by: SIGTERM, within: .seconds(15))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let stopped = result.log.split(separator: "\n").filter { $0.contains("storage stopped the recording") }
+            #expect(stopped.allSatisfy { $0.contains("source=") }, "\(stopped)")
+            #expect(result.log.contains("0 frames in 0 gaps"), "\(result.log)")
+        }
+    }
+}
