@@ -140,9 +140,9 @@ struct MixerTests {
 
     @Test("A meter shows the peak, and falls by 20 dB a second")
     func meter() {
-        let meter = LevelMeter()
-        let feed = feed(440, level: 0.5)
-        _ = mix(5) { _ in [.init(feed: feed, isHeard: false, meter: meter)] }
+        let source = Stage()
+        let (meter, feed) = (source.meter, feed(440, level: 0.5))
+        _ = mix(5) { _ in [.init(feed: feed, isHeard: false, source: source)] }
         #expect(meter.levels.count == 2 && abs(meter.levels[0] + 6.02) < 0.1)
         meter.note(.silence(at: 0, count: 24_000, format: .program), gain: 1)
         #expect(abs(meter.levels[0] + 16.02) < 0.1)
