@@ -15,28 +15,36 @@ public struct SceneEvent: Sendable, Equatable {
     public var frame: Int64
     /// How it came.
     public var transition: String
+    /// How long that took, in seconds; nil where nothing says so.
+    public var seconds: Double?
+    /// What the layout says beside that, such as `width=0.25`.
+    public var details: [String] = []
 
     /// An event.
-    public init(name: String?, layout: String, sources: [String], frame: Int64, transition: String) {
-        (self.name, self.layout, self.sources) = (name, layout, sources)
-        (self.frame, self.transition) = (frame, transition)
+    public init(
+        name: String?, layout: String, sources: [String], frame: Int64, transition: String, seconds: Double? = nil,
+        details: [String] = []
+    ) {
+        (self.name, self.layout, self.sources, self.details) = (name, layout, sources, details)
+        (self.frame, self.transition, self.seconds) = (frame, transition, seconds)
     }
 
-    /// Such as `duo: pip cam1 cam2 from frame 120 (fade)`.
+    /// Such as `duo: pip cam1 cam2 width=0.3 from frame 120 (fade 0.5 s)`.
     public var text: String {
-        let scene = ([layout] + sources).joined(separator: " ")
-        return "\(name.map { $0 + ": " } ?? "")\(scene) from frame \(frame) (\(transition))"
+        let scene = ([layout] + sources + details).joined(separator: " ")
+        let length = seconds.map { " \($0) s" } ?? ""
+        return "\(name.map { $0 + ": " } ?? "")\(scene) from frame \(frame) (\(transition)\(length))"
     }
 
     /// Reads ``text``; nil if it is something else.
     public init?(text: String) {
-        guard let match = text.wholeMatch(of: /(?:([^ :]+): )?([^ ]+)((?: [^ ]+)*) from frame (\d+) \(([a-z-]+)\)/),
-            let frame = Int64(match.output.4)
-        else { return nil }
+        let form = /(?:([^ :]+): )?([^ ]+)((?: [^ ]+)*) from frame (\d+) \(([a-z-]+)(?: ([\d.]+) s)?\)/
+        guard let match = text.wholeMatch(of: form), let frame = Int64(match.output.4) else { return nil }
+        let words = match.output.3.split(separator: " ").map(String.init)
         self.init(
             name: match.output.1.map(String.init), layout: String(match.output.2),
-            sources: match.output.3.split(separator: " ").map(String.init), frame: frame,
-            transition: String(match.output.5))
+            sources: words.filter { !$0.contains("=") }, frame: frame, transition: String(match.output.5),
+            seconds: match.output.6.flatMap { Double($0) }, details: words.filter { $0.contains("=") })
     }
 
     /// Whether it is the scene `name`, or shows the source of that name.

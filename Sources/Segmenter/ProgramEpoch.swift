@@ -11,11 +11,11 @@ public final class ProgramEpoch: Sendable {
     public init() {}
 
     /// What was said first, in milliseconds since 1970; `own` if nothing was.
-    func settled(_ own: Int64) -> Int64 {
+    func decided(_ own: Int64) -> Int64 {
         milliseconds.withLock { known in
-            let settled = known ?? own
-            known = settled
-            return settled
+            let decided = known ?? own
+            known = decided
+            return decided
         }
     }
 }

@@ -38,7 +38,7 @@ struct SegmentDating {
         guard programStart == nil else { return }
         let age = encoderDelay.inNanoseconds + packet.ptsNanoseconds
         let own = now().milliseconds - age / 1_000_000
-        programStart = epoch?.settled(own) ?? own
+        programStart = epoch?.decided(own) ?? own
     }
 
     /// When program time `time` (nanoseconds) was on air, as far as is known.

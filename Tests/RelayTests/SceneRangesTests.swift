@@ -47,6 +47,9 @@ struct SceneRangesTests {
             SceneEvent(name: "duo", layout: "pip", sources: ["cam1", "cam.2"], frame: 120, transition: "slide-left"),
             SceneEvent(name: nil, layout: "single", sources: ["cam1"], frame: 0, transition: "cut"),
             SceneEvent(name: nil, layout: "slate", sources: [], frame: 9, transition: "fade"),
+            SceneEvent(
+                name: "duo", layout: "pip", sources: ["cam1", "cam2"], frame: 7, transition: "fade", seconds: 0.5,
+                details: ["x=0.1", "y=0.2", "width=0.3"]),
         ]
         for event in events { #expect(SceneEvent(text: event.text) == event, "\(event.text)") }
         #expect(events[0].text == "duo: pip cam1 cam.2 from frame 120 (slide-left)")
@@ -55,6 +58,47 @@ struct SceneRangesTests {
             "", "cam1", "from frame 1 (cut)", "a from frame x (cut)", "a from frame 99999999999999999999 (cut)",
         ]
         for text in others { #expect(SceneEvent(text: text) == nil, "\(text)") }
+    }
+
+    @Test("What was on air is a run-down of as many frames, whose scenes begin where they did")
+    func show() throws {
+        let segments = [try segment(0, 10), try segment(10, 10)]
+        let fade = SceneEvent(
+            name: nil, layout: "pip", sources: ["cam1", "cam2"], frame: 125, transition: "fade", seconds: 0.5,
+            details: ["x=0.1", "y=0.2", "width=0.3"])
+        let events = [
+            event("single cam1", 0),
+            CatalogueEvent(
+                channel: "relay", at: UTCTime(milliseconds: Self.begin + 5003), kind: SceneEvent.kind, text: fade.text),
+            event("slate", 300),
+        ]
+        let text = { (limits: Range<Int64>?) in
+            try RecordedShow(
+                of: segments, events, channel: nil,
+                limits: limits.map {
+                    Self.begin + $0.lowerBound..<Self.begin + $0.upperBound
+                }
+            ).text(directory: "rec", from: "A", to: "B")
+        }
+        let all = try text(nil)
+        #expect(all.contains("relay recordings export rec --channel relay-cam2 --from A --to B --exact -o cam2.mp4"))
+        #expect(all.contains("relay render show.yaml --input cam1.mp4#name=cam1 --input cam2.mp4#name=cam2"))
+        let pip = #"{scene: {layout: pip, sources: ["cam1", "cam2"], inset: {x: 0.1, y: 0.2, width: 0.3}}, frames: "#
+        #expect(
+            all.hasSuffix(
+                """
+                segments:
+                  - {source: "cam1", frames: 125}
+                  - \(pip)175, transition: {type: fade, seconds: 0.5}}
+                  - {scene: slate, frames: 200}
+
+                """), "\(all)")
+        // In the middle of a scene it begins with that.
+        #expect(try text(6000..<12_400).hasSuffix("segments:\n  - \(pip)150}\n  - {scene: slate, frames: 10}\n"))
+        #expect(throws: (any Error).self) { try text(30_000..<40_000) }
+        let known = RunDownReader.Known(sources: ["cam1", "cam2"], scenes: [])
+        let files = RunDownFiles(directory: "/")
+        #expect(try RunDownReader.read(all, name: "show", known: known, files: files).segments.count == 3)
     }
 
     @Test("A source is on air from its frame to the next scene's, over files, and in every scene that shows it")

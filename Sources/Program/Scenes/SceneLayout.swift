@@ -63,6 +63,12 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         (self.layout, self.sources, self.inset, self.fit) = (layout, sources, inset, fit)
     }
 
+    /// What it says beside its sources, as the options of a scene: `x=0.5`, `fit=contain`.
+    package var details: [String] {
+        let place = inset.map { ["x=\($0.x)", "y=\($0.y)", "width=\($0.width)"] } ?? []
+        return place + (fit.map { ["fit=\($0.rawValue)"] } ?? [])
+    }
+
     /// How many sources a layout takes.
     private var counts: ClosedRange<Int> {
         switch layout {

@@ -25,8 +25,15 @@ extension Director {
             return SceneEvent(
                 name: change.scene.name, layout: change.scene.layout.layout.rawValue,
                 sources: change.scene.layout.sources, frame: goesOn ? change.frame.number : frame.number,
-                transition: (goesOn ? change.kind : .cut).rawValue)
+                transition: (goesOn ? change.kind : .cut).rawValue,
+                seconds: goesOn ? length(of: change) : nil,
+                details: change.scene.layout.details)
         }
         if let event { recording.noteEvent(SceneEvent.kind, event.text) }
+    }
+
+    /// How long the transition to a scene takes, in seconds; nil for a cut.
+    private func length(of change: Change) -> Double? {
+        change.frames > 0 ? format.frameRate.timeBase.duration(change.frames).inSeconds : nil
     }
 }

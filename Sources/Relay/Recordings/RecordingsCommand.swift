@@ -19,6 +19,7 @@ struct RecordingsCommand: AsyncParsableCommand {
         subcommands: [
             RecordingsListCommand.self, RecordingsShowCommand.self, RecordingsVerifyCommand.self,
             RecordingsRepairCommand.self, RecordingsRebuildCommand.self, RecordingsExportCommand.self,
+            RecordingsRunDownCommand.self,
         ])
 }
 

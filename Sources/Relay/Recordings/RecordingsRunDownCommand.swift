@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import ArgumentParser
+internal import Catalogue
+internal import Foundation
+
+/// `relay recordings rundown`.
+struct RecordingsRunDownCommand: BlockingCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rundown", abstract: "Writes what a program of several sources showed as a run-down.",
+        discussion: """
+            It says frame by frame which scene was on air, and how it came there. Edit it, and render it again from the \
+            recordings of the sources (--record-sources): its first lines say how.
+
+            Example:
+              relay recordings rundown recordings --from 2026-11-21T14:03:10Z --to +14:27 -o show.yaml
+            """)
+
+    @OptionGroup var options: RecordingsOptions
+
+    @Option(help: ArgumentHelp("The first moment, in UTC. (default: the first that is recorded)", valueName: "time"))
+    var from: String?
+
+    @Option(help: ArgumentHelp("The moment behind the last one, or +LENGTH, such as +14:27.", valueName: "time"))
+    var to: String?
+
+    @Option(help: "The channel, where the directory holds several.")
+    var channel: String?
+
+    @Option(name: .shortAndLong, help: ArgumentHelp("The file to make. (default: standard output)", valueName: "file"))
+    var output: String?
+
+    func validate() throws { _ = try limits() }
+
+    /// What --from and --to say; nil where they are not given.
+    private func limits() throws -> Range<Int64>? {
+        switch (from, to) {
+        case (nil, nil): return nil
+        case (let from?, let to?): return try ExportRange(from: from, to: to).milliseconds
+        case (_?, nil), (nil, _?): throw ValidationError("--from and --to are given together.")
+        }
+    }
+
+    func work() throws {
+        let limits = try limits()
+        try options.withArchive { archive in
+            let contents = try archive.contents()
+            for note in contents.notes { Terminal.put("note: \(note)\n") }
+            let show = try RecordedShow(of: contents.segments, contents.events, channel: channel, limits: limits)
+            let (from, to) = (show.range.lowerBound, show.range.upperBound)
+            let text = show.text(
+                directory: options.directory, from: UTCTime(milliseconds: from).extended,
+                to: UTCTime(milliseconds: to).extended)
+            guard let output else {
+                Terminal.put(text, to: STDOUT_FILENO)
+                return .done
+            }
+            do {
+                try Data(text.utf8).write(to: URL(fileURLWithPath: output), options: .withoutOverwriting)
+            } catch {
+                Terminal.put("Error: \(output) cannot be written: \((error as NSError).localizedDescription)\n")
+                return .cannotRecord
+            }
+            return .done
+        }
+    }
+}
