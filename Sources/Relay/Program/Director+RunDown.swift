@@ -54,18 +54,11 @@ extension RunDownDesk {
 }
 
 extension Director {
-    /// A change of the run-down's, to be told to others.
-    private struct Told {
-        let scene: Named
-        let frame: Int64
-        let kind: Transition.Kind
-    }
-
     /// Does what the run-down says of `frame`, which is made next. On the program's thread; before the program begins on any
     /// other.
     func play(_ frame: FrameIndex) {
-        let (told, skipped, isOver) = state.withLock { state -> ([Told], [String], Bool) in
-            guard var desk = state.desk else { return ([], [], false) }
+        let (skipped, isOver) = state.withLock { state -> ([String], Bool) in
+            guard var desk = state.desk else { return ([], false) }
             // Not copied while it is changed.
             state.desk = nil
             defer { state.desk = desk }
@@ -73,20 +66,20 @@ extension Director {
             desk.look()
             for clip in desk.takeFormer(by: frame) { release(clip) }
             desk.next = frame + 1
-            var (told, skipped) = ([Told](), [String]())
+            var skipped: [String] = []
             for action in desk.player.tick(frame) {
                 switch action {
                 case .show(let showing, let frame):
-                    told.append(show(showing, at: frame, desk, &state))
+                    show(showing, at: frame, desk, &state)
                     desk.noteChange(at: frame, frames: showing.frames)
                 case .skip(let segment, let reason):
                     skipped.append("\(desk.player.runDown.segments[segment].name): \(reason)")
                 default: handle(action, &desk)
                 }
             }
-            return (told, skipped, wasRunning && desk.player.state == .over)
+            return (skipped, wasRunning && desk.player.state == .over)
         }
-        for told in told { tellRecording(of: told.scene, at: told.frame, told.kind) }
+        tellRecording(by: frame)
         for text in skipped {
             playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
         }
@@ -116,14 +109,14 @@ extension Director {
 
     private func show(
         _ showing: RunDownPlayer.Showing, at frame: FrameIndex, _ desk: RunDownDesk, _ state: inout State
-    ) -> Told {
+    ) {
         let clip = showing.clip.flatMap { desk.clips[$0]?.stage }
         let start = stage.show(
             scene(of: showing.view.layout, clip: clip, sound: showing.sound),
             by: Transition(showing.change.kind, easing: showing.change.easing), frames: showing.frames, at: frame)
         let scene = Named(layout: showing.view.layout, name: showing.view.name)
-        state.note(Change(frame: start, frames: showing.frames, scene: scene))
-        return Told(scene: scene, frame: start.number, kind: showing.change.kind)
+        state.note(
+            Change(frame: start, frames: showing.frames, scene: scene, kind: showing.change.kind.rawValue))
     }
 }
 
@@ -144,7 +137,8 @@ extension Director {
     }
 
     func loadRunDown(_ text: String) throws(ControlFailure) {
-        let known = RunDownReader.Known(sources: sources.map(\.name), scenes: scenes)
+        let known = RunDownReader.Known(
+            sources: sources.map(\.name), scenes: scenes, overlays: overlays.all.map(\.name))
         let files = RunDownFiles(directory: playing.directory ?? "/var/empty", isConfined: true)
         do throws(ConfigurationFailure) {
             load(try RunDownReader.read(text, name: "rundown", known: known, files: files))

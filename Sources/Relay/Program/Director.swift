@@ -17,6 +17,8 @@ final class Director: Sendable {
         let stage: Stage
         /// Whether it can be seen.
         var hasVideo = true
+        /// Plays its file; nil if it is none.
+        var file: (any PlayedFile)?
         /// What of it is on air.
         let input: @Sendable () -> String?
     }
@@ -45,6 +47,10 @@ final class Director: Sendable {
         /// How many frames the transition to it has.
         let frames: Int64
         let scene: Named
+        /// How it comes, in a word.
+        let kind: String
+        /// Whether the recording was told that it is on air.
+        var isTold = false
     }
 
     struct Named {
@@ -68,10 +74,12 @@ final class Director: Sendable {
 
     let stage: Stage
     let sources: [Source]
-    private let audio: AudioChoice
+    let audio: AudioChoice
     private let slate: VideoFrame
     let format: VideoFormat
     let scenes: [(name: String, layout: SceneLayout)]
+    let overlays: OverlayDesk
+    let stingers: [StingerReel]
     let recordings: RecordingSlot
     /// What run-downs need.
     let playing: RunDownPlaying
@@ -81,8 +89,10 @@ final class Director: Sendable {
     /// `scenes` is right.
     init(
         _ stage: Stage, sources: [Source], audio: AudioChoice, slate: VideoFrame, format: VideoFormat,
-        scenes: [(name: String, layout: SceneLayout)], recordings: RecordingSlot, playing: RunDownPlaying
+        scenes: [(name: String, layout: SceneLayout)], overlays: OverlayDesk, stingers: [StingerReel],
+        recordings: RecordingSlot, playing: RunDownPlaying
     ) {
+        (self.overlays, self.stingers) = (overlays, stingers)
         (self.stage, self.sources, self.audio, self.slate) = (stage, sources, audio, slate)
         (self.format, self.scenes, self.recordings, self.playing) = (format, scenes, recordings, playing)
         let single = { (index: Int) in
@@ -90,7 +100,9 @@ final class Director: Sendable {
         }
         let (first, second) = (single(0), single(max(0, min(1, sources.count - 1))))
         state = Mutex(
-            State(changes: [Change(frame: 0, frames: 0, scene: first)], preview: second))
+            State(
+                changes: [Change(frame: 0, frames: 0, scene: first, kind: "cut", isTold: true)], preview: second))
+        for overlay in overlays.all { stage.add(overlay) }
         stage.show(scene(of: first.layout))
         stage.beforeEachFrame { [weak self] in self?.play($0) }
     }
@@ -118,7 +130,9 @@ final class Director: Sendable {
             case .mix: sources.map(\.stage) + [clip].compactMap(\.self)
             case .source(let name): [named(name)].compactMap(\.self)
             }
-        return Scene(layers: layers.isEmpty ? [Scene.Layer(.still(slate))] : layers, audio: heard.map { .source($0) })
+        return Scene(
+            layers: layers.isEmpty ? [Scene.Layer(.still(slate))] : layers, audio: heard.map { .source($0) },
+            overlays: overlays.named(layout.overlays ?? []))
     }
 
     private func named(_ choice: ProgramRequest.SceneChoice) throws(ControlFailure) -> Named {
@@ -142,7 +156,7 @@ final class Director: Sendable {
         return found
     }
 
-    private func check(_ layout: SceneLayout) throws(ControlFailure) {
+    func check(_ layout: SceneLayout) throws(ControlFailure) {
         do {
             try layout.check()
         } catch {
@@ -151,9 +165,10 @@ final class Director: Sendable {
         for name in layout.sources where try !source(name).hasVideo {
             throw ControlFailure(.unusable, "The source \(name) has no video.")
         }
+        for name in layout.overlays ?? [] { _ = try overlays.entry(name) }
     }
 
-    private func source(
+    func source(
         _ name: String, otherwise kind: ControlFailure.Kind = .unusable
     ) throws(ControlFailure) -> Source {
         guard let source = sources.first(where: { $0.name == name }) else {
@@ -161,18 +176,6 @@ final class Director: Sendable {
             throw ControlFailure(kind, "There is no source \(name). There are \(known).")
         }
         return source
-    }
-
-    private func transition(
-        _ request: TransitionRequest?
-    ) throws(ControlFailure) -> (look: Transition, frames: Int64) {
-        guard let request else { return (Transition(.cut), 0) }
-        let seconds = request.seconds ?? 1
-        guard (0...TransitionRequest.longest).contains(seconds) else {
-            throw ControlFailure(.unusable, "A transition lasts 0 to \(Int(TransitionRequest.longest)) s.")
-        }
-        let frames = Int64((seconds * format.frameRate.value).rounded())
-        return (Transition(request.type, easing: request.easing ?? .linear), request.type == .cut ? 0 : frames)
     }
 }
 
@@ -204,7 +207,7 @@ extension Director: ControlledProgram {
         }
     }
 
-    func take() throws(ControlFailure) -> Int64 { swap(by: (Transition(.cut), 0)) }
+    func take() throws(ControlFailure) -> Int64 { swap(by: .cut) }
 
     func auto() throws(ControlFailure) -> Int64 {
         let transition = try transition(state.withLock { $0.transition })
@@ -227,13 +230,18 @@ extension Director: ControlledProgram {
         if let gain = request.gain, !(-60...20).contains(gain) {
             throw ControlFailure(.unusable, "gain is from -60 to 20 dB.")
         }
+        if let delay = request.delay, !(0...Fader.longestDelay).contains(delay) {
+            throw ControlFailure(.unusable, "delay is from 0 to \(Int(Fader.longestDelay)) s.")
+        }
+        try play(source, request)
         source.stage.fader.change { settings in
             if let gain = request.gain { settings.gain = gain }
             if let isMuted = request.muted { settings.isMuted = isMuted }
+            if let delay = request.delay { settings.delay = delay }
         }
     }
 
-    private func swap(by transition: (look: Transition, frames: Int64)) -> Int64 {
+    private func swap(by transition: Way) -> Int64 {
         show(by: transition, at: nil) { state in
             defer { state.preview = onAir(&state).now.scene }
             return state.preview
@@ -241,98 +249,47 @@ extension Director: ControlledProgram {
     }
 
     /// Puts the scene that `choose` names on air, and tells the recording of it. Returns the frame at which it begins.
-    private func show(
-        by transition: (look: Transition, frames: Int64), at frame: FrameIndex?, _ choose: (inout State) -> Named
+    func show(
+        by transition: Way, at frame: FrameIndex?, _ choose: (inout State) -> Named
     ) -> Int64 {
-        let (scene, start) = state.withLock { state in
+        state.withLock { state in
             let scene = choose(&state)
             let start = stage.show(
-                self.scene(of: scene.layout), by: transition.look, frames: transition.frames, at: frame)
-            state.note(Change(frame: start, frames: transition.frames, scene: scene))
+                self.scene(of: scene.layout), by: transition.look, frames: transition.frames,
+                stinger: transition.stinger, at: frame)
+            state.note(Change(frame: start, frames: transition.frames, scene: scene, kind: transition.kind))
             state.desk?.player.cut(at: start, fade: transition.frames)
             state.desk?.noteChange(at: start, frames: transition.frames)
             _ = onAir(&state)
-            return (scene, start.number)
+            return start.number
         }
-        tellRecording(of: scene, at: start, transition.look.kind)
-        return start
     }
 
-    func tellRecording(of scene: Named, at frame: Int64, _ kind: Transition.Kind) {
-        let text = scene.name ?? ([scene.layout.layout.rawValue] + scene.layout.sources).joined(separator: " ")
-        recordings.current?.noteEvent("scene", "\(text) from frame \(frame) (\(kind.rawValue))")
+    /// Tells the recording of what comes on air with `frame`, or should have before. On the program's thread.
+    func tellRecording(by frame: FrameIndex) {
+        let told = state.withLock { state in
+            guard state.changes.contains(where: { !$0.isTold && $0.frame <= frame }) else { return [Change]() }
+            let told = state.changes.filter { !$0.isTold && $0.frame <= frame }
+            for index in state.changes.indices where state.changes[index].frame <= frame {
+                state.changes[index].isTold = true
+            }
+            return told
+        }
+        for change in told {
+            let layout = change.scene.layout
+            let text = change.scene.name ?? ([layout.layout.rawValue] + layout.sources).joined(separator: " ")
+            recordings.current?.noteEvent("scene", "\(text) from frame \(change.frame.number) (\(change.kind))")
+        }
     }
 
     /// What is on air, and what was before if a transition from it is under way. Forgets what was before that.
-    private func onAir(_ state: inout State) -> (now: Change, before: Change?) {
+    func onAir(_ state: inout State) -> (now: Change, before: Change?) {
         let next = stage.nextFrame
         let current = state.changes.lastIndex { $0.frame <= next } ?? 0
         state.changes.removeFirst(max(0, current - 1))
         let index = min(current, 1)
         let now = state.changes[index]
         return (now, index > 0 && next - now.frame < now.frames ? state.changes[0] : nil)
-    }
-}
-
-// MARK: What an operator chose, for the next time
-
-extension Director {
-    /// What an operator chose. It holds when the channel is opened again.
-    struct Memory {
-        fileprivate var scene: Named
-        fileprivate var preview: Named
-        fileprivate var transition: TransitionRequest
-        fileprivate var faders: [String: Fader.Settings]
-    }
-
-    /// What was chosen so far.
-    var memory: Memory {
-        state.withLock { state in
-            Memory(
-                scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
-                faders: Dictionary(sources.map { ($0.name, $0.stage.fader.settings) }) { $1 })
-        }
-    }
-
-    /// Does again what was chosen before; what does not fit any more is left out.
-    func restore(_ memory: Memory) {
-        for source in sources {
-            if let settings = memory.faders[source.name] { source.stage.fader.change { $0 = settings } }
-        }
-        let isRight = { (scene: Named) in (try? self.check(scene.layout)) != nil }
-        state.withLock { state in
-            if isRight(memory.preview) { state.preview = memory.preview }
-            state.transition = memory.transition
-        }
-        if isRight(memory.scene) { _ = show(by: (Transition(.cut), 0), at: nil) { _ in memory.scene } }
-    }
-}
-
-// MARK: What is on air
-
-extension Director {
-    var report: ProgramReport {
-        let next = stage.nextFrame
-        let (change, before, preview, transition) = state.withLock { state in
-            let (now, before) = onAir(&state)
-            return (now, before, state.preview, state.transition)
-        }
-        let seen = change.scene.layout.sources + (before?.scene.layout.sources ?? [])
-        var report = ProgramReport(
-            frame: next.number, scene: change.scene.layout, preview: preview.layout, transition: transition,
-            audioFrom: audio.text,
-            sources: sources.map { source in
-                let settings = source.stage.fader.settings
-                return ProgramReport.Source(
-                    name: source.name, input: source.input(),
-                    isOnAir: seen.contains(source.name),
-                    isInPreview: preview.layout.sources.contains(source.name), gain: settings.gain,
-                    isMuted: settings.isMuted, levels: source.stage.meter.levels)
-            }, scenes: scenes.map(\.name))
-        (report.sceneName, report.previewName) = (change.scene.name, preview.name)
-        report.runDown = runDownStatus(withSegments: false)
-        if before != nil { report.progress = Double(max(0, next - change.frame)) / Double(change.frames) }
-        return report
     }
 }
 
