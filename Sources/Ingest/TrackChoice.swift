@@ -28,6 +28,10 @@ struct TrackChoice {
         let tracks = streams.filter { $0.kind == .audio }
         let chosen = try Self.pick(options.audio, of: tracks, "audio", input)
         self.video = video
+        guard options.hasAudio else {
+            audio = nil
+            return
+        }
         audio = chosen ?? Self.best(demuxer.bestAudio(beside: video), tracks)
         try Self.check(options.channels, of: audio, input)
     }

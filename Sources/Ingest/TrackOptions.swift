@@ -3,8 +3,8 @@
 internal import Media
 package import Networking
 
-/// Which tracks of an input are taken, and how its audio is: `program=`, `video-track=`, `audio-track=`, `channels=` and
-/// `audio-offset=` behind its address.
+/// Which tracks of an input are taken, and how its audio is: `program=`, `video-track=`, `audio-track=`, `channels=`,
+/// `audio=` and `audio-offset=` behind its address.
 package struct TrackOptions: Sendable, Hashable {
     /// How a track is chosen among those of its kind.
     package enum Track: Sendable, Hashable, CustomStringConvertible {
@@ -28,6 +28,8 @@ package struct TrackOptions: Sendable, Hashable {
     package var video: Track?
     /// The audio; nil for what libavformat considers best beside the video.
     package var audio: Track?
+    /// Whether audio is taken at all.
+    package var hasAudio = true
     /// The channels that become the left and the right one, from 0; nil for all, mixed.
     package var channels: [Int]?
     /// How much later the audio is than the input has it, within ``longestOffset`` to both sides.
@@ -39,7 +41,12 @@ package struct TrackOptions: Sendable, Hashable {
     /// As far as audio can be moved: what is read ahead of a file is 10 s.
     package static let longestOffset = Duration.seconds(5)
     /// The options' names.
-    static let names: Set<String> = ["program", "video-track", "audio-track", "channels", "audio-offset"]
+    static let names: Set<String> = ["program", "video-track", "audio-track", "channels", "audio", "audio-offset"]
+
+    private enum Answer: String, CaseIterable {
+        case yes
+        case no
+    }
 
     /// Takes its options out of `options`. Throws one sentence about what cannot be used.
     package init(taking options: inout OptionList) throws(AddressError) {
@@ -47,6 +54,10 @@ package struct TrackOptions: Sendable, Hashable {
         video = try Self.track("video-track", &options)
         audio = try Self.track("audio-track", &options)
         channels = try Self.channels(&options)
+        hasAudio = try options.takeChoice("audio", of: Answer.self) != .no
+        if !hasAudio, audio != nil || channels != nil {
+            throw options.error(in: "audio", "leaves the audio out: leave audio-track= and channels= out, too")
+        }
         audioOffset = try Self.offset(&options)
     }
 

@@ -27,11 +27,19 @@ public final class Decoder {
     private let subject: String
 
     /// A decoder for `stream`. Two threads at most, so as not to compete with the encoder.
-    public init(_ stream: StreamInfo, threading: Threading, subject: String) throws(AVFailure) {
+    public convenience init(_ stream: StreamInfo, threading: Threading, subject: String) throws(AVFailure) {
+        try self.init(stream, threading: threading, subject: subject, preferring: nil)
+    }
+
+    /// The same by the decoder that libavcodec calls `name`, if it is there.
+    init(
+        _ stream: StreamInfo, threading: Threading, subject: String, preferring name: String?
+    ) throws(AVFailure) {
         _ = Library.prepared
         self.subject = "\(stream.codecName) of \(subject)"
         let parameters = stream.parameters.pointer
-        guard let codec = avcodec_find_decoder(parameters.pointee.codec_id) else {
+        let preferred = name.flatMap { avcodec_find_decoder_by_name($0) }
+        guard let codec = preferred ?? avcodec_find_decoder(parameters.pointee.codec_id) else {
             throw AVFailure(
                 operation: "find a decoder for", subject: self.subject, code: relay_averror_decoder_not_found)
         }

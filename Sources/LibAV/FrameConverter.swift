@@ -172,7 +172,7 @@ extension FrameConverter {
     }
 
     /// libswscale's name of a matrix of ITU-T H.273; nil for those that it does not know.
-    private static func matrixName(_ code: UInt8) -> String? {
+    static func matrixName(_ code: UInt8) -> String? {
         switch code {
         case 1: "bt709"
         case 4: "fcc"

@@ -6,6 +6,12 @@ public protocol FrameStorage: AnyObject, Sendable {
     func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R
 }
 
+/// Memory of a frame that says of each of its pixels how opaque it is.
+public protocol AlphaFrameStorage: FrameStorage {
+    /// Lends the plane of luma's size whose 255 is opaque, for the length of the call. Colors are not multiplied by it.
+    func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R
+}
+
 /// The three planes of a 4:2:0 frame, lent for the length of a call.
 public struct Planes {
     /// One plane.

@@ -26,6 +26,8 @@ struct FrameStore {
 
     /// The frame that was chosen last.
     var shown: VideoFrame? { current?.frame }
+    /// The frame that comes next.
+    var upcoming: VideoFrame? { waiting.first?.frame }
     /// How many frames wait.
     var count: Int { waiting.count }
     /// Whether there is anything to show.

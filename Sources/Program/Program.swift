@@ -99,7 +99,9 @@ public final class Program: Sendable {
             return isStopped.load(ordering: .relaxed) ? .stopped : .empty
         }
         defer { heartbeat.rest() }
-        var air = Air(opening, audio: audio, compositor: compositor, holdsLast: !stage.isFixed)
+        var air = Air(
+            opening, audio: audio, compositor: compositor, holdsLast: !stage.isFixed,
+            overlays: stage.overlays)
         var pace = Pace(frameRate: frameRate, pacing: pacing, start: start)
         var followed = follow(opening.mainFeed, besides: nil, &pace.reference)
         tell(pace.reference)
@@ -255,9 +257,11 @@ public final class Program: Sendable {
     /// The audio of frame `index`, the samples of `range`. What is neither seen nor heard plays along.
     private func takeAudio(_ range: Range<SampleIndex>, _ index: FrameIndex, _ air: inout Air) -> AudioBuffer {
         let feeds = stage.isFixed ? [] : stage.feeds
-        for feed in feeds where !air.isSeen(feed) { feed.skipVideo(index) }
         let count = range.upperBound - range.lowerBound
-        let parts = stage.parts(of: air.scene, silentFor: Double(count) / Double(audio.sampleRate))
+        let parts = stage.parts(of: air.inForce(at: index), silentFor: Double(count) / Double(audio.sampleRate))
+        for feed in feeds where !air.isSeen(feed) {
+            if feed.standsUnseen, !air.isHeard(feed, parts) { feed.stand() } else { feed.skipVideo(index) }
+        }
         let audio = waiting(for: air.scene) { air.audio(range, parts) }
         for feed in feeds where !air.isTaken(feed) {
             feed.skipAudio(upTo: range.upperBound, count: count)

@@ -41,6 +41,18 @@ extension SourceFeed {
         }
     }
 
+    /// Lets a paced source stand for one frame of the program.
+    func stand() {
+        state.withLock { state in
+            state.isStalled = true
+            if let origin = state.origin, origin.number < .max { state.origin = origin + 1 }
+        }
+    }
+
+    /// The first frame of a source that can wait and was not shown yet, or the one that was shown last; nil before there is
+    /// one.
+    package var presentFrame: VideoFrame? { state.withLock { $0.frames.shown ?? $0.frames.upcoming } }
+
     /// The program frame behind a paced source's last one, once it is known; its first one where it has none.
     package var end: FrameIndex? {
         state.withLock { state in

@@ -68,6 +68,8 @@ public final class SourceFeed: SourceSink {
     let hasVideo: Bool
     /// Whether the program's clock is to follow this source, if it is live, even while its frames are not shown.
     let leads: Bool
+    /// Whether a paced source stands while it is neither seen nor heard.
+    let standsUnseen: Bool
 
     static let frameRoom = 4
     private static let liveRoom = Duration.milliseconds(1500)
@@ -84,11 +86,12 @@ public final class SourceFeed: SourceSink {
     private let news = DispatchSemaphore(value: 0)
 
     /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided that
-    /// it is live, even while its frames are not shown.
+    /// it is live, even while its frames are not shown. One that can wait may stand while it is neither seen nor heard.
     public init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
-        clock: any MonotonicClock = SystemClock()
+        standsUnseen: Bool = false, clock: any MonotonicClock = SystemClock()
     ) {
+        self.standsUnseen = standsUnseen && pacing == .paced
         self.hasVideo = hasVideo
         self.pacing = pacing
         self.leads = leads
@@ -300,7 +303,7 @@ public final class SourceFeed: SourceSink {
 
     /// The frame that the program came to last, seen or not; nil before the first.
     var newestFrame: VideoFrame? {
-        state.withLock { state in isLive ? state.live.shown : state.frames.shown }
+        state.withLock { state in isLive ? state.live.shown : state.frames.shown ?? state.frames.upcoming }
     }
 
     /// The last frame once more, after the source's frames are over.

@@ -8,68 +8,30 @@ extension SerialPeers {
     /// A program of several sources, switched by HTTP while it is on air.
     @Suite("Several sources")
     struct SourcesTests {
-        private let directory: TemporaryDirectory
-        private let program = "/v1/channels/relay/program"
+        private let studio: Studio
 
-        init() throws { directory = try TemporaryDirectory() }
-
-        /// A file of one gray and one tone, of this many frames a second.
-        private func clip(_ color: String, rate: String, tone: Int, seconds: Int = 60) async throws -> String {
-            let path = directory.file("\(color).mp4")
-            try await run(
-                "ffmpeg",
-                ["-v", "error", "-f", "lavfi", "-i", "color=\(color):size=320x180:rate=\(rate):duration=\(seconds)"]
-                    + ["-f", "lavfi", "-i", "sine=\(tone):sample_rate=48000:duration=\(seconds)"]
-                    + ["-c:v", "libx264", "-preset", "ultrafast", "-c:a", "aac", path])
-            return path
-        }
-
-        private func start(_ arguments: [String]) async throws -> (relay: RelayProcess, api: APIClient) {
-            let port = try Ports.free()
-            let relay = try RelayProcess(
-                Shape.small + ["--http", "127.0.0.1:\(port)", "--record", directory.file("rec"), "--loop"] + arguments)
-            try await relay.says("segment opened", within: .seconds(20))
-            return (relay, APIClient(base: "http://127.0.0.1:\(port)"))
-        }
-
-        /// The mean luma of each recorded frame, in both halves of it.
-        private func recorded() async throws -> [(left: Int, right: Int)] {
-            let names = try FileManager.default.contentsOfDirectory(atPath: directory.file("rec"))
-            let name = try #require(names.first { $0.hasSuffix(".mp4") })
-            let raw = directory.file("raw")
-            try await run(
-                "ffmpeg",
-                ["-v", "error", "-nostdin", "-i", directory.file("rec/\(name)"), "-an", "-vsync", "passthrough"]
-                    + ["-vf", "scale=2:1:flags=area", "-f", "rawvideo", "-pix_fmt", "gray", raw])
-            let data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: raw)))
-            return stride(from: 0, to: data.count - 1, by: 2).map { (Int(data[$0]), Int(data[$0 + 1])) }
-        }
-
-        private func put(_ api: APIClient, _ body: String) async throws -> Int {
-            let answer = try await api.ask("PUT", program, body: body)
-            #expect(answer.status == 200, "\(answer)")
-            return try answer.json()["frame"] as? Int ?? -1
-        }
+        init() throws { studio = try Studio() }
 
         @Test("Each of many cuts between sources of other rates is on the frame that the answer named")
         func cuts() async throws {
-            let (relay, api) = try await start([
+            let (relay, api) = try await studio.start([
                 "--input", "test:#name=pattern",
-                "--input", "\(try await clip("white", rate: "25", tone: 880))#name=white",
-                "--input", "\(try await clip("black", rate: "30000/1001", tone: 440))#name=black",
+                "--input", "\(try await studio.clip("white", rate: "25", tone: 880))#name=white",
+                "--input", "\(try await studio.clip("black", rate: "30000/1001", tone: 440))#name=black",
             ])
             var named: [(frame: Int, source: String)] = []
             var random = SystemRandomNumberGenerator()
             for index in 0..<20 {
                 let source = ["white", "black", "pattern"][index % 3]
-                named.append((try await put(api, #"{"scene":"\#(source)"}"#), source))
+                named.append((try await studio.put(api, #"{"scene":"\#(source)"}"#), source))
                 let frames = Int.random(in: 4..<16, using: &random)
                 try await eventually("\(frames) frames later", within: .seconds(10)) {
-                    try await api.ask("GET", program).json()["frame"] as? Int ?? 0 > (named.last?.frame ?? 0) + frames
+                    try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0 > (named.last?.frame ?? 0)
+                        + frames
                 }
             }
             #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
-            let frames = try await recorded()
+            let frames = try await studio.recorded()
             var expected = Array(repeating: "pattern", count: frames.count)
             for cut in named {
                 for index in cut.frame..<max(cut.frame, frames.count) { expected[index] = cut.source }
@@ -77,41 +39,41 @@ extension SerialPeers {
             let seen = frames.map { $0.left > 220 ? "white" : $0.left < 30 ? "black" : "pattern" }
             #expect(
                 seen == expected, "\(zip(seen, expected).enumerated().filter { $1.0 != $1.1 }.map(\.offset)) \(named)")
-            let verified = try await RelayProcess.run(["recordings", "verify", directory.file("rec")])
+            let verified = try await RelayProcess.run(["recordings", "verify", studio.directory.file("rec")])
             #expect(verified.ending == .exited(0), "\(verified)")
         }
 
         @Test("Scenes, a transition cut off by another, the preview and what it puts on air")
         func scenes() async throws {
-            let (relay, api) = try await start([
-                "--input", "\(try await clip("white", rate: "30", tone: 880))#name=white",
-                "--input", "\(try await clip("black", rate: "30", tone: 440))#name=black",
+            let (relay, api) = try await studio.start([
+                "--input", "\(try await studio.clip("white", rate: "30", tone: 880))#name=white",
+                "--input", "\(try await studio.clip("black", rate: "30", tone: 440))#name=black",
                 "--scene", "both=split-horizontal:black,white",
             ])
-            let split = try await put(api, #"{"scene":"both"}"#)
-            let fade = try await put(
+            let split = try await studio.put(api, #"{"scene":"both"}"#)
+            let fade = try await studio.put(
                 api, #"{"scene":"white","transition":{"type":"fade","seconds":2},"at":\#(split + 10)}"#)
             #expect(fade == split + 10)
             // So far that an encoder that saves bits cannot hide it.
             try await eventually("the fade is under way", within: .seconds(10)) {
-                try await api.ask("GET", program).json()["progress"] as? Double ?? 0 > 0.3
+                try await api.ask("GET", Studio.program).json()["progress"] as? Double ?? 0 > 0.3
             }
-            let cut = try await put(api, #"{"scene":"black"}"#)
+            let cut = try await studio.put(api, #"{"scene":"black"}"#)
             let ready = try await api.ask(
                 "PUT", "/v1/channels/relay/preview",
                 body: #"{"scene":"white","transition":{"type":"push","seconds":0.5}}"#)
             #expect(ready.status == 200, "\(ready)")
             let auto = try await api.ask("POST", "/v1/channels/relay/auto").json()["frame"] as? Int ?? 0
             try await eventually("it is over", within: .seconds(10)) {
-                let report = try await api.ask("GET", program).json()
+                let report = try await api.ask("GET", Studio.program).json()
                 return report["progress"] == nil && report["frame"] as? Int ?? 0 > auto + 20
             }
-            let report = try await api.ask("GET", program).json()
+            let report = try await api.ask("GET", Studio.program).json()
             let preview = (report["preview"] as? [String: Any])?["sources"] as? [String]
             #expect(preview == ["black"])
             #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
 
-            let frames = try await recorded()
+            let frames = try await studio.recorded()
             #expect(frames[split - 1].left > 220 && frames[split].left < 30 && frames[split].right > 220)
             #expect(cut > fade && cut < fade + 60, "the fade was cut off")
             let before = frames[cut - 1]
@@ -121,9 +83,31 @@ extension SerialPeers {
             #expect(frames[auto + 15].left > 220 && frames[auto + 15].right > 220)
         }
 
+        @Test("A change that waits is listed, and taken back before its frame; the catalogue has what came on air")
+        func withdrawn() async throws {
+            let (relay, api) = try await studio.start(["--input", "test:#name=one", "--input", "test:#name=two"])
+            let now = try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0
+            let far = try await studio.put(api, #"{"scene":"two","at":\#(now + 3000)}"#)
+            let near = try await studio.put(api, #"{"scene":"two","at":\#(now + 20)}"#)
+            let waiting = try await api.ask("GET", Studio.program).json()["changes"] as? [[String: Any]]
+            #expect(waiting?.compactMap { $0["frame"] as? Int }.contains(far) == true)
+            #expect(try await api.ask("DELETE", "\(Studio.program)/changes/\(far)").status == 204)
+            #expect(try await api.ask("DELETE", "\(Studio.program)/changes/\(far)").status == 404)
+            try await eventually("the near one is on air", within: .seconds(10)) {
+                try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0 > near
+            }
+            #expect(try await api.ask("DELETE", "\(Studio.program)/changes/\(near)").status == 404)
+            let metrics = try await api.ask("GET", "/metrics").body
+            #expect(metrics.contains(#"relay_source_on_air{channel="relay",source="two"} 1"#))
+            #expect(metrics.contains(#"relay_source_on_air{channel="relay",source="one"} 0"#))
+            #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
+            let list = try await RelayProcess.run(["recordings", "list", studio.directory.file("rec")]).log
+            #expect(list.contains("two from frame \(near) (cut)") && !list.contains("frame \(far)"), "\(list)")
+        }
+
         @Test("What cannot be is refused with what there is, and changes nothing")
         func refused() async throws {
-            let (relay, api) = try await start(["--input", "test:#name=one", "--input", "test:#name=two"])
+            let (relay, api) = try await studio.start(["--input", "test:#name=one", "--input", "test:#name=two"])
             let wrong = [
                 #"{"scene":"three"}"#, #"{"scene":{"layout":"pip","sources":["one"]}}"#,
                 #"{"scene":{"layout":"pip","sources":["one","three"]}}"#,
@@ -131,18 +115,19 @@ extension SerialPeers {
                 #"{"scene":"two","transition":{"type":"fade","seconds":5.1}}"#, #"{"scene":"two","at":-1}"#,
             ]
             for body in wrong {
-                let answer = try await api.ask("PUT", program, body: body)
+                let answer = try await api.ask("PUT", Studio.program, body: body)
                 #expect(answer.status == 422, "\(body): \(answer)")
             }
-            let unknown = try await api.ask("PUT", program, body: #"{"scene":"three"}"#)
+            let unknown = try await api.ask("PUT", Studio.program, body: #"{"scene":"three"}"#)
             #expect(unknown.body.contains("one, two"))
-            #expect(
-                try await api.ask("PUT", program, body: #"{"scene":"two","transition":{"type":"x"}}"#).status == 400)
+            let other = #"{"scene":"two","transition":{"type":"x"}}"#
+            let transition = try await api.ask("PUT", Studio.program, body: other)
+            #expect(transition.status == 422 && transition.body.contains("fade, dissolve"), "\(transition)")
             #expect(try await api.ask("PATCH", "/v1/channels/relay/sources/x", body: #"{"gain":1}"#).status == 404)
             #expect(
                 try await api.ask("GET", "/v1/channels/relay/sources/two/snapshot.jpg?width=64", limit: 10).status
                     == 200)
-            let scene = try await api.ask("GET", program).json()["scene"] as? [String: Any]
+            let scene = try await api.ask("GET", Studio.program).json()["scene"] as? [String: Any]
             #expect(scene?["sources"] as? [String] == ["one"])
             #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
         }
@@ -158,25 +143,25 @@ extension SerialPeers {
                         "aac",
                     ]
                     + ["-f", "mpegts", "udp://127.0.0.1:\(port)?pkt_size=1316"])
-            let (relay, api) = try await start([
-                "--input", "\(try await clip("black", rate: "30", tone: 440))#name=file",
+            let (relay, api) = try await studio.start([
+                "--input", "\(try await studio.clip("black", rate: "30", tone: 440))#name=file",
                 "--input", "udp://127.0.0.1:\(port)#name=camera",
             ])
             let input = {
-                let sources = try await api.ask("GET", program).json()["sources"] as? [[String: Any]]
+                let sources = try await api.ask("GET", Studio.program).json()["sources"] as? [[String: Any]]
                 return sources?.last?["input"] as? String
             }
             try await eventually("the camera is there", within: .seconds(20)) { try await input() == "camera" }
-            let split = try await put(api, #"{"scene":{"layout":"split-vertical","sources":["camera","file"]}}"#)
+            let split = try await studio.put(api, #"{"scene":{"layout":"split-vertical","sources":["camera","file"]}}"#)
             sender.signal(SIGKILL)
             try await eventually("its slate is there", within: .seconds(10)) { try await input() == "slate" }
-            let back = try await put(api, #"{"scene":"file"}"#)
+            let back = try await studio.put(api, #"{"scene":"file"}"#)
             try await eventually("the file is on air", within: .seconds(10)) {
-                try await api.ask("GET", program).json()["frame"] as? Int ?? 0 > back + 2
+                try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0 > back + 2
             }
             let result = try await relay.end(by: SIGTERM, within: .seconds(10))
             #expect(result.ending == .exited(0) && result.log.contains("0 frames in 0 gaps"), "\(result.log)")
-            let frames = try await recorded()
+            let frames = try await studio.recorded()
             try #require(frames.count > back)
             #expect(frames[split].left > 90 && frames[back].left < 30)
         }

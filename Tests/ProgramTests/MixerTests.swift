@@ -44,6 +44,30 @@ struct MixerTests {
         #expect(samples == (0..<19_200).map { Float(sin(2 * .pi * 440 * Double($0) / 48_000)) })
     }
 
+    @Test("A source is heard so much later, to the sample, and another delay is faded into within 10 ms")
+    func delayed() {
+        let feed = feed(440)
+        let samples = mix(12) { index in
+            [.init(feed: feed, isHeard: true, delay: index < 4 ? 0 : index < 8 ? 1000 : 0)]
+        }
+        let own = (0..<24_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
+        #expect(Array(samples[..<7680]) == Array(own[..<7680]))
+        // What it has then has been kept: nothing is missing, and what was heard last is heard again.
+        #expect(Array(samples[8160..<15_360]) == Array(own[7160..<14_360]))
+        #expect(Array(samples[15_840..<23_040]) == Array(own[15_840..<23_040]))
+        let steps = zip(samples, samples.dropFirst()).map { abs($1 - $0) }
+        let natural = zip(own, own.dropFirst()).map { abs($1 - $0) }.max() ?? 0
+        #expect((steps.max() ?? 1) < natural * 1.2, "no click")
+    }
+
+    @Test("What was late from the beginning is silent until then")
+    func lateFromTheBeginning() {
+        let feed = feed(440)
+        let samples = mix(4) { _ in [.init(feed: feed, isHeard: true, delay: 3000)] }
+        let own = (0..<4680).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
+        #expect(samples[..<3000].allSatisfy { $0 == 0 } && Array(samples[3000...]) == own)
+    }
+
     @Test("A cut begins at the first sample of its frame, is over after half a frame, and makes no splash")
     func cut() {
         let (a, b) = (feed(440), feed(523))

@@ -60,8 +60,9 @@ struct StageTests {
         return AudioBuffer(position: position, format: .program, channels: [channel, channel])
     }
 
-    private func file(frames: Int64, width: Int = 4) -> SourceFeed {
-        let feed = SourceFeed(pacing: .paced, frameRate: rate, audio: .program, clock: clock)
+    private func file(frames: Int64, width: Int = 4, standsUnseen: Bool = false) -> SourceFeed {
+        let feed = SourceFeed(
+            pacing: .paced, frameRate: rate, audio: .program, standsUnseen: standsUnseen, clock: clock)
         for pts in 0..<frames {
             feed.deliver(
                 VideoFrame(pts: pts, timeBase: rate.timeBase, width: width, height: 2, storage: Self.storage(width)))
@@ -108,6 +109,26 @@ struct StageTests {
         _ = try program(frames: 10).run()
         #expect(screen.frames.withLock { $0.suffix(5).map(\.pts) } == [5, 6, 7, 8, 9])
         #expect(screen.samples.withLock { $0[10_560] } == 6)
+    }
+
+    @Test("A file that is to stand unseen goes on where it was left, with its audio")
+    func standsUnseen() throws {
+        let feed = file(frames: 20, standsUnseen: true)
+        stage.add(feed)
+        let other = Scene(video: .still(still(8)), audio: nil)
+        stage.show(other)
+        for frame: FrameIndex in [3, 10] {
+            stage.show(Scene(video: .feed(feed), audio: feed), by: Transition(.cut), frames: 0, at: frame)
+        }
+        stage.show(other, by: Transition(.cut), frames: 0, at: 6)
+        _ = try program(frames: 14).run()
+        let frames = screen.frames.withLock { $0 }
+        #expect(frames.map(\.width) == [8, 8, 8, 4, 4, 4, 8, 8, 8, 8, 4, 4, 4, 4])
+        #expect(frames[3..<6].map(\.pts) == [0, 1, 2])
+        // The frame in which its audio was faded out was played unseen.
+        #expect(frames[10...].map(\.pts) == [4, 5, 6, 7])
+        let samples = screen.samples.withLock { $0 }
+        #expect(samples[3 * 1920 + 1000] == 1 && samples[10 * 1920 + 1000] == 5 && samples[13 * 1920] == 8)
     }
 
     @Test("A file that is kept back begins on its frame, with its audio, and its end is known before it comes")

@@ -81,11 +81,13 @@ struct HostConfigurationTests {
         let read = ConfigurationReader(try ConfigurationNode(parsing: text, path: "relay.example.yaml"))
         let marked = Set(read.channels.flatMap(\.marks.keys))
         #expect(
-            Set(ConfigurationKey.all.map(\.path) + ["input", "inputs", "scenes", "outputs"]).subtracting(marked) == [])
+            Set(ConfigurationKey.all.map(\.path) + ConfigurationKey.mappings + ["input", "inputs", "outputs"])
+                .subtracting(marked) == [])
         let options = (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
-        for key in options + ConfigurationReader.sceneKeys + ConfigurationReader.insetKeys + [
-            "address", "input", "inputs", "scenes", "outputs", "format", "verbose", "status",
-        ] {
+        let ofScenes =
+            ConfigurationReader.sceneKeys + ConfigurationReader.insetKeys + ConfigurationReader.overlayKeys
+            + ConfigurationReader.stingerKeys + ConfigurationKey.mappings
+        for key in options + ofScenes + ["address", "input", "inputs", "outputs", "format", "verbose", "status"] {
             #expect(text.contains(try Regex("(?m)^ *(- )?\(key):")), "\(key)")
         }
         let http = ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["role", "token"]
@@ -94,6 +96,7 @@ struct HostConfigurationTests {
             .replacing(/\$\{file:[^}]*\}/, with: "key-of-more-than-twelve")
             .replacing("/etc/relay/inside.pem", with: "/dev/null").replacing("/etc/relay/show.yaml", with: "/tmp")
             .replacing(/\/usr\/local\/bin\/[a-z-]+/, with: "/bin/true")
+            .replacing(/\/(srv\/media|usr\/share\/fonts)\/.*(png|mov|ttf)/, with: #filePath)
         let file = try self.read(usable)
         #expect(file.channels.map(\.name) == ["studio", "relayed", "archive", "show"])
         let studio = file.channels[0].configuration
@@ -101,7 +104,11 @@ struct HostConfigurationTests {
         #expect(studio.input.tracks.audioOffset == .milliseconds(40) && studio.input.isReference)
         #expect(studio.recording?.isClockAligned == true && studio.encoder.gop == .seconds(2))
         let show = file.channels[3].configuration
-        #expect(show.sources.map(\.name) == ["cam1", "cam2", "desk"] && show.scenes.map(\.name) == ["duo", "all"])
+        #expect(show.sources.map(\.name) == ["cam1", "cam2", "desk", "opener"])
+        #expect(show.sources[3].whenOff == .close && !show.sources[3].input.tracks.hasAudio)
+        #expect(show.scenes.map(\.name) == ["duo", "all"] && show.scenes[1].layout.overlays == ["logo"])
+        #expect(show.overlays.map(\.name) == ["logo", "clock"] && show.overlays[0].size == .width(0.15))
+        #expect(show.overlays[1].isVisible == true && show.overlays[1].x == 0.05 && show.stingers.map(\.cut) == [0.5])
         #expect(show.scenes[0].layout.inset == .init(x: 0.025, y: 0.025, width: 0.3) && show.audioChoice == .mix)
         #expect(file.channels[1].configuration.copies && !file.channels[2].configuration.isPaced)
         #expect(file.http.tokens.count == 2 && file.http.basePath == "/relay" && file.http.hosts == ["studio.example"])

@@ -21,7 +21,10 @@ struct ProgramRoutes {
 
     init(host: any ControlledHost) { self.host = host }
 
-    var endpoints: [Endpoint] {
+    var endpoints: [Endpoint] { scenes + parts }
+
+    /// What is on air, and what comes.
+    private var scenes: [Endpoint] {
         [
             Endpoint(.get, Self.path + "/program", .view) { request in
                 JSON.response(try program(request).report)
@@ -30,6 +33,13 @@ struct ProgramRoutes {
                 let program = try program(request)
                 let asked = try await JSON.body(ProgramRequest.self, of: request)
                 return JSON.response(Effect(frame: try program.put(asked)))
+            },
+            Endpoint(.delete, Self.path + "/program/changes/{frame}", .operate) { request in
+                guard let frame = Int64(try request.parameter("frame")) else {
+                    throw ControlFailure(.notFound, "A change is named by the number of its frame.")
+                }
+                try program(request).withdraw(at: frame)
+                return JSON.empty()
             },
             Endpoint(.put, Self.path + "/preview", .operate) { request in
                 let program = try program(request)
@@ -41,6 +51,21 @@ struct ProgramRoutes {
             },
             Endpoint(.post, Self.path + "/auto", .operate) { request in
                 JSON.response(Effect(frame: try program(request).auto()))
+            },
+        ]
+    }
+
+    /// What scenes are made of.
+    private var parts: [Endpoint] {
+        [
+            Endpoint(.put, Self.path + "/overlays/{overlay}", .operate) { request in
+                let (program, name) = (try program(request), try request.parameter("overlay"))
+                let change = try await JSON.body(OverlayRequest.self, of: request)
+                guard !change.isEmpty else {
+                    throw ControlFailure(.unusable, "There is nothing to change: give visible or text.")
+                }
+                return JSON.response(
+                    Effect(frame: try await Blocking.stills.run { try program.changeOverlay(name, change) }))
             },
             Endpoint(.get, Self.path + "/sources/{source}/snapshot.jpg", .view) { request in
                 let (program, name) = (try program(request), try request.parameter("source"))
@@ -59,7 +84,8 @@ struct ProgramRoutes {
                 let (program, name) = (try program(request), try request.parameter("source"))
                 let change = try await JSON.body(SourceRequest.self, of: request)
                 guard !change.isEmpty else {
-                    throw ControlFailure(.unusable, "There is nothing to change: give gain or muted.")
+                    throw ControlFailure(
+                        .unusable, "There is nothing to change: give gain, muted, delay, seek or restart.")
                 }
                 try program.change(name, change)
                 return JSON.response(program.report)

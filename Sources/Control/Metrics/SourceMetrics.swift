@@ -21,6 +21,7 @@ enum SourceMetrics {
 
     /// The sources by their names: those of the inputs where there is a choice, else what the flags call them.
     static func named(_ status: ChannelStatus) -> [Named] {
+        if let parts = status.parts { return named(status.sources, of: parts) }
         let names = (status.selection?.inputs ?? ["input"]) + ["audio-input"]
         return status.sources.enumerated().map { index, source in
             let isOpen = status.selection.map { index >= $0.inputs.count || $0.open.contains(names[index]) } ?? true
@@ -28,7 +29,25 @@ enum SourceMetrics {
         }
     }
 
+    /// The inputs of several sources: a source's first one has its name, and a backup the source's and its own.
+    private static func named(_ sources: [SourceStatus], of parts: [PartStatus]) -> [Named] {
+        let names = parts.flatMap { part -> [(name: String, isOpen: Bool)] in
+            guard let selection = part.selection else { return [(part.name, true)] }
+            return selection.inputs.enumerated().map { index, input in
+                (index == 0 ? part.name : "\(part.name) \(input)", selection.open.contains(input))
+            }
+        }
+        return sources.enumerated().map { index, source in
+            let known = names.indices.contains(index) ? names[index] : ("audio-input", true)
+            return Named(name: known.0, status: source, isOpen: known.1)
+        }
+    }
+
     private static let states: [MetricFamily] = [
+        .channel("relay_source_on_air", .gauge, "Whether one of several sources is seen.", labels: ["source"]) {
+            report, samples in
+            for part in report.status?.parts ?? [] { samples.add(MetricFamily.number(part.isOnAir), part.name) }
+        },
         .each(
             "relay_source_state", .gauge, "What the source does: 1 of its state, 0 of the others.",
             labels: ["source", "state"], of: named

@@ -38,8 +38,12 @@ package protocol ControlledProgram: Sendable {
     func loadRunDown(_ text: String) throws(ControlFailure)
     /// Does something with the run-down. Returns the first frame at which that can be seen.
     func perform(_ command: RunDownCommand) throws(ControlFailure) -> Int64
+    /// Takes back the change that waits for this frame.
+    func withdraw(at frame: Int64) throws(ControlFailure)
     /// Changes the source of this name.
     func change(_ source: String, _ request: SourceRequest) throws(ControlFailure)
+    /// Changes the overlay of this name. Returns the frame at which that begins. Blocks while a text is drawn.
+    func changeOverlay(_ name: String, _ request: OverlayRequest) throws(ControlFailure) -> Int64
     /// What a source shows now, as a JPEG file of this width.
     func snapshot(of source: String, width: Int) throws(ControlFailure) -> [UInt8]
 }

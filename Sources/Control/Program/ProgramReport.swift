@@ -18,16 +18,51 @@ package struct ProgramReport: Sendable, Codable {
         package var gain: Double
         /// Whether nothing of it is heard.
         package var isMuted: Bool
+        /// How much later its audio is heard than it comes, in seconds.
+        package var delay: Double
+        /// What a file does while it is off air; nil for what is no file.
+        package var whenOff: String?
         /// The peak of each channel, in dBFS.
         package var levels: [Double]
 
         /// A source of these properties.
         package init(
             name: String, input: String?, isOnAir: Bool, isInPreview: Bool, gain: Double, isMuted: Bool,
-            levels: [Double]
+            delay: Double = 0, levels: [Double]
         ) {
             (self.name, self.input, self.isOnAir, self.isInPreview) = (name, input, isOnAir, isInPreview)
-            (self.gain, self.isMuted, self.levels) = (gain, isMuted, levels)
+            (self.gain, self.isMuted, self.delay, self.levels) = (gain, isMuted, delay, levels)
+        }
+    }
+
+    /// One of the overlays.
+    package struct Overlay: Sendable, Codable {
+        /// Its name.
+        package var name: String
+        /// What it says; nil for an image.
+        package var text: String?
+        /// Whether it is seen now, also while it comes or goes.
+        package var isSeen: Bool
+        /// What was said of whether it is seen; nil for what scenes say.
+        package var visible: Bool?
+
+        /// An overlay of these properties.
+        package init(name: String, text: String?, isSeen: Bool, visible: Bool?) {
+            (self.name, self.text, self.isSeen, self.visible) = (name, text, isSeen, visible)
+        }
+    }
+
+    /// A change that waits for its frame.
+    package struct Change: Sendable, Codable {
+        /// The frame of the program at which it begins.
+        package var frame: Int64
+        package var scene: SceneLayout
+        /// Its name, if it has one.
+        package var sceneName: String?
+
+        /// A change to `scene`.
+        package init(frame: Int64, scene: SceneLayout, sceneName: String?) {
+            (self.frame, self.scene, self.sceneName) = (frame, scene, sceneName)
         }
     }
 
@@ -51,6 +86,12 @@ package struct ProgramReport: Sendable, Codable {
     package var sources: [Source]
     /// The scenes that have a name.
     package var scenes: [String]
+    /// The overlays, from the back to the front.
+    package var overlays: [Overlay] = []
+    /// The names of the stingers.
+    package var stingers: [String] = []
+    /// What was asked for and is not on air yet, by frame.
+    package var changes: [Change] = []
     /// Where the run-down is, without its segments; nil if none is loaded.
     package var runDown: RunDownStatus?
 

@@ -38,22 +38,30 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
     /// How long one may last.
     package static let longest = 5.0
 
-    /// What is seen.
+    private static let stinger = "stinger"
+
+    /// What is seen; a cut below a stinger.
     package var type: Transition.Kind
-    /// How long it lasts; a second without it, and nothing for a cut.
+    /// How long it lasts; a second without it, and nothing for a cut. A stinger is as long as it is.
     package var seconds: Double?
     /// The pace; linear without it.
     package var easing: Easing?
+    /// The stinger of this name.
+    package var stinger: String?
 
-    private enum Key: String, CodingKey { case type, seconds, easing }
+    private enum Key: String, CodingKey { case type, seconds, easing, name }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         let word = try container.decode(String.self, forKey: .type)
-        guard let kind = Transition.Kind(word: word) else {
-            throw DecodingError.dataCorruptedError(forKey: .type, in: container, debugDescription: "no transition")
+        if word == Self.stinger {
+            (type, stinger) = (.cut, try container.decode(String.self, forKey: .name))
+        } else if let kind = Transition.Kind(word: word) {
+            type = kind
+        } else {
+            let known = (Transition.Kind.allCases.map(\.rawValue) + [Self.stinger]).joined(separator: ", ")
+            throw ControlFailure(.unusable, "There is no such type of transition. There are \(known).")
         }
-        type = kind
         seconds = try container.decodeIfPresent(Double.self, forKey: .seconds)
         easing = try container.decodeIfPresent(Easing.self, forKey: .easing)
     }
@@ -62,6 +70,17 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
     package init(_ type: Transition.Kind, seconds: Double? = nil, easing: Easing? = nil) {
         (self.type, self.seconds, self.easing) = (type, seconds, easing)
     }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(stinger == nil ? type.rawValue : Self.stinger, forKey: .type)
+        try container.encodeIfPresent(seconds, forKey: .seconds)
+        try container.encodeIfPresent(easing, forKey: .easing)
+        try container.encodeIfPresent(stinger, forKey: .name)
+    }
+
+    /// The word for it in logs.
+    package var word: String { stinger.map { "\(Self.stinger) \($0)" } ?? type.rawValue }
 }
 
 /// What is to be changed of a source.
@@ -70,7 +89,51 @@ package struct SourceRequest: Sendable, Decodable {
     package var gain: Double?
     /// Whether nothing of it is heard.
     package var muted: Bool?
+    /// How much later its audio is heard than it comes, in seconds.
+    package var delay: Double?
+    /// Where a file goes on, in seconds from its beginning.
+    package var seek: Double?
+    /// Whether a file begins anew.
+    package var restart: Bool?
 
     /// Whether nothing is to be changed.
-    package var isEmpty: Bool { gain == nil && muted == nil }
+    package var isEmpty: Bool {
+        gain == nil && muted == nil && delay == nil && seek == nil && restart == nil
+    }
+}
+
+/// What is to be changed of an overlay.
+package struct OverlayRequest: Sendable, Decodable {
+    /// What is said of whether it is seen.
+    package enum Choice: Sendable, Equatable {
+        case shown
+        case hidden
+        /// What scenes say.
+        case scenes
+    }
+
+    /// Whether it is seen.
+    package var visible: Choice?
+    /// What it says, if it is a text.
+    package var text: String?
+    /// How long it takes to come or go; nothing without it.
+    package var seconds: Double?
+    /// The frame of the program at which it begins; the next one without it.
+    package var at: Int64?
+
+    private enum Key: String, CodingKey { case visible, text, seconds, at }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        if container.contains(.visible) {
+            let isVisible = try container.decodeIfPresent(Bool.self, forKey: .visible)
+            visible = isVisible.map { $0 ? .shown : .hidden } ?? .scenes
+        }
+        text = try container.decodeIfPresent(String.self, forKey: .text)
+        seconds = try container.decodeIfPresent(Double.self, forKey: .seconds)
+        at = try container.decodeIfPresent(Int64.self, forKey: .at)
+    }
+
+    /// Whether nothing is to be changed.
+    package var isEmpty: Bool { visible == nil && text == nil }
 }

@@ -14,6 +14,8 @@ package struct ChannelStatus: Sendable, Codable {
     package var sources: [SourceStatus]
     /// Which input is on air; nil where there is no choice.
     package var selection: SelectionStatus?
+    /// The sources of a program that has several; their inputs are ``sources``, one source's after the other's.
+    package var parts: [PartStatus]?
     package var feed: FeedStatus
     /// The same of the audio, from the same feed or another; nil for a program without audio.
     package var audioFeed: FeedStatus?

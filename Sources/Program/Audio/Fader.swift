@@ -11,6 +11,8 @@ package final class Fader: Sendable {
         package var gain = 0.0
         /// Whether nothing of it is heard.
         package var isMuted = false
+        /// How much later it is heard than it comes, in seconds; 0 to ``Fader/longestDelay``.
+        package var delay = 0.0
 
         /// As it came.
         package init() {}
@@ -21,6 +23,9 @@ package final class Fader: Sendable {
             return gain == 0 ? 1 : Float(pow(10, gain / 20))
         }
     }
+
+    /// How much later a source may be heard than it comes, in seconds.
+    package static let longestDelay = 2.0
 
     private let state = Mutex(Settings())
 

@@ -16,6 +16,8 @@ struct Mixer {
         let isHeard: Bool
         /// What its samples are multiplied with.
         var gain: Float = 1
+        /// How many samples later it is heard than it comes; nil if that never changes.
+        var delay: Int64?
         /// The source whose audio it is: it is told how loud that is, heard or not.
         var source: Stage?
     }
@@ -34,6 +36,8 @@ struct Mixer {
 
     private let format: AudioFormat
     private var strips: [Strip] = []
+    /// What was delivered of feeds that may be heard later than it comes.
+    private var lines: [(feed: SourceFeed, line: DelayLine)] = []
     private var taken: [SourceFeed] = []
     /// What came of each source, as it came.
     private var came: [(source: Stage, audio: AudioBuffer)] = []
@@ -51,24 +55,43 @@ struct Mixer {
         var sum: AudioBuffer?
         came.removeAll(keepingCapacity: true)
         for part in parts {
-            let audio = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)
+            let came = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)
+            let audio = delayed(came, part)
             if let source = part.source {
                 source.meter.note(audio, gain: part.gain)
-                came.append((source, audio))
+                self.came.append((source, came))
             }
             guard let index = strips.firstIndex(where: { $0.feed === part.feed }) else { continue }
             strips[index].add(audio, gain: part.gain, to: &sum)
         }
         // Whose source is gone has no part any more.
         for index in strips.indices where !parts.contains(where: { $0.feed === strips[index].feed }) {
-            let audio = strips[index].feed.audio(from: range.lowerBound, upTo: range.upperBound)
+            var audio = strips[index].feed.audio(from: range.lowerBound, upTo: range.upperBound)
+            if let known = lines.firstIndex(where: { $0.feed === strips[index].feed }) {
+                audio = lines[known].line.pass(audio, delay: lines[known].line.delay)
+            }
             strips[index].add(audio, gain: strips[index].gain, to: &sum)
         }
         taken = parts.map(\.feed) + strips.map(\.feed)
+        let kept = taken
+        lines.removeAll { line in !kept.contains { $0 === line.feed } }
         let isPlain = strips.count == 1 && strips[0].isPlain
         guard var sum else { return .silence(at: range.lowerBound.number, count: count, format: format) }
         if isPlain { limiter.release(&sum) } else { limiter.limit(&sum) }
         return sum
+    }
+
+    /// `audio` of the part's feed, or what it delivered so much earlier.
+    private mutating func delayed(_ audio: AudioBuffer, _ part: Part) -> AudioBuffer {
+        guard let delay = part.delay else { return audio }
+        let index: Int
+        if let known = lines.firstIndex(where: { $0.feed === part.feed }) {
+            index = known
+        } else {
+            lines.append((part.feed, DelayLine(format: format, delay: Int(delay))))
+            index = lines.count - 1
+        }
+        return lines[index].line.pass(audio, delay: Int(delay))
     }
 
     /// Whether the audio of `feed` was taken by the last call of ``mix(_:_:fade:)``.
@@ -76,6 +99,9 @@ struct Mixer {
 
     /// What the last call of ``mix(_:_:fade:)`` took of `source`, as it came; nil if it has no audio.
     func audio(of source: Stage) -> AudioBuffer? { came.first { $0.source === source }?.audio }
+
+    /// Whether something of `feed` was still to be heard after that call.
+    func isHeard(_ feed: SourceFeed) -> Bool { strips.contains { $0.feed === feed && $0.angle > 0 } }
 
     private mutating func plan(_ parts: [Part], fade: Int64) {
         strips.removeAll { $0.target == 0 && $0.angle == 0 }

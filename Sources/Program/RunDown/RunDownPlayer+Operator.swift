@@ -48,6 +48,9 @@ extension RunDownPlayer {
         cuts.sort { $0.frame < $1.frame }
     }
 
+    /// What was to come on air at `frame` does not.
+    package mutating func withdraw(at frame: FrameIndex) { cuts.removeAll { $0.frame == frame } }
+
     mutating func cutAway(at frame: FrameIndex, fade: Int64) {
         leave(aired, at: frame, fade: fade)
         aired = nil

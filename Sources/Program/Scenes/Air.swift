@@ -17,6 +17,9 @@ struct Air {
         let frames: Int64
         let start: FrameIndex
         let origin: Origin
+        let stinger: (any Stinger)?
+        /// What was on air before, or was becoming it.
+        let former: Scene
 
         /// How far it is at frame `index`: its first frame shows something of both sides already, and its last one, too.
         func progress(at index: FrameIndex) -> Double {
@@ -37,11 +40,15 @@ struct Air {
     private var standing: [(source: Stage, frame: VideoFrame)] = []
     private var mixer: Mixer
     private let holdsLast: Bool
+    private let overlays: [Overlay]
+    /// What is seen of them in the frame under way.
+    private var looks: [(level: Double, art: OverlayArt)] = []
 
     /// `scene` is on air. Without a `compositor` one source is seen at a time, and changes are cuts. Whether the last frame
-    /// of a source that is over stands is `holdsLast`.
-    init(_ scene: Scene, audio: AudioFormat, compositor: Compositor?, holdsLast: Bool) {
+    /// of a source that is over stands is `holdsLast`. With a compositor `overlays` may be seen, the last one in front.
+    init(_ scene: Scene, audio: AudioFormat, compositor: Compositor?, holdsLast: Bool, overlays: [Overlay] = []) {
         (self.scene, self.compositor, self.holdsLast) = (scene, compositor, holdsLast)
+        self.overlays = overlays
         mixer = Mixer(format: audio)
     }
 
@@ -49,12 +56,26 @@ struct Air {
     /// had come to.
     mutating func begin(_ cue: Stage.Cue, at index: FrameIndex) {
         endIfOver(at: index)
-        let (origin, wasChanging) = (origin(at: index), running != nil)
-        running = nil
-        if compositor != nil, cue.transition.kind != .cut, cue.frames > 0, cue.scene != scene || wasChanging {
-            running = Running(transition: cue.transition, frames: cue.frames, start: index, origin: origin)
+        let (origin, former, wasChanging) = (origin(at: index), inForce(at: index), running != nil)
+        end()
+        let isSeen = cue.stinger != nil || (cue.transition.kind != .cut && (cue.scene != scene || wasChanging))
+        if compositor != nil, isSeen, cue.frames > 0 {
+            running = Running(
+                transition: cue.transition, frames: cue.frames, start: index, origin: origin, stinger: cue.stinger,
+                former: former)
         }
         scene = cue.scene
+    }
+
+    /// The scene that is heard, and whose overlays are seen: below a stinger the one before, until it cuts.
+    func inForce(at index: FrameIndex) -> Scene {
+        guard let running, let stinger = running.stinger, index - running.start < stinger.cut else { return scene }
+        return running.former
+    }
+
+    private mutating func end() {
+        running?.stinger?.rewind()
+        running = nil
     }
 
     private func origin(at index: FrameIndex) -> Origin {
@@ -70,7 +91,7 @@ struct Air {
     }
 
     private mutating func endIfOver(at index: FrameIndex) {
-        if let running, index - running.start >= running.frames { self.running = nil }
+        if let running, index - running.start >= running.frames { end() }
     }
 
     /// The frame on air at `index`; nil if there was none yet. `note` is told of the main feed's frame.
@@ -80,28 +101,45 @@ struct Air {
         choose(for: index, note)
         guard compositor != nil else { return keep(choices.first?.choice?.frame ?? still) }
         var frame: VideoFrame?
-        if let running {
-            if let scene = moved(running, at: index) {
-                frame = compose(scene)
-            } else {
-                let from: VideoFrame?
-                switch running.origin {
-                case .still(let still): from = still
-                case .scene(let origin): from = compose(origin)
-                }
-                let next = compose(scene)
-                frame = from.flatMap { from in
-                    next.flatMap {
-                        compositor?.blend(from, $0, by: running.transition, progress: running.progress(at: index))
-                    }
-                }
-            }
-        } else {
-            frame = compose(scene)
-        }
+        if let running { frame = changing(running, at: index) } else { frame = compose(scene) }
         let main = mainFeed
         frame?.captions = choices.first { $0.feed === main }?.choice?.frame.captions ?? []
-        return keep(frame)
+        return keep(frame).map { keyed($0, at: index) }
+    }
+
+    /// What a change shows at frame `index`, without what is drawn over it.
+    private mutating func changing(_ running: Running, at index: FrameIndex) -> VideoFrame? {
+        if let scene = moved(running, at: index) { return compose(scene) }
+        if let stinger = running.stinger, index - running.start >= stinger.cut { return compose(scene) }
+        let from: VideoFrame?
+        switch running.origin {
+        case .still(let still): from = still
+        case .scene(let origin): from = compose(origin)
+        }
+        if running.stinger != nil { return from }
+        guard let from, let next = compose(scene) else { return nil }
+        return compositor?.blend(from, next, by: running.transition, progress: running.progress(at: index))
+    }
+
+    /// `frame` with the overlays that are seen at frame `index`, and a stinger in front of all.
+    private mutating func keyed(_ frame: VideoFrame, at index: FrameIndex) -> VideoFrame {
+        looks.removeAll(keepingCapacity: true)
+        let named = inForce(at: index).overlays
+        // Below a stinger, and with a cut, they change at once.
+        let fade = running.map { $0.stinger == nil ? $0.frames : 0 } ?? 0
+        for overlay in overlays {
+            let isNamed = named.contains { $0 === overlay }
+            if let look = overlay.look(at: index, isNamed: isNamed, frames: fade) { looks.append(look) }
+        }
+        let stinger = running.flatMap { $0.stinger?.frame(index - $0.start) }
+        guard let compositor, !looks.isEmpty || stinger != nil else { return frame }
+        let time = OverlayTime(
+            of: index, at: compositor.format.frameRate, secondOfDay: looks.isEmpty ? 0 : OverlayTime.secondOfDay)
+        return compositor.draw(over: frame) { canvas in
+            for look in looks { look.art.draw(on: &canvas, at: time, level: look.level) }
+            guard let stinger, let storage = stinger.storage as? any AlphaFrameStorage else { return }
+            storage.withAlpha { canvas.draw(stinger, alpha: $0) }
+        }
     }
 
     /// What is shown, from now on the last frame: the one before it where there is none and it is to stand.
@@ -189,7 +227,13 @@ extension Air {
     /// as long as its transition, and within half a frame at a cut.
     mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
         let frame = range.upperBound - range.lowerBound
-        return mixer.mix(parts, range, fade: running.map { $0.frames * frame } ?? frame / 2)
+        let fade = running.flatMap { $0.stinger == nil ? $0.frames * frame : nil }
+        return mixer.mix(parts, range, fade: fade ?? frame / 2)
+    }
+
+    /// Whether the feed is heard in the frame under way, be it that it just goes.
+    func isHeard(_ feed: SourceFeed, _ parts: [Mixer.Part]) -> Bool {
+        parts.contains { $0.feed === feed && $0.isHeard } || mixer.isHeard(feed)
     }
 
     /// The audio of a source for the frame under way, as it came; nil if it has none.

@@ -4,7 +4,7 @@ internal import Media
 
 /// Makes one frame of those of several sources, and of two frames one between them. Of one thread at a time.
 struct Compositor {
-    private let format: VideoFormat
+    let format: VideoFormat
     private let pool: FramePool
     private let renderer: TransitionRenderer
     private let black: VideoFrame
@@ -36,6 +36,15 @@ struct Compositor {
             scalers[index].draw(layer.frame ?? black, at: layer.placement, on: &canvas)
         }
         return canvas.finish(pts: back.pts, timeBase: back.timeBase, duration: back.duration)
+    }
+
+    /// `frame` with what `body` draws over it.
+    func draw(over frame: VideoFrame, _ body: (inout Canvas) -> Void) -> VideoFrame {
+        var canvas = pool.canvas(showing: frame)
+        body(&canvas)
+        var drawn = canvas.finish(pts: frame.pts, timeBase: frame.timeBase, duration: frame.duration)
+        drawn.captions = frame.captions
+        return drawn
     }
 
     /// The frame at `progress` of the way from `a` to `b`.

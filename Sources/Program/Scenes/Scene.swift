@@ -75,9 +75,18 @@ package struct Scene: Sendable, Equatable {
     package var layers: [Layer]
     /// What is heard, together; nothing for silence.
     package var audio: [Audio]
+    /// What stands over the layers, unless an operator said otherwise. Transitions are made below it.
+    package var overlays: [Overlay] = []
 
     /// A scene of these.
-    package init(layers: [Layer], audio: [Audio]) { (self.layers, self.audio) = (layers, audio) }
+    package init(layers: [Layer], audio: [Audio], overlays: [Overlay] = []) {
+        (self.layers, self.audio, self.overlays) = (layers, audio, overlays)
+    }
+
+    package static func == (left: Scene, right: Scene) -> Bool {
+        left.layers == right.layers && left.audio == right.audio
+            && left.overlays.elementsEqual(right.overlays) { $0 === $1 }
+    }
 
     /// One video that fills the frame, and the audio of one feed; nil for silence.
     package init(video: Video, audio: SourceFeed?) {

@@ -58,9 +58,18 @@ package struct SceneLayout: Sendable, Codable, Equatable {
     /// How sources stand in a split; cropped without it.
     package var fit: Fit?
 
+    /// The names of what stands over it; nothing without it.
+    package var overlays: [String]?
+
+    /// As many as a program has.
+    private static let mostOverlays = 16
+
     /// A scene of these.
-    package init(_ layout: Kind, _ sources: [String], inset: Inset? = nil, fit: Fit? = nil) {
+    package init(
+        _ layout: Kind, _ sources: [String], inset: Inset? = nil, fit: Fit? = nil, overlays: [String]? = nil
+    ) {
         (self.layout, self.sources, self.inset, self.fit) = (layout, sources, inset, fit)
+        self.overlays = overlays
     }
 
     /// What it says beside its sources, as the options of a scene: `x=0.5`, `fit=contain`.
@@ -79,7 +88,8 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         }
     }
 
-    /// Throws if it cannot be: another number of sources, one of them twice, or an inset outside of the frame.
+    /// Throws if it cannot be: another number of sources, one of them or of the overlays twice, or an inset outside of the
+    /// frame.
     package func check() throws(Fault) {
         guard counts.contains(sources.count) else {
             let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
@@ -87,6 +97,13 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         }
         if let twice = sources.first(where: { name in sources.count { $0 == name } > 1 }) {
             throw Fault(description: "The source \(twice) is in the scene twice.")
+        }
+        let names = overlays ?? []
+        if names.count > Self.mostOverlays {
+            throw Fault(description: "A scene has at most \(Self.mostOverlays) overlays.")
+        }
+        if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
+            throw Fault(description: "The overlay \(twice) is in the scene twice.")
         }
         guard let inset else { return }
         guard inset.width >= 0.05, inset.width <= 1, (0...1).contains(inset.x), (0...1).contains(inset.y),

@@ -17,6 +17,8 @@ package final class Stage: Sendable {
         let transition: Transition
         let frames: Int64
         let frame: FrameIndex
+        /// What is shown over the change, which is a cut then.
+        var stinger: (any Stinger)?
     }
 
     private struct State {
@@ -27,6 +29,7 @@ package final class Stage: Sendable {
         var next: FrameIndex = 0
         var standby: [SourceFeed] = []
         var sources: [Stage] = []
+        var overlays: [Overlay] = []
         var isOver = false
     }
 
@@ -63,17 +66,19 @@ package final class Stage: Sendable {
     package func show(_ scene: Scene) { show(scene, by: Transition(.cut), frames: 0) }
 
     /// Puts `scene` on air from frame `frame` of the program on, or from its next one if that is later, by a transition of
-    /// `frames`. Returns the frame at which it begins.
+    /// `frames`, or by a cut below `stinger`. Returns the frame at which it begins.
     @discardableResult
     package func show(
-        _ scene: Scene, by transition: Transition, frames: Int64, at frame: FrameIndex? = nil
+        _ scene: Scene, by transition: Transition, frames: Int64, stinger: (any Stinger)? = nil,
+        at frame: FrameIndex? = nil
     ) -> FrameIndex {
         defer { changed.signal() }
         return state.withLock { state in
             let frame = max(frame ?? state.next, state.next)
             if frame == state.next { state.scene = scene }
             state.cues.removeAll { $0.frame == frame }
-            state.cues.append(Cue(scene: scene, transition: transition, frames: frames, frame: frame))
+            state.cues.append(
+                Cue(scene: scene, transition: transition, frames: frames, frame: frame, stinger: stinger))
             state.cues.sort { $0.frame < $1.frame }
             return frame
         }
@@ -100,6 +105,23 @@ package final class Stage: Sendable {
             return cue
         }
     }
+
+    /// Takes back what was asked for at frame `frame`; false if there is nothing, or it is on air.
+    package func withdraw(at frame: FrameIndex) -> Bool {
+        state.withLock { state in
+            guard frame > state.next, let index = state.cues.firstIndex(where: { $0.frame == frame }) else {
+                return false
+            }
+            state.cues.remove(at: index)
+            return true
+        }
+    }
+
+    /// Lets an overlay be shown: over what was added before it. Before the program runs.
+    package func add(_ overlay: Overlay) { state.withLock { $0.overlays.append(overlay) } }
+
+    /// The overlays that may be shown, from the back to the front.
+    var overlays: [Overlay] { state.withLock { $0.overlays } }
 
     /// Lets a feed play along.
     package func add(_ feed: SourceFeed) { state.withLock { $0.standby.append(feed) } }
@@ -156,9 +178,12 @@ package final class Stage: Sendable {
             let stage: Stage? = if case .source(let stage) = audio { stage } else { nil }
             if let stage, audio.feeds.isEmpty { stage.meter.fall(for: seconds) }
             for feed in audio.feeds where !parts.contains(where: { $0.feed === feed }) {
+                let settings = stage?.fader.settings
                 parts.append(
                     Mixer.Part(
-                        feed: feed, isHeard: isHeard, gain: stage?.fader.settings.factor ?? 1, source: stage))
+                        feed: feed, isHeard: isHeard, gain: settings?.factor ?? 1,
+                        delay: settings.map { Int64(($0.delay * Double(AudioFormat.program.sampleRate)).rounded()) },
+                        source: stage))
             }
         }
         return parts

@@ -10,18 +10,25 @@ extension InputOptions {
     /// As many as a grid has, and some to spare.
     private static let mostSources = 16
 
-    /// Takes the sources, if there is more than one, and what is said of them.
+    /// Whether the program is put together of sources, of which there may be one.
+    var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
+
+    /// Takes the sources of such a program, and what is said of them.
     func applySources(to configuration: inout ChannelConfiguration) throws {
-        guard input.count > 1 || runDown != nil else {
-            if let flag = audioFrom == nil ? scene.isEmpty ? nil : "--scene" : "--audio-from" {
-                throw ValidationError("\(flag) is for several --input. Leave it out.")
+        guard isStudio else {
+            let flags = [
+                ("--audio-from", audioFrom != nil), ("--scene", !scene.isEmpty), ("--stinger", !stinger.isEmpty),
+            ]
+            if let flag = flags.first(where: \.1) {
+                throw ValidationError("\(flag.0) is for several --input. Leave it out.")
             }
             return
         }
         if let flag = copyFlag {
-            throw ValidationError("\(flag) passes one --input on: give no other and no --rundown, or leave it out.")
+            throw ValidationError(
+                "\(flag) passes one --input on: give no other, no --rundown and no --overlay, or leave it out.")
         }
-        if unpaced { throw ValidationError("--unpaced is for one --input. Leave it out.") }
+        if unpaced { throw ValidationError("--unpaced is for one --input without --overlay. Leave it out.") }
         // A run-down without an input needs none.
         let inputs = runDown != nil && input == [Self.pattern] ? [] : input
         guard inputs.count <= Self.mostSources else {
@@ -32,7 +39,7 @@ extension InputOptions {
             configuration.sources.append(
                 .init(
                     name: source.name ?? "input-\(index + 1)", input: source.location, backups: source.backups,
-                    selection: source.selection))
+                    selection: source.selection, whenOff: source.whenOff ?? .keep))
         }
         let names = configuration.sources.map(\.name) + (audioInput == nil ? [] : ["audio"])
         if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
@@ -40,7 +47,11 @@ extension InputOptions {
         }
         configuration.slate = try slateChoice(hasBackups: true)
         configuration.audioChoice = try audioChoice(of: names)
-        configuration.scenes = try scene.map { try NamedScene($0, sources: configuration.sources.map(\.name)).value }
+        try applyOverlays(to: &configuration)
+        let overlays = configuration.overlays.map(\.name)
+        configuration.scenes = try scene.map {
+            try NamedScene($0, sources: configuration.sources.map(\.name), overlays: overlays).value
+        }
         let scenes = configuration.scenes.map(\.name)
         if let twice = scenes.first(where: { name in scenes.count { $0 == name } > 1 || names.contains(name) }) {
             throw ValidationError("--scene: there is a scene or a source with the name \(twice) already.")
@@ -48,9 +59,25 @@ extension InputOptions {
         try applyRunDown(to: &configuration)
     }
 
+    private func applyOverlays(to configuration: inout ChannelConfiguration) throws {
+        configuration.overlays = try overlay.map { (text) throws in try OverlaySpecification(text) }
+        configuration.stingers = try stinger.map { (text) throws in try StingerSpecification(text) }
+        for (flag, names, most) in [
+            ("--overlay", configuration.overlays.map(\.name), OverlaySpecification.most),
+            ("--stinger", configuration.stingers.map(\.name), StingerSpecification.most),
+        ] {
+            guard names.count <= most else { throw ValidationError("\(flag) may be given \(most) times.") }
+            if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
+                throw ValidationError("\(flag): two have the name \(twice).")
+            }
+        }
+    }
+
     private func applyRunDown(to configuration: inout ChannelConfiguration) throws {
         guard let runDown else { return }
-        let known = RunDownReader.Known(sources: configuration.sources.map(\.name), scenes: configuration.scenes)
+        let known = RunDownReader.Known(
+            sources: configuration.sources.map(\.name), scenes: configuration.scenes,
+            overlays: configuration.overlays.map(\.name))
         do {
             let found = try RunDownReader.read(at: runDown, known: known)
             (configuration.runDown, configuration.runDownDirectory) = (found.runDown, found.directory)
@@ -89,12 +116,12 @@ extension InputOptions {
     }
 }
 
-/// A scene as a flag gives it: `name=layout:source,source`, with the place of an inset behind a `#`.
+/// A scene as a flag gives it: `name=layout:source,source`, with the place of an inset and its overlays behind a `#`.
 struct NamedScene {
     let value: (name: String, layout: SceneLayout)
 
-    /// Reads `text`, whose sources must be among `sources`.
-    init(_ text: String, sources: [String]) throws {
+    /// Reads `text`, whose sources must be among `sources`, and its overlays among `overlays`.
+    init(_ text: String, sources: [String], overlays: [String]) throws {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,64})=([a-z-]+)(?::([^#]*))?(?:#(.*))?/) else {
             throw ValidationError("--scene is NAME=LAYOUT:SOURCE,SOURCE, such as duo=pip:cam1,cam2.")
         }
@@ -107,7 +134,8 @@ struct NamedScene {
         do {
             var options = try OptionList(behindMark: match.output.4 ?? "", of: "scene") { $0 }
             layout.fit = try options.takeChoice("fit", of: SceneLayout.Fit.self)
-            let place = try ["x", "y", "width"].map { key in try options.take(key).flatMap { Double($0) } }
+            let place = try ["x", "y", "width"].map { try options.takeFraction($0) }
+            layout.overlays = try options.take("overlays").map { $0.split(separator: "+").map(String.init) }
             try options.finish()
             if place.contains(where: { $0 != nil }) {
                 let standard = SceneLayout.Inset.standard
@@ -121,6 +149,10 @@ struct NamedScene {
         if let unknown = layout.sources.first(where: { !sources.contains($0) }) {
             throw ValidationError(
                 "--scene \(name): there is no source \(unknown). There are \(sources.joined(separator: ", ")).")
+        }
+        if let unknown = layout.overlays?.first(where: { !overlays.contains($0) }) {
+            let known = overlays.isEmpty ? "There is none." : "There are \(overlays.joined(separator: ", "))."
+            throw ValidationError("--scene \(name): there is no overlay \(unknown). \(known)")
         }
         value = (name, layout)
     }

@@ -26,7 +26,8 @@ struct InputOptions: ParsableArguments {
                 + "both), audio-offset=TIME (later; -TIME for earlier); of live input latency=TIME, name=cam1 and "
                 + "backup=srt://…,backup=loop.mp4 with timeout=2s (how long it may show nothing), "
                 + "standby=cold|keyframes|hot (what is kept ready of backups) and return=10s|never (how long it must be "
-                + "healthy to come back). A comma in a value is written %2C. "
+                + "healthy to come back); of one of several files when-off=keep|pause|close (what it does while it is "
+                + "neither seen nor heard). audio=no leaves the audio out. A comma in a value is written %2C. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = [InputOptions.pattern]
@@ -59,9 +60,28 @@ struct InputOptions: ParsableArguments {
         help: ArgumentHelp(
             "A scene of several inputs by a name: NAME=LAYOUT:SOURCE,SOURCE. May be repeated.",
             discussion: "Layouts are single, pip, split-horizontal, split-vertical, grid and slate. Behind a #: x=, y= "
-                + "and width= of the inset of pip, as fractions of the frame, and fit=crop|contain of a split.",
+                + "and width= of the inset of pip, as fractions of the frame, fit=crop|contain of a split, and "
+                + "overlays=NAME+NAME.",
             valueName: "scene"))
     var scene: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "What may stand over the program: NAME=image:FILE or NAME=text:TEXT. May be repeated: the last is in front.",
+            discussion:
+                "It is seen with the scenes that name it, and when the HTTP API says so. In a text {timecode} is the "
+                + "program's time and {time} the wall clock's. Behind a #, as fractions of the frame: x= and y= of its upper "
+                + "left corner, width= or height= (of a text the height of its line), and opacity=; visible=yes shows it "
+                + "from the beginning; color=#rrggbb and font=FILE are for texts.",
+            valueName: "overlay"))
+    var overlay: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A video with alpha to be shown over a change of scene: NAME=FILE#cut=SECONDS. May be repeated.",
+            discussion: "The scene changes below it at the time of cut=. It lasts 5 s at most; its audio is not heard.",
+            valueName: "stinger"))
+    var stinger: [String] = []
 
     @Option(
         name: .customLong("rundown"),
@@ -121,7 +141,7 @@ struct InputOptions: ParsableArguments {
     var unpaced = false
 
     func apply(to configuration: inout ChannelConfiguration) throws {
-        if input.count == 1, runDown == nil { try applyChoice(to: &configuration) }
+        if !isStudio { try applyChoice(to: &configuration) }
         configuration.audioInput = try audioInput.map { try Self.location($0, flag: "--audio-input") }
         configuration.loops = loop
         configuration.copying = try copying
@@ -148,6 +168,9 @@ struct InputOptions: ParsableArguments {
         configuration.backups = specification.backups
         configuration.selection = specification.selection
         configuration.slate = try slateChoice(hasBackups: !specification.backups.isEmpty)
+        if specification.whenOff != nil {
+            throw ValidationError("when-off= is for one of several --input: a single one is never off. Leave it out.")
+        }
         guard configuration.hasChoice else {
             guard let option = specification.selectionOption else { return }
             throw ValidationError("\(option)= needs backup= beside it, or --slate.")

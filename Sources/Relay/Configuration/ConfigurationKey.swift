@@ -29,7 +29,7 @@ struct ConfigurationKey {
     var isOfRecording: Bool { path.hasPrefix("recording.") }
 
     /// All keys but `input`, `inputs` and `outputs`, which are ``ConfigurationOption/ofInput`` and
-    /// ``ConfigurationOption/ofOutput`` behind an address, and `scenes`.
+    /// ``ConfigurationOption/ofOutput`` behind an address, and ``mappings``.
     static let all: [ConfigurationKey] = [
         .init("name", "--channel"),
         .init("duration", "--duration", .time),
@@ -85,20 +85,25 @@ struct ConfigurationKey {
         .init("recording.keepMin", "--keep-min", .time),
     ]
 
+    /// Keys with names below them.
+    static let mappings = ["scenes", "overlays", "stingers"]
+
     /// Every word that is a key.
     static let words = Set(
         all.flatMap { $0.path.split(separator: ".").map(String.init) }
             + (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
             + ConfigurationReader.sceneKeys + ConfigurationReader.insetKeys
+            + ConfigurationReader.overlayKeys + ConfigurationReader.stingerKeys + mappings
             + RunDownReader.keys + RunDownReader.segmentKeys + RunDownReader.transitionKeys
             + [
-                "channels", "log", "input", "inputs", "scenes", "outputs", "address", "format", "verbose", "status",
+                "channels", "log", "input", "inputs", "outputs", "address", "format", "verbose", "status",
             ])
 
-    /// Flags that no key of a channel stands for: outputs are one list, scenes a mapping, and the rest is about the process or
-    /// the command line.
+    /// Flags that no key of a channel stands for: outputs are one list, scenes and the like mappings, and the rest is about the
+    /// process or the command line.
     static let flagsWithoutKey: Set = [
-        "--scene", "--rtmp", "--srt", "--http", "--http-socket", "--http-token", "--webhook", "--log-format",
+        "--scene", "--overlay", "--stinger", "--rtmp", "--srt", "--http", "--http-socket", "--http-token", "--webhook",
+        "--log-format",
         "--no-status",
         "--verbose", "--config", "--help", "--version",
     ]
@@ -127,7 +132,7 @@ struct ConfigurationOption {
 
     private static let tracks: [ConfigurationOption] = [
         .init("program", "program"), .init("videoTrack", "video-track"), .init("audioTrack", "audio-track"),
-        .init("channels", "channels"), .init("audioOffset", "audio-offset", .time),
+        .init("channels", "channels"), .init("audio", "audio", .answer), .init("audioOffset", "audio-offset", .time),
         .init("latency", "latency", .time),
     ]
     /// Of a backup, and of an input for audio.
@@ -135,7 +140,8 @@ struct ConfigurationOption {
     static let ofInput: [ConfigurationOption] =
         ofBackup + [
             .init("name", "name"), .init("timeout", "timeout", .time),
-            .init("standby", "standby"), .init("return", "return", .time), .init("backups", "backup", .addresses),
+            .init("standby", "standby"), .init("return", "return", .time), .init("whenOff", "when-off"),
+            .init("backups", "backup", .addresses),
         ]
     static let ofOutput: [ConfigurationOption] = [
         .init("name", "name"), .init("queue", "queue", .time), .init("queueBytes", "queue-bytes"),

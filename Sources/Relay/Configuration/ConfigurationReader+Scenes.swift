@@ -2,7 +2,7 @@
 
 // Scenes by name, and the flags that they stand for.
 extension ConfigurationReader {
-    static let sceneKeys = ["layout", "sources", "inset", "fit"]
+    static let sceneKeys = ["layout", "sources", "inset", "fit", "overlays"]
     static let insetKeys = ["x", "y", "width"]
 
     /// `scenes`: a mapping of names to layouts.
@@ -21,6 +21,7 @@ extension ConfigurationReader {
             switch entry.key {
             case "layout": layout = scalar(entry.node, place)
             case "sources": sources = list(entry.node, place)
+            case "overlays": options += ["overlays=\(list(entry.node, place).joined(separator: "+"))"]
             case "fit": options += scalar(entry.node, place).map { ["fit=\($0)"] } ?? []
             case "inset":
                 for inner in mapping(entry.node, place, "It is a mapping with x:, y: and width:.") ?? [] {
@@ -43,7 +44,7 @@ extension ConfigurationReader {
 
     private mutating func list(_ node: ConfigurationNode, _ key: String) -> [String] {
         guard case .sequence(let nodes) = node.content else {
-            fault(node.mark, key, "It is a list of sources' names.")
+            fault(node.mark, key, "It is a list of names.")
             return []
         }
         return nodes.enumerated().compactMap { scalar($1, "\(key)[\($0)]") }

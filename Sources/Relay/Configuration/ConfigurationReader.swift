@@ -94,6 +94,8 @@ extension ConfigurationReader {
                 values["input"] = readAddresses(
                     entry.node, key, "inputs", "--input", ConfigurationOption.ofInput, &channel)
             case "scenes": values["scenes"] = readScenes(entry.node, key)
+            case "overlays": values["overlays"] = readOverlays(entry.node, key)
+            case "stingers": values["stingers"] = readStingers(entry.node, key)
             case "outputs":
                 values["outputs"] = readAddresses(
                     entry.node, key, "outputs", "--output", ConfigurationOption.ofOutput, &channel)
@@ -107,7 +109,7 @@ extension ConfigurationReader {
         if channel.marks["input"] != nil, channel.marks["inputs"] != nil {
             fault(channel.marks["inputs"], "\(name).inputs", "There is input, too: leave one of them out.")
         }
-        for path in ["input", "scenes"] + ConfigurationKey.all.map(\.path) + ["outputs"] {
+        for path in ["input"] + ConfigurationKey.mappings + ConfigurationKey.all.map(\.path) + ["outputs"] {
             channel.flags += (values[path] ?? []).map { Flag(argument: $0, path: path) }
         }
         channels.append(channel)
@@ -123,7 +125,7 @@ extension ConfigurationReader {
             let known = ConfigurationKey.all.map(\.path).filter { $0.hasPrefix(section) }.map {
                 $0.dropFirst(section.count).prefix { $0 != "." }
             }
-            let own = section.isEmpty ? ["input", "inputs", "scenes", "outputs"] : []
+            let own = section.isEmpty ? ["input", "inputs", "outputs"] + ConfigurationKey.mappings : []
             return unknown(
                 entry, in: section.isEmpty ? name : "\(name).\(section.dropLast())",
                 known: own + known.map(String.init))

@@ -86,6 +86,8 @@ struct ConfiguredChannel {
         case "--input": return "input"
         case "--output", "--rtmp", "--srt": return "outputs"
         case "--scene": return "scenes"
+        case "--overlay": return "overlays"
+        case "--stinger": return "stingers"
         default: break
         }
         let key = ConfigurationKey.all.first { key in

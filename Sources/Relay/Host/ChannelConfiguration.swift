@@ -44,6 +44,8 @@ struct ChannelConfiguration {
         var backups: [InputLocation] = []
         /// How the choice is made.
         var selection = SourceSelector.Options()
+        /// What a file does while it is neither seen nor heard.
+        var whenOff = WhenOff.keep
     }
 
     /// The tracks of the input that are passed through.
@@ -65,6 +67,10 @@ struct ChannelConfiguration {
     var sources: [Source] = []
     /// The scenes of such a program that have a name.
     var scenes: [(name: String, layout: SceneLayout)] = []
+    /// What may stand over such a program, from the back to the front.
+    var overlays: [OverlaySpecification] = []
+    /// What such a program may show over a change of scene.
+    var stingers: [StingerSpecification] = []
     /// What such a program shows by itself.
     var runDown: RunDown?
     /// Where run-downs lie that are loaded by the API, and their files.
@@ -75,6 +81,8 @@ struct ChannelConfiguration {
     var slate: Slate?
     /// What it says instead of the channel's name.
     var slateTitle: String?
+    /// What the input does while it is neither seen nor heard.
+    var whenOff = WhenOff.keep
     var audioInput: InputLocation?
     /// What of the input goes on air as it is, without an encoder.
     var copying = Copying.nothing
@@ -127,6 +135,7 @@ extension ChannelConfiguration {
         (configuration.input, configuration.inputName) = (source.input, source.name)
         (configuration.backups, configuration.selection) = (source.backups, source.selection)
         (configuration.slate, configuration.slateTitle) = (slate, source.name)
+        configuration.whenOff = source.whenOff
         return configuration
     }
 

@@ -116,7 +116,7 @@ final class EncodedProgram: ChannelProgram {
         var status = ChannelStatus(
             sources: inputs.statuses, selection: inputs.selection, feed: feeds.video, audioFeed: feeds.audio,
             program: program.status, encoder: encoder.status, frameRate: inputs.format.frameRate, outputs: [])
-        status.monitor = monitor.status
+        (status.monitor, status.parts) = (monitor.status, inputs.parts)
         return status
     }
 

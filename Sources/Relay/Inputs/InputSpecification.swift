@@ -26,6 +26,8 @@ struct InputSpecification {
     private(set) var selection = SourceSelector.Options()
     /// The option that says how the choice is made, if one is given: it needs a choice.
     private(set) var selectionOption: String?
+    /// What a file does while it is neither seen nor heard; nil where nothing is said.
+    private(set) var whenOff: WhenOff?
 
     /// How long an input may show nothing, and how long it must be healthy.
     private static let timeouts = Duration.milliseconds(200)...Duration.seconds(60)
@@ -41,6 +43,7 @@ struct InputSpecification {
             name = try options.takeName()
             (selection, selectionOption) = try Self.selection(taking: &options)
             let backups = options.takeAll("backup")
+            whenOff = try options.takeChoice("when-off", of: WhenOff.self)
             location = try InputLocation(
                 address: try secrets.expand(address), taking: &options, shownAs: address)
             try options.finish()
@@ -49,6 +52,9 @@ struct InputSpecification {
             throw InputSpecificationError("\(error)")
         }
         if let fault = location.fault { throw InputSpecificationError(fault) }
+        if whenOff != nil, !location.isFile {
+            throw InputSpecificationError("when-off= is for files: \(location) is none.")
+        }
         if location.isFile, text.contains("#backup=") {
             throw InputSpecificationError("backup= is for live inputs; a file's name may have any character.")
         }

@@ -23,6 +23,8 @@ protocol ProgramInputs: Sendable {
     var feedStatuses: (video: FeedStatus, audio: FeedStatus?) { get }
     /// Which input is on air; nil where there is no choice.
     var selection: SelectionStatus? { get }
+    /// The sources of a program that has several; nil where there is one.
+    var parts: [PartStatus]? { get }
     /// Why a source failed for good, in its own words; nil if none did.
     var failure: String? { get }
     /// Why there is no video: the last error of its source, if it had one.
@@ -33,4 +35,5 @@ protocol ProgramInputs: Sendable {
 
 extension ProgramInputs {
     var director: Director? { nil }
+    var parts: [PartStatus]? { nil }
 }

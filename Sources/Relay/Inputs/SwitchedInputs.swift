@@ -11,29 +11,30 @@ internal import Synchronization
 /// stage shows it. All calls may come from any thread.
 final class SwitchedInputs: ProgramInputs {
     /// One input of the list.
-    private struct Input {
+    struct Input {
         var description: SourceDescription?
         var feed: SourceFeed?
     }
 
-    private struct State {
+    struct State {
         var sources: [StandbySource] = []
         var inputs: [Input]
         var format: VideoFormat?
         var slate: Slate?
+        var file = FilePlace()
         /// What feeds that are gone delivered.
         var delivered = FeedStatus()
     }
 
     let stage = Stage()
     let canReadAhead = false
-    private let configuration: ChannelConfiguration
+    let configuration: ChannelConfiguration
     private let names: [String]
-    private let choice: SourceSwitch
+    let choice: SourceSwitch
     private let audio: SeparateAudio?
     private let clock: any MonotonicClock
     private let logger: Logger
-    private let state: Mutex<State>
+    let state: Mutex<State>
 
     /// Opens the inputs that `configuration` names, and waits until one of them says what the program looks like, 10 s at
     /// most; not at all where there is a slate, `--size` and `--fps`, or a `format`. Throws ``RelayFailure`` if no input answers and there
@@ -73,7 +74,7 @@ final class SwitchedInputs: ProgramInputs {
         audio?.source.stop()
     }
 
-    private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
+    var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 }
 
 // MARK: Status
@@ -138,6 +139,8 @@ extension SwitchedInputs {
             frameRate: configuration.frameRate)
         let (logger, clock) = (logger, clock)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
+            var options = options
+            if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }
             let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
             guard let self, let video = source.description.video else {
                 source.stop()
@@ -165,13 +168,14 @@ extension SwitchedInputs {
         guard let format else { return nil }
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
-            audio: .program, leads: configuration.inputs[index].isReference, clock: clock)
+            audio: .program, leads: configuration.inputs[index].isReference,
+            standsUnseen: index == 0 && configuration.whenOff != .keep, clock: clock)
         replace(index, by: feed)
         stage.add(feed)
         return (feed, format)
     }
 
-    private func replace(_ index: Int, by feed: SourceFeed?) {
+    func replace(_ index: Int, by feed: SourceFeed?) {
         let old = state.withLock { state in
             let old = state.inputs[index].feed
             if let old { state.delivered = state.delivered + old.status }
@@ -181,13 +185,15 @@ extension SwitchedInputs {
         if let old { stage.remove(old) }
     }
 
-    private func source(_ input: Int) -> StandbySource { state.withLock { $0.sources[input] } }
+    func source(_ input: Int) -> StandbySource { state.withLock { $0.sources[input] } }
 }
 
 // MARK: The choice
 
 extension SwitchedInputs: SwitchedSources {
     func report(of input: Int, at now: Timestamp) -> InputReport {
+        // A file that is closed while nobody wants it is no loss.
+        if input == 0, state.withLock({ $0.file.isClosed }) { return InputReport(isRunning: true, newest: now) }
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
         // One of several sources leaves the program to the others.
@@ -222,6 +228,7 @@ extension SwitchedInputs: SwitchedSources {
     /// The feed of an input on air is another one after it was opened again, and a slate may have begun to play. What was
     /// decided before it was known what the program looks like is shown now.
     func refresh(_ onAir: SourceSelector.OnAir) {
+        lookAtFile()
         guard let scene = scene(of: onAir), scene != stage.scene else { return }
         stage.show(scene)
     }
@@ -231,6 +238,7 @@ extension SwitchedInputs: SwitchedSources {
         let (inputs, slate) = state.withLock { ($0.inputs, $0.slate) }
         switch onAir {
         case .source(let input):
+            if input == 0, let still = fileStill(inputs[0].feed) { return still }
             return inputs[input].feed.map { Scene(video: .feed($0), audio: audio?.feed ?? $0) }
         case .slate: return slate.map { Scene(video: $0.video(at: now), audio: audio?.feed) }
         }

@@ -25,7 +25,7 @@ extension Director {
             return SceneEvent(
                 name: change.scene.name, layout: change.scene.layout.layout.rawValue,
                 sources: change.scene.layout.sources, frame: goesOn ? change.frame.number : frame.number,
-                transition: (goesOn ? change.kind : .cut).rawValue,
+                transition: goesOn ? change.kind : "cut",
                 seconds: goesOn ? length(of: change) : nil,
                 details: change.scene.layout.details)
         }

@@ -134,7 +134,8 @@ extension Director {
             scene(of: showing.view.layout, clip: clip, audio: showing.audio),
             by: Transition(showing.change.kind, easing: showing.change.easing), frames: showing.frames, at: frame)
         let scene = Named(layout: showing.view.layout, name: showing.view.name)
-        state.note(Change(frame: start, frames: showing.frames, kind: showing.change.kind, scene: scene))
+        state.note(
+            Change(frame: start, frames: showing.frames, scene: scene, kind: showing.change.kind.rawValue))
     }
 }
 
@@ -155,7 +156,8 @@ extension Director {
     }
 
     func loadRunDown(_ text: String) throws(ControlFailure) {
-        let known = RunDownReader.Known(sources: sources.map(\.name), scenes: scenes)
+        let known = RunDownReader.Known(
+            sources: sources.map(\.name), scenes: scenes, overlays: overlays.all.map(\.name))
         let files = RunDownFiles(directory: playing.directory ?? "/var/empty", isConfined: true)
         do throws(ConfigurationFailure) {
             load(try RunDownReader.read(text, name: "rundown", known: known, files: files))

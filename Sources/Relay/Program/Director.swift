@@ -17,6 +17,8 @@ final class Director: Sendable {
         let stage: Stage
         /// Whether it can be seen.
         var hasVideo = true
+        /// Plays its file; nil if it is none.
+        var file: (any PlayedFile)?
         /// What of it is on air.
         let input: @Sendable () -> String?
     }
@@ -44,8 +46,9 @@ final class Director: Sendable {
         let frame: FrameIndex
         /// How many frames the transition to it has.
         let frames: Int64
-        var kind = Transition.Kind.cut
         let scene: Named
+        /// How it comes, in a word.
+        let kind: String
     }
 
     struct Named {
@@ -70,10 +73,12 @@ final class Director: Sendable {
 
     let stage: Stage
     let sources: [Source]
-    private let audio: AudioChoice
+    let audio: AudioChoice
     private let slate: VideoFrame
     let format: VideoFormat
     let scenes: [(name: String, layout: SceneLayout)]
+    let overlays: OverlayDesk
+    let stingers: [StingerReel]
     let recordings: RecordingSlot
     /// What run-downs need.
     let playing: RunDownPlaying
@@ -83,8 +88,10 @@ final class Director: Sendable {
     /// `scenes` is right.
     init(
         _ stage: Stage, sources: [Source], audio: AudioChoice, slate: VideoFrame, format: VideoFormat,
-        scenes: [(name: String, layout: SceneLayout)], recordings: RecordingSlot, playing: RunDownPlaying
+        scenes: [(name: String, layout: SceneLayout)], overlays: OverlayDesk, stingers: [StingerReel],
+        recordings: RecordingSlot, playing: RunDownPlaying
     ) {
+        (self.overlays, self.stingers) = (overlays, stingers)
         (self.stage, self.sources, self.audio, self.slate) = (stage, sources, audio, slate)
         (self.format, self.scenes, self.recordings, self.playing) = (format, scenes, recordings, playing)
         let single = { (index: Int) in
@@ -92,7 +99,9 @@ final class Director: Sendable {
         }
         let (first, second) = (single(0), single(max(0, min(1, sources.count - 1))))
         state = Mutex(
-            State(changes: [Change(frame: 0, frames: 0, scene: first)], preview: second))
+            State(
+                changes: [Change(frame: 0, frames: 0, scene: first, kind: "cut")], preview: second))
+        for overlay in overlays.all { stage.add(overlay) }
         stage.show(scene(of: first.layout))
         stage.beforeEachFrame { [weak self] frame in
             self?.play(frame)
@@ -123,7 +132,9 @@ final class Director: Sendable {
             case .mix: sources.map(\.stage) + [clip].compactMap(\.self)
             case .source(let name): [named(name)].compactMap(\.self)
             }
-        return Scene(layers: layers.isEmpty ? [Scene.Layer(.still(slate))] : layers, audio: heard.map { .source($0) })
+        return Scene(
+            layers: layers.isEmpty ? [Scene.Layer(.still(slate))] : layers, audio: heard.map { .source($0) },
+            overlays: overlays.named(layout.overlays ?? []))
     }
 
     private func named(_ choice: ProgramRequest.SceneChoice) throws(ControlFailure) -> Named {
@@ -147,7 +158,7 @@ final class Director: Sendable {
         return found
     }
 
-    private func check(_ layout: SceneLayout) throws(ControlFailure) {
+    func check(_ layout: SceneLayout) throws(ControlFailure) {
         do {
             try layout.check()
         } catch {
@@ -156,9 +167,10 @@ final class Director: Sendable {
         for name in layout.sources where try !source(name).hasVideo {
             throw ControlFailure(.unusable, "The source \(name) has no video.")
         }
+        for name in layout.overlays ?? [] { _ = try overlays.entry(name) }
     }
 
-    private func source(
+    func source(
         _ name: String, otherwise kind: ControlFailure.Kind = .unusable
     ) throws(ControlFailure) -> Source {
         guard let source = sources.first(where: { $0.name == name }) else {
@@ -166,18 +178,6 @@ final class Director: Sendable {
             throw ControlFailure(kind, "There is no source \(name). There are \(known).")
         }
         return source
-    }
-
-    private func transition(
-        _ request: TransitionRequest?
-    ) throws(ControlFailure) -> (look: Transition, frames: Int64) {
-        guard let request else { return (Transition(.cut), 0) }
-        let seconds = request.seconds ?? 1
-        guard (0...TransitionRequest.longest).contains(seconds) else {
-            throw ControlFailure(.unusable, "A transition lasts 0 to \(Int(TransitionRequest.longest)) s.")
-        }
-        let frames = Int64((seconds * format.frameRate.value).rounded())
-        return (Transition(request.type, easing: request.easing ?? .linear), request.type == .cut ? 0 : frames)
     }
 }
 
@@ -209,7 +209,7 @@ extension Director: ControlledProgram {
         }
     }
 
-    func take() throws(ControlFailure) -> Int64 { swap(by: (Transition(.cut), 0)) }
+    func take() throws(ControlFailure) -> Int64 { swap(by: .cut) }
 
     func auto() throws(ControlFailure) -> Int64 {
         let transition = try transition(state.withLock { $0.transition })
@@ -232,13 +232,18 @@ extension Director: ControlledProgram {
         if let gain = request.gain, !(-60...20).contains(gain) {
             throw ControlFailure(.unusable, "gain is from -60 to 20 dB.")
         }
+        if let delay = request.delay, !(0...Fader.longestDelay).contains(delay) {
+            throw ControlFailure(.unusable, "delay is from 0 to \(Int(Fader.longestDelay)) s.")
+        }
+        try play(source, request)
         source.stage.fader.change { settings in
             if let gain = request.gain { settings.gain = gain }
             if let isMuted = request.muted { settings.isMuted = isMuted }
+            if let delay = request.delay { settings.delay = delay }
         }
     }
 
-    private func swap(by transition: (look: Transition, frames: Int64)) -> Int64 {
+    private func swap(by transition: Way) -> Int64 {
         show(by: transition, at: nil) { state in
             defer { state.preview = onAir(&state).now.scene }
             return state.preview
@@ -246,14 +251,15 @@ extension Director: ControlledProgram {
     }
 
     /// Puts the scene that `choose` names on air. Returns the frame at which it begins.
-    private func show(
-        by transition: (look: Transition, frames: Int64), at frame: FrameIndex?, _ choose: (inout State) -> Named
+    func show(
+        by transition: Way, at frame: FrameIndex?, _ choose: (inout State) -> Named
     ) -> Int64 {
         state.withLock { state in
             let scene = choose(&state)
             let start = stage.show(
-                self.scene(of: scene.layout), by: transition.look, frames: transition.frames, at: frame)
-            state.note(Change(frame: start, frames: transition.frames, kind: transition.look.kind, scene: scene))
+                self.scene(of: scene.layout), by: transition.look, frames: transition.frames,
+                stinger: transition.stinger, at: frame)
+            state.note(Change(frame: start, frames: transition.frames, scene: scene, kind: transition.kind))
             state.desk?.player.cut(at: start, fade: transition.frames)
             state.desk?.noteChange(at: start, frames: transition.frames)
             _ = onAir(&state)
@@ -262,80 +268,13 @@ extension Director: ControlledProgram {
     }
 
     /// What is on air, and what was before if a transition from it is under way. Forgets what was before that.
-    private func onAir(_ state: inout State) -> (now: Change, before: Change?) {
+    func onAir(_ state: inout State) -> (now: Change, before: Change?) {
         let next = stage.nextFrame
         let current = state.changes.lastIndex { $0.frame <= next } ?? 0
         state.changes.removeFirst(max(0, current - 1))
         let index = min(current, 1)
         let now = state.changes[index]
         return (now, index > 0 && next - now.frame < now.frames ? state.changes[0] : nil)
-    }
-}
-
-// MARK: What an operator chose, for the next time
-
-extension Director {
-    /// What an operator chose. It holds when the channel is opened again.
-    struct Memory {
-        fileprivate var scene: Named
-        fileprivate var preview: Named
-        fileprivate var transition: TransitionRequest
-        fileprivate var faders: [String: Fader.Settings]
-        fileprivate var runDown: RunDown?
-        /// The segment that was under way, or held.
-        fileprivate var segment: Int?
-    }
-
-    /// What was chosen so far.
-    var memory: Memory {
-        state.withLock { state in
-            Memory(
-                scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
-                faders: Dictionary(sources.map { ($0.name, $0.stage.fader.settings) }) { $1 },
-                runDown: state.desk?.player.runDown, segment: state.desk?.player.currentSegment)
-        }
-    }
-
-    /// Does again what was chosen before; what does not fit any more is left out.
-    func restore(_ memory: Memory) {
-        for source in sources {
-            if let settings = memory.faders[source.name] { source.stage.fader.change { $0 = settings } }
-        }
-        let isRight = { (scene: Named) in (try? self.check(scene.layout)) != nil }
-        state.withLock { state in
-            if isRight(memory.preview) { state.preview = memory.preview }
-            state.transition = memory.transition
-        }
-        if restoreRunDown(memory.runDown, at: memory.segment) { return }
-        if isRight(memory.scene) { _ = show(by: (Transition(.cut), 0), at: nil) { _ in memory.scene } }
-    }
-}
-
-// MARK: What is on air
-
-extension Director {
-    var report: ProgramReport {
-        let next = stage.nextFrame
-        let (change, before, preview, transition) = state.withLock { state in
-            let (now, before) = onAir(&state)
-            return (now, before, state.preview, state.transition)
-        }
-        let seen = change.scene.layout.sources + (before?.scene.layout.sources ?? [])
-        var report = ProgramReport(
-            frame: next.number, scene: change.scene.layout, preview: preview.layout, transition: transition,
-            audioFrom: audio.text,
-            sources: sources.map { source in
-                let settings = source.stage.fader.settings
-                return ProgramReport.Source(
-                    name: source.name, input: source.input(),
-                    isOnAir: seen.contains(source.name),
-                    isInPreview: preview.layout.sources.contains(source.name), gain: settings.gain,
-                    isMuted: settings.isMuted, levels: source.stage.meter.levels)
-            }, scenes: scenes.map(\.name))
-        (report.sceneName, report.previewName) = (change.scene.name, preview.name)
-        report.runDown = runDownStatus(withSegments: false)
-        if before != nil { report.progress = Double(max(0, next - change.frame)) / Double(change.frames) }
-        return report
     }
 }
 

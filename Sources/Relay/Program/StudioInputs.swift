@@ -14,7 +14,9 @@ final class StudioInputs: ProgramInputs {
     let stage = Stage()
     let director: Director?
     private let sources: [SwitchedInputs]
+    private let names: [String]
     private let audio: SeparateAudio?
+    private let stingers: [StingerReel]
 
     /// How long the program's beginning waits for the file of a run-down's first segment.
     private static let patience = Duration.seconds(10)
@@ -39,6 +41,7 @@ final class StudioInputs: ProgramInputs {
             throw error
         }
         self.sources = sources
+        names = configuration.sources.map(\.name)
         if let first = sources.first {
             format = first.format
         } else {
@@ -49,9 +52,20 @@ final class StudioInputs: ProgramInputs {
                 throw error
             }
         }
+        let overlays: OverlayDesk
+        do throws(RelayFailure) {
+            overlays = try OverlayDesk(configuration.overlays, format: format)
+            stingers = try StingerReel.all(configuration.stingers, format: format, logger: logger)
+        } catch {
+            for source in sources { source.stop() }
+            audio?.source.stop()
+            throw error
+        }
         for source in sources { stage.add(source.stage) }
         var heard = zip(configuration.sources, sources).map { configuration, inputs in
-            Director.Source(name: configuration.name, stage: inputs.stage) { inputs.selection?.onAir }
+            Director.Source(name: configuration.name, stage: inputs.stage, file: inputs.file) {
+                inputs.selection?.onAir
+            }
         }
         if let audio {
             let stage = Stage()
@@ -62,9 +76,12 @@ final class StudioInputs: ProgramInputs {
         let director = Director(
             stage, sources: heard, audio: configuration.audioChoice,
             slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,
-            scenes: configuration.scenes, recordings: recordings,
+            scenes: configuration.scenes, overlays: overlays, stingers: stingers, recordings: recordings,
             playing: RunDownPlaying(directory: configuration.runDownDirectory, clock: clock, logger: logger))
         self.director = director
+        for (source, inputs) in zip(configuration.sources, sources) {
+            inputs.closeUnless { [weak director] in director?.isWanted(source.name) ?? true }
+        }
         guard let runDown = configuration.runDown else { return }
         director.load(runDown)
         do throws(ControlFailure) {
@@ -98,6 +115,7 @@ final class StudioInputs: ProgramInputs {
 
     func stop() {
         director?.endRunDown()
+        for stinger in stingers { stinger.stop() }
         for source in sources { source.stop() }
         audio?.source.stop()
     }
@@ -112,6 +130,12 @@ final class StudioInputs: ProgramInputs {
     }
 
     var selection: SelectionStatus? { nil }
+
+    var parts: [PartStatus]? {
+        let seen = director?.seen ?? []
+        return zip(names, sources).map { PartStatus(name: $0, isOnAir: seen.contains($0), selection: $1.selection) }
+    }
+
     var failure: String? { nil }
     var lastVideoError: String? { sources.compactMap(\.lastVideoError).first }
 }

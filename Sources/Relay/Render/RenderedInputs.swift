@@ -62,7 +62,8 @@ final class RenderedInputs: ProgramInputs {
         let director = Director(
             stage, sources: heard, audio: configuration.audioChoice,
             slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,
-            scenes: configuration.scenes, recordings: recordings,
+            scenes: configuration.scenes, overlays: try OverlayDesk(configuration.overlays, format: format),
+            stingers: [], recordings: recordings,
             playing: RunDownPlaying(isRendered: true, clock: clock, logger: logger))
         self.director = director
         guard let runDown = configuration.runDown else { return }

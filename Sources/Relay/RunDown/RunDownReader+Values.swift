@@ -97,6 +97,10 @@ extension RunDownReader {
     private mutating func readKind(_ node: ConfigurationNode, _ key: String) -> Transition.Kind? {
         guard let word = scalar(node, key) else { return nil }
         if let kind = Transition.Kind(word: word) { return kind }
+        if word == "stinger" {
+            fault(node.mark, key, "A stinger is for what an operator puts on air: run-downs have none.")
+            return nil
+        }
         wrong(node, key, word, known: Transition.Kind.allCases.map(\.rawValue))
         return nil
     }
@@ -155,7 +159,7 @@ extension RunDownReader {
         _ entries: [ConfigurationNode.Entry], _ node: ConfigurationNode, _ key: String
     ) -> RunDown.View? {
         var (kind, sources): (SceneLayout.Kind?, [String]) = (nil, [])
-        var (inset, fit): (SceneLayout.Inset?, SceneLayout.Fit?)
+        var (inset, fit, overlays): (SceneLayout.Inset?, SceneLayout.Fit?, [String]?)
         let before = faults.count
         for entry in entries {
             let place = "\(key).\(entry.key)"
@@ -164,6 +168,7 @@ extension RunDownReader {
             case "sources": sources = list(entry.node, place)
             case "fit": fit = choice(entry.node, place, of: SceneLayout.Fit.self)
             case "inset": inset = readInset(entry.node, place)
+            case "overlays": overlays = readOverlays(entry.node, place)
             default: unknown(entry, in: key, known: ConfigurationReader.sceneKeys)
             }
         }
@@ -172,7 +177,16 @@ extension RunDownReader {
             return nil
         }
         let name = ([kind.rawValue] + sources).joined(separator: " ")
-        return RunDown.View(SceneLayout(kind, sources, inset: inset, fit: fit), name: name)
+        return RunDown.View(SceneLayout(kind, sources, inset: inset, fit: fit, overlays: overlays), name: name)
+    }
+
+    private mutating func readOverlays(_ node: ConfigurationNode, _ key: String) -> [String] {
+        let names = list(node, key)
+        if let unknown = names.first(where: { !known.overlays.contains($0) }) {
+            let there = known.overlays.isEmpty ? "is none" : "are \(known.overlays.joined(separator: ", "))"
+            fault(node.mark, key, "There is no overlay \(unknown). There \(there).")
+        }
+        return names
     }
 
     private mutating func readInset(_ node: ConfigurationNode, _ key: String) -> SceneLayout.Inset? {
@@ -198,7 +212,7 @@ extension RunDownReader {
 
     private mutating func list(_ node: ConfigurationNode, _ key: String) -> [String] {
         guard case .sequence(let nodes) = node.content else {
-            fault(node.mark, key, "It is a list of sources' names.")
+            fault(node.mark, key, "It is a list of names.")
             return []
         }
         return nodes.enumerated().compactMap { scalar($1, "\(key)[\($0)]") }

@@ -11,6 +11,7 @@ struct RunDownReader: NodeReader {
     struct Known {
         let sources: [String]
         let scenes: [(name: String, layout: SceneLayout)]
+        var overlays: [String] = []
 
         /// All names of which a scene can be made.
         var names: [String] { scenes.map(\.name) + sources + [SceneLayout.Kind.slate.rawValue] }

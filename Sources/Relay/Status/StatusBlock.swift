@@ -99,7 +99,8 @@ struct StatusBlock {
         let holes = silence > 0 ? ["audio missing \(silence) ms"] : []
         let errors = now.sources.reduce(0) { $0 + $1.decodeErrors }
         let damage = errors > 0 ? ["decode errors \(errors)"] : []
-        let onAir = (now.selection?.onAir).map { ["on air \($0)"] } ?? []
+        let seen = now.parts?.filter(\.isOnAir).map(\.name).joined(separator: "+")
+        let onAir = (now.selection?.onAir ?? seen).map { ["on air \($0.isEmpty ? "slate" : $0)"] } ?? []
         let lag = now.program.lagSeconds > 1 ? ["\(Figure.decimal(now.program.lagSeconds)) s BEHIND"] : []
         return (parts + holes + damage + onAir + connections + lag + monitors).joined(separator: "  ")
     }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One of several sources of a program, each of which has inputs of its own.
+package struct PartStatus: Sendable, Codable {
+    /// Its name.
+    package var name: String
+    /// Whether it is seen.
+    package var isOnAir: Bool
+    /// Which of its inputs it shows.
+    package var selection: SelectionStatus?
+
+    /// A source of these properties.
+    package init(name: String, isOnAir: Bool, selection: SelectionStatus?) {
+        (self.name, self.isOnAir, self.selection) = (name, isOnAir, selection)
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+public import Media
+
+/// Decodes a file of video with alpha as frames of a program: of its size, rate and colors, each with a plane that says how
+/// opaque it is. Used by one thread at a time.
+package final class AlphaVideoReader {
+    private let reader: PictureReader
+    private let format: VideoFormat
+    private let path: String
+    private var graph: FilterGraph?
+    private var isDrained = false
+    private var count: Int64 = 0
+
+    /// Opens the file at `path`. Blocks.
+    package init(_ path: String, format: VideoFormat) throws(AVFailure) {
+        (self.path, self.format) = (path, format)
+        reader = try PictureReader(path)
+    }
+
+    /// The next frame, whose storage is an `AlphaFrameStorage`; nil behind the last one. Throws where the video has no
+    /// alpha.
+    package func next() throws(AVFailure) -> VideoFrame? {
+        while true {
+            if let graph, let frame = try graph.pull() {
+                defer { count += 1 }
+                return VideoFrame(
+                    pts: count, timeBase: format.frameRate.timeBase, duration: 1, width: format.width,
+                    height: format.height, storage: frame)
+            }
+            if isDrained { return nil }
+            guard let decoded = try reader.next() else {
+                isDrained = true
+                try graph?.push(nil)
+                continue
+            }
+            if graph == nil { graph = try makeGraph(for: decoded) }
+            decoded.frame.pointee.pts = decoded.pts ?? decoded.frame.pointee.pts
+            try graph?.push(decoded)
+        }
+    }
+
+    private func makeGraph(for decoded: DecodedFrame) throws(AVFailure) -> FilterGraph {
+        guard decoded.hasAlpha else {
+            throw AVFailure(operation: "find alpha in the video of", subject: path, code: AVFailure.invalidData)
+        }
+        let color = format.color.resolved(width: format.width, height: format.height)
+        let matrix = FrameConverter.matrixName(color.matrix) ?? "bt709"
+        let rate = format.frameRate
+        return try FilterGraph(
+            filters: "fps=fps=\(rate.numerator)/\(rate.denominator),scale=\(format.width):\(format.height)"
+                + ":flags=bicubic+accurate_rnd:out_color_matrix=\(matrix)"
+                + ":out_range=\(color.isFullRange ? "full" : "limited"),format=yuva420p",
+            like: decoded, timeBase: reader.timeBase, subject: path)
+    }
+}
+
+extension DecodedFrame: AlphaFrameStorage {
+    /// Whether there is a plane, or a part of each pixel, that says how opaque it is.
+    var hasAlpha: Bool {
+        av_pix_fmt_desc_get(pixelFormat).map { $0.pointee.flags & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 } ?? false
+    }
+
+    /// Lends the fourth plane. Only a frame that was made to be planar with alpha has it.
+    public func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R {
+        guard let alpha = frame.pointee.data.3 else {
+            preconditionFailure("only a frame that was converted to planes with alpha is handed out as such")
+        }
+        return try body(.init(bytes: alpha, stride: Int(frame.pointee.linesize.3)))
+    }
+}

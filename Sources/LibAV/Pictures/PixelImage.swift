@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+internal import Media
+
+/// An image in rows of red, green, blue and alpha, 8 bits each; colors are not multiplied by alpha.
+package struct PixelImage: Sendable, Equatable {
+    /// The largest width or height of a file that is read.
+    package static let largest = 8192
+
+    package let pixels: [UInt8]
+    package let width: Int
+    package let height: Int
+
+    /// The first frame of the file at `path`, in the size that `fit` makes of the file's own. Blocks. An image that is too
+    /// large is refused before it is decoded.
+    package init(
+        file path: String, fit: (_ width: Int, _ height: Int) -> (width: Int, height: Int)
+    ) throws(AVFailure) {
+        let reader = try PictureReader(path)
+        guard let decoded = try reader.next() else {
+            throw AVFailure(operation: "decode", subject: path, code: AVFailure.invalidData)
+        }
+        let size = fit(decoded.width, decoded.height)
+        // Scaled with its colors multiplied by alpha, so that what is behind an edge lends it no color.
+        let graph = try FilterGraph(
+            filters: "format=gbrap,premultiply=inplace=1,scale=\(size.width):\(size.height):flags=area+accurate_rnd,"
+                + "format=gbrap,unpremultiply=inplace=1,format=rgba",
+            like: decoded, timeBase: reader.timeBase, subject: path)
+        decoded.frame.pointee.pts = 0
+        try graph.push(decoded)
+        try graph.push(nil)
+        guard let scaled = try graph.pull() else {
+            throw AVFailure(operation: "decode", subject: path, code: AVFailure.invalidData)
+        }
+        pixels = scaled.packedRows(bytesPerPixel: 4)
+        (width, height) = (scaled.width, scaled.height)
+    }
+}
+
+extension DecodedFrame {
+    /// The rows of a frame of one plane, one behind the other.
+    func packedRows(bytesPerPixel: Int) -> [UInt8] {
+        let count = width * bytesPerPixel
+        guard let data = frame.pointee.data.0 else { return [] }
+        let stride = Int(frame.pointee.linesize.0)
+        return [UInt8](unsafeUninitializedCapacity: count * height) { buffer, filled in
+            guard let target = buffer.baseAddress else { return }
+            for row in 0..<height { (target + row * count).update(from: data + row * stride, count: count) }
+            filled = count * height
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+
+/// Draws text with libavfilter's `drawtext`, part by part, so that the parts of a line fit one another: each begins where the
+/// pen was, on one line. Used by one thread at a time; it blocks.
+package final class TextPainter {
+    /// How opaque the letters and their outline are in each pixel, in rows of the line's height.
+    package struct Drawing: Sendable {
+        /// How much of a pixel is letter, and how much is letter or outline; of 255.
+        package var letter: [UInt8]
+        package var outline: [UInt8]
+        package var width: Int
+        /// How far its left edge is from where the pen was, and how far the pen goes on.
+        package var offset: Int
+        package var advance: Int
+    }
+
+    /// The line's height in rows; even.
+    package let height: Int
+    private let size: Int
+    private let border: Int
+    private let widest: Int
+    private let font: String
+    private var widths: [String: Int] = [:]
+
+    /// A painter of lines of `height` rows, at most `widest` columns wide, in the font of the file at `font`, or the
+    /// system's usual one.
+    package init(height: Int, widest: Int, font: String?) {
+        self.height = max(8, height / 2 * 2)
+        size = max(6, self.height * 4 / 5)
+        border = max(1, size / 16)
+        self.widest = widest
+        self.font = font.map { ":fontfile=\(Self.escaped($0))" } ?? ""
+    }
+
+    /// Draws `text`. Throws where there is no font, or no libavfilter.
+    package func draw(_ text: String) throws(AVFailure) -> Drawing {
+        // A letter's own width is known by what it moves: the digit behind it.
+        let advance = try width(of: "0\(text)0") - width(of: "00")
+        let margin = size
+        let columns = min(widest, max(0, advance)) + 2 * margin
+        let rows = try paint(text, columns: columns, at: margin)
+        let all = 0..<columns
+        let used = all.filter { column in (0..<height).contains { rows.outline[$0 * columns + column] > 0 } }
+        guard let first = used.first.map({ $0 / 2 * 2 }), let last = used.last else {
+            return Drawing(letter: [], outline: [], width: 0, offset: 0, advance: Self.even(advance))
+        }
+        let width = last + 1 - first
+        let cut = { (plane: [UInt8]) in
+            (0..<self.height).flatMap { plane[$0 * columns + first..<$0 * columns + first + width] }
+        }
+        return Drawing(
+            letter: cut(rows.letter), outline: cut(rows.outline), width: width, offset: first - margin / 2 * 2,
+            advance: Self.even(advance))
+    }
+
+    /// Pens stand on even columns, so that chroma fits.
+    private static func even(_ length: Int) -> Int { (length + 1) / 2 * 2 }
+
+    /// From the first column that is drawn to the last.
+    private func width(of text: String) throws(AVFailure) -> Int {
+        if let known = widths[text] { return known }
+        let columns = min(widest, text.count * size * 2) + 2 * size
+        let rows = try paint(text, columns: columns, at: size)
+        let used = (0..<columns).filter { column in (0..<height).contains { rows.outline[$0 * columns + column] > 0 } }
+        let width = (used.last ?? 0) - (used.first ?? 0)
+        widths[text] = width
+        return width
+    }
+
+    /// Draws `text` with the pen at (`pen`, the line's base).
+    private func paint(
+        _ text: String, columns: Int, at pen: Int
+    ) throws(AVFailure) -> (letter: [UInt8], outline: [UInt8]) {
+        _ = Library.prepared
+        // An outline in green and letters in yellow on black: red says what is letter, green what is either.
+        let graph = try FilterGraph(
+            "format=rgb24,drawtext=expansion=none:fontsize=\(size):fontcolor=0xffff00:bordercolor=0x00ff00"
+                + ":borderw=\(border):x=\(pen / 2 * 2):y=\(size * 19 / 20 + border)-max_glyph_a\(font)"
+                + ":text=\(Self.escaped(text))",
+            from: "color", to: "buffersink", threads: 1, input: "c=black:s=\(columns)x\(height):r=1",
+            operation: "draw", subject: "text")
+        guard let frame = try graph.pull() else {
+            throw AVFailure(operation: "draw", subject: "text", code: AVFailure.invalidData)
+        }
+        let pixels = frame.packedRows(bytesPerPixel: 3)
+        let count = columns * height
+        return ((0..<count).map { pixels[$0 * 3] }, (0..<count).map { pixels[$0 * 3 + 1] })
+    }
+
+    /// As an option's value in a chain of filters (ffmpeg-filters(1), "Notes on filtergraph escaping").
+    private static func escaped(_ text: String) -> String {
+        let option = text.reduce(into: "") { $0 += "\\':".contains($1) ? "\\\($1)" : String($1) }
+        return option.reduce(into: "") { $0 += "\\'[],;".contains($1) ? "\\\($1)" : String($1) }
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// What an overlay looks like: images at places of the program, made once. A clock's digits are ten images each, of which
+/// one is drawn, so that nothing is made while the program runs.
+package struct OverlayArt: Sendable {
+    /// A letter or a text as it is drawn, in rows of red, green, blue and alpha.
+    package struct Glyph: Sendable {
+        package var pixels: [UInt8]
+        package var width: Int
+        package var height: Int
+        /// How far its left edge is from where the pen was; even.
+        package var offset: Int
+        /// How far the pen goes on; even.
+        package var advance: Int
+
+        /// A glyph of these.
+        package init(pixels: [UInt8], width: Int, height: Int, offset: Int, advance: Int) {
+            (self.pixels, self.width, self.height) = (pixels, width, height)
+            (self.offset, self.advance) = (offset, advance)
+        }
+    }
+
+    private struct Part: Sendable {
+        /// One, or one for each digit.
+        let images: [OverlayImage]
+        let x: Int
+        let digit: (place: Int, clock: OverlayTime.Clock)?
+    }
+
+    private let parts: [Part]
+    private let y: Int
+    private let opacity: Double
+
+    /// An image whose upper left corner is at (x, y), and of which so much is seen, from 0 to 1.
+    package init(_ image: OverlayImage, x: Int, y: Int, opacity: Double) {
+        (parts, self.y, self.opacity) = ([Part(images: [image], x: x, digit: nil)], y, opacity)
+    }
+
+    /// A text that begins at (x, y), the upper left corner of its line. `paint` draws a part of it.
+    package init<Failure: Error>(
+        _ text: OverlayText, x: Int, y: Int, opacity: Double, color: ColorDescription,
+        paint: (String) throws(Failure) -> Glyph
+    ) throws(Failure) {
+        var (parts, pen) = ([Part](), x)
+        var digits: [Glyph] = []
+        if text.pieces.contains(where: { if case .digit = $0 { true } else { false } }) {
+            for digit in 0...9 { digits.append(try paint("\(digit)")) }
+        }
+        let (images, advance) = (digits.map { $0.image(color) }, digits.map(\.advance).max() ?? 0)
+        let offset = digits.map(\.offset).min() ?? 0
+        for piece in text.pieces {
+            switch piece {
+            case .fixed(let letters):
+                let glyph = try paint(letters)
+                if glyph.width > 0 {
+                    parts.append(Part(images: [glyph.image(color)], x: pen + glyph.offset, digit: nil))
+                }
+                pen += glyph.advance
+            case .digit(let place, let clock):
+                parts.append(Part(images: images, x: pen + offset, digit: (place, clock)))
+                pen += advance
+            }
+        }
+        (self.parts, self.y, self.opacity) = (parts, y, opacity)
+    }
+
+    /// Whether it shows a clock.
+    package var hasClock: Bool { parts.contains { $0.digit != nil } }
+
+    /// Draws it on `canvas` as it is at `time`, `level` of it, from 0 to 1.
+    package func draw(on canvas: inout Canvas, at time: OverlayTime, level: Double) {
+        for part in parts {
+            let index = part.digit.map { time.digit($0.place, of: $0.clock) } ?? 0
+            part.images[index].draw(on: &canvas, x: part.x, y: y, opacity: opacity * level)
+        }
+    }
+}
+
+extension OverlayArt.Glyph {
+    fileprivate func image(_ color: ColorDescription) -> OverlayImage {
+        OverlayImage(rgba: pixels, width: width, height: height, color: color)
+    }
+}

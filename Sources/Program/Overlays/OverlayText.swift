@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What an overlay says: a text in which `{time}` and `{timecode}` stand for clocks.
+package struct OverlayText: Sendable, Equatable {
+    /// A part of it that is drawn for itself.
+    package enum Piece: Sendable, Equatable {
+        /// What never changes.
+        case fixed(String)
+        /// A digit of a clock.
+        case digit(Int, of: OverlayTime.Clock)
+    }
+
+    /// Why a text cannot be shown, in a sentence.
+    package struct Fault: Error, Equatable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// How long one may be.
+    package static let longest = 200
+
+    /// What was written.
+    package let text: String
+    /// Its parts, from the left to the right.
+    package let pieces: [Piece]
+
+    /// Reads `text`: one line of at most ``longest`` letters.
+    package init(_ text: String) throws(Fault) {
+        guard !text.allSatisfy(\.isWhitespace), text.count <= Self.longest else {
+            throw Fault(description: "An overlay's text has 1 to \(Self.longest) letters.")
+        }
+        guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            throw Fault(description: "An overlay's text is one line, without tabs and the like.")
+        }
+        var (pieces, rest) = ([Piece](), text[...])
+        while let match = rest.firstMatch(of: /\{([A-Za-z]+)\}/) {
+            guard let clock = OverlayTime.Clock(rawValue: String(match.output.1)) else {
+                let known = OverlayTime.Clock.allCases.map { "{\($0.rawValue)}" }.joined(separator: " and ")
+                throw Fault(description: "An overlay's text knows no {\(match.output.1)}: there are \(known).")
+            }
+            pieces.append(.fixed(String(rest[..<match.range.lowerBound])))
+            for place in 0..<clock.digits {
+                if place > 0, place % 2 == 0 { pieces.append(.fixed(":")) }
+                pieces.append(.digit(place, of: clock))
+            }
+            rest = rest[match.range.upperBound...]
+        }
+        pieces.append(.fixed(String(rest)))
+        self.text = text
+        self.pieces = pieces.filter { $0 != .fixed("") }
+    }
+}

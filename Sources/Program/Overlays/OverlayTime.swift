@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+package import Media
+
+/// What the clocks in overlays show at one frame.
+package struct OverlayTime: Sendable, Equatable {
+    /// A clock that may stand in an overlay's text.
+    package enum Clock: String, Sendable, CaseIterable {
+        /// Hours, minutes, seconds and frames of the program since its beginning. All frames are counted: none is dropped.
+        case timecode
+        /// Hours, minutes and seconds of the machine's wall clock, in its time zone.
+        case time
+
+        /// How many digits it has, two for each number.
+        package var digits: Int { self == .timecode ? 8 : 6 }
+    }
+
+    private let frame: Int
+    private let framesPerSecond: Int
+    private let secondOfDay: Int
+
+    /// The time of program frame `index` at this rate, when the wall clock is so many seconds into its day.
+    package init(of index: FrameIndex, at rate: FrameRate, secondOfDay: Int) {
+        (frame, framesPerSecond) = (max(0, Int(index.number)), Int(rate.value.rounded(.up)))
+        self.secondOfDay = secondOfDay
+    }
+
+    /// The digit of `clock` at `place`, from the left.
+    package func digit(_ place: Int, of clock: Clock) -> Int {
+        let seconds = clock == .timecode ? frame / framesPerSecond : secondOfDay
+        let number =
+            switch place / 2 {
+            case 0: seconds / 3600 % 24
+            case 1: seconds / 60 % 60
+            case 2: seconds % 60
+            default: frame % framesPerSecond
+            }
+        return place % 2 == 0 ? number / 10 % 10 : number % 10
+    }
+
+    /// How many seconds of its day the wall clock has had by now.
+    static var secondOfDay: Int {
+        var (seconds, parts) = (Glibc.time(nil), tm())
+        guard localtime_r(&seconds, &parts) != nil else { return 0 }
+        return Int(parts.tm_hour) * 3600 + Int(parts.tm_min) * 60 + Int(parts.tm_sec)
+    }
+}

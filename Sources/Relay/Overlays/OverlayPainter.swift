@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+internal import Program
+
+/// Makes of overlays as people write them what the program draws. Blocks on files and filters: not on the program's thread.
+struct OverlayPainter: Sendable {
+    /// Why an overlay cannot be shown, in a sentence.
+    struct Fault: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let format: VideoFormat
+
+    /// What `overlay` looks like; with `text` in place of its own, if that is given.
+    func art(of overlay: OverlaySpecification, text: OverlayText? = nil) throws(Fault) -> OverlayArt {
+        do throws(AVFailure) {
+            switch overlay.content {
+            case .image(let path): return try image(path, overlay)
+            case .text(let own): return try line(text ?? own, overlay)
+            }
+        } catch {
+            let font = "Is there a font? font= names its file."
+            let advice = if case .text = overlay.content { error.isMissingLibrary ? "" : " \(font)" } else { "" }
+            throw Fault(description: "The overlay \(overlay.name) cannot be shown: \(error).\(advice)")
+        }
+    }
+
+    private func image(_ path: String, _ overlay: OverlaySpecification) throws(AVFailure) -> OverlayArt {
+        let image = try PixelImage(file: path) { width, height in size(of: overlay, width: width, height: height) }
+        let drawn = OverlayImage(rgba: image.pixels, width: image.width, height: image.height, color: format.color)
+        let (x, y) = place(of: overlay)
+        return OverlayArt(drawn, x: x, y: y, opacity: overlay.opacity)
+    }
+
+    private func place(of overlay: OverlaySpecification) -> (x: Int, y: Int) {
+        (Int((overlay.x * Double(format.width)).rounded()), Int((overlay.y * Double(format.height)).rounded()))
+    }
+
+    /// An image keeps its shape on the screen, which the program's pixels need not have.
+    private func size(of overlay: OverlaySpecification, width: Int, height: Int) -> (width: Int, height: Int) {
+        let pixel = Double(format.sampleAspectRatio.horizontal) / Double(format.sampleAspectRatio.vertical)
+        let shape = Double(width) / Double(height) / pixel
+        let (columns, rows) =
+            switch overlay.size {
+            case .natural: (Double(width), Double(height))
+            case .width(let part): (part * Double(format.width), part * Double(format.width) / shape)
+            case .height(let part): (part * Double(format.height) * shape, part * Double(format.height))
+            }
+        // What is longer than the frame is cut off by it.
+        let bound = { (length: Double) in min(PixelImage.largest, max(2, Int(length.rounded()))) }
+        return (bound(columns), bound(rows))
+    }
+
+    private func line(_ text: OverlayText, _ overlay: OverlaySpecification) throws(AVFailure) -> OverlayArt {
+        let part = if case .height(let part) = overlay.size { part } else { 0.05 }
+        let painter = TextPainter(
+            height: Int((part * Double(format.height)).rounded()), widest: format.width, font: overlay.font)
+        let (x, y) = place(of: overlay)
+        return try OverlayArt(text, x: x & ~1, y: y, opacity: overlay.opacity, color: format.color) {
+            (letters) throws(AVFailure) in
+            try painter.draw(letters).glyph(height: painter.height, color: overlay.color)
+        }
+    }
+}
+
+extension TextPainter.Drawing {
+    /// Letters of `color` with a black outline, which can be read before anything.
+    fileprivate func glyph(height: Int, color: RGBColor) -> OverlayArt.Glyph {
+        var pixels: [UInt8] = []
+        pixels.reserveCapacity(outline.count * 4)
+        for index in outline.indices {
+            let (part, whole) = (Int(min(letter[index], outline[index])), max(1, Int(outline[index])))
+            for level in [color.red, color.green, color.blue] { pixels.append(UInt8(Int(level) * part / whole)) }
+            pixels.append(outline[index])
+        }
+        return OverlayArt.Glyph(pixels: pixels, width: width, height: height, offset: offset, advance: advance)
+    }
+}

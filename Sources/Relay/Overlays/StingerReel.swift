@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import LibAV
+internal import Logging
+internal import Media
+internal import Program
+internal import Synchronization
+
+/// A stinger's file, decoded some frames ahead on a queue of its own, `relay.stinger.<name>`. It is ready from its first frame
+/// on whenever it is not shown. All calls may come from any thread.
+final class StingerReel: Stinger {
+    private struct State {
+        /// Decoded and not shown; the first of them is frame `next`.
+        var waiting: [VideoFrame] = []
+        var next: Int64 = 0
+        var shown: VideoFrame?
+        var isAtEnd = false
+        /// Counts the times that it was made ready again.
+        var turn = 0
+        var isStopped = false
+    }
+
+    /// Decoded ahead: enough to hide a keyframe and a busy machine, and 35 MB of 1080p.
+    private static let room = 12
+
+    let name: String
+    let frames: Int64
+    let cut: Int64
+    private let path: String
+    private let format: VideoFormat
+    private let logger: Logger
+    private let queue: DispatchQueue
+    private let state = Mutex(State())
+    private let work = DispatchSemaphore(value: 0)
+
+    /// Reads the file of `stinger` once, which blocks, and makes it ready. Throws ``RelayFailure`` where it cannot be shown in
+    /// a program of this format.
+    init(_ stinger: StingerSpecification, format: VideoFormat, logger: Logger) throws(RelayFailure) {
+        (name, path, self.format, self.logger) = (stinger.name, stinger.path, format, logger)
+        let most = format.frameRate.frames(atLeast: .seconds(StingerSpecification.longest))
+        do throws(AVFailure) {
+            frames = try Self.count(stinger.path, format, most: most)
+        } catch {
+            throw RelayFailure(.inputUnreadable, "The stinger \(stinger.name) cannot be shown: \(error).")
+        }
+        cut = Int64((stinger.cut * format.frameRate.value).rounded())
+        let (seconds, longest) = (Double(frames) / format.frameRate.value, Int(StingerSpecification.longest))
+        let text = "The stinger \(stinger.name)"
+        if frames > most { throw RelayFailure(.usage, "\(text) lasts longer than \(longest) s.") }
+        if cut >= frames { throw RelayFailure(.usage, "\(text) cuts at \(stinger.cut) s, and lasts \(seconds) s.") }
+        queue = DispatchQueue(label: "relay.stinger.\(stinger.name)")
+        queue.async { [self] in run() }
+    }
+
+    /// Those of `stingers`, as ``init(_:format:logger:)`` makes them.
+    static func all(
+        _ stingers: [StingerSpecification], format: VideoFormat, logger: Logger
+    ) throws(RelayFailure) -> [StingerReel] {
+        var reels: [StingerReel] = []
+        do throws(RelayFailure) {
+            for stinger in stingers { reels.append(try StingerReel(stinger, format: format, logger: logger)) }
+        } catch {
+            for reel in reels { reel.stop() }
+            throw error
+        }
+        return reels
+    }
+
+    /// How many frames the file has; one more than `most` where it has more.
+    private static func count(_ path: String, _ format: VideoFormat, most: Int64) throws(AVFailure) -> Int64 {
+        let reader = try AlphaVideoReader(path, format: format)
+        var count: Int64 = 0
+        while count <= most, try reader.next() != nil { count += 1 }
+        return count
+    }
+
+    func frame(_ number: Int64) -> VideoFrame? {
+        defer { work.signal() }
+        return state.withLock { state in
+            while !state.waiting.isEmpty, state.next <= number {
+                state.shown = state.waiting.removeFirst()
+                state.next += 1
+            }
+            return state.shown
+        }
+    }
+
+    func rewind() {
+        state.withLock { state in
+            state.waiting.removeAll(keepingCapacity: true)
+            (state.next, state.shown, state.isAtEnd) = (0, nil, false)
+            state.turn += 1
+        }
+        work.signal()
+    }
+
+    /// Lets go of the file. Returns at once.
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        work.signal()
+    }
+
+    private func run() {
+        while let turn = state.withLock({ $0.isStopped ? nil : $0.turn }) {
+            do throws(AVFailure) {
+                try read(turn)
+            } catch {
+                logger.error("a stinger cannot be read", metadata: ["stinger": "\(name)", "reason": "\(error)"])
+                finish(turn)
+                wait(turn)
+            }
+        }
+    }
+
+    /// Reads the file until it is to be read from its beginning again.
+    private func read(_ turn: Int) throws(AVFailure) {
+        let reader = try AlphaVideoReader(path, format: format)
+        while wait(turn) {
+            guard let frame = try reader.next() else {
+                finish(turn)
+                continue
+            }
+            state.withLock { if $0.turn == turn { $0.waiting.append(frame) } }
+        }
+    }
+
+    private func finish(_ turn: Int) { state.withLock { if $0.turn == turn { $0.isAtEnd = true } } }
+
+    /// Waits until another frame is needed; false if it is to be read from its beginning, or not at all.
+    @discardableResult
+    private func wait(_ turn: Int) -> Bool {
+        while true {
+            let (isWanted, hasRoom) = state.withLock {
+                ($0.turn == turn && !$0.isStopped, !$0.isAtEnd && $0.waiting.count < Self.room)
+            }
+            if !isWanted { return false }
+            if hasRoom { return true }
+            work.wait()
+        }
+    }
+}

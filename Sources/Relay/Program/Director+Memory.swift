@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Program
+internal import Synchronization
+
+// MARK: What an operator chose, for the next time
+
+extension Director {
+    /// What an operator chose. It holds when the channel is opened again.
+    struct Memory {
+        fileprivate var scene: Named
+        fileprivate var preview: Named
+        fileprivate var transition: TransitionRequest
+        fileprivate var faders: [String: Fader.Settings]
+        fileprivate var overlays: [OverlayDesk.Memory]
+        fileprivate var runDown: RunDown?
+        /// The segment that was under way, or held.
+        fileprivate var segment: Int?
+    }
+
+    /// What was chosen so far.
+    var memory: Memory {
+        state.withLock { state in
+            Memory(
+                scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
+                faders: Dictionary(sources.map { ($0.name, $0.stage.fader.settings) }) { $1 },
+                overlays: overlays.memory, runDown: state.desk?.player.runDown,
+                segment: state.desk?.player.currentSegment)
+        }
+    }
+
+    /// Does again what was chosen before; what does not fit any more is left out.
+    func restore(_ memory: Memory) {
+        for source in sources {
+            if let settings = memory.faders[source.name] { source.stage.fader.change { $0 = settings } }
+        }
+        overlays.restore(memory.overlays)
+        let isRight = { (scene: Named) in (try? self.check(scene.layout)) != nil }
+        state.withLock { state in
+            if isRight(memory.preview) { state.preview = memory.preview }
+            if (try? transition(memory.transition)) != nil { state.transition = memory.transition }
+        }
+        if restoreRunDown(memory.runDown, at: memory.segment) { return }
+        if isRight(memory.scene) { _ = show(by: .cut, at: nil) { _ in memory.scene } }
+    }
+}

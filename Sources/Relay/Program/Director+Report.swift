@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Media
+internal import Program
+internal import Synchronization
+
+extension Director {
+    var report: ProgramReport {
+        let next = stage.nextFrame
+        let (change, before, preview, transition, waiting) = state.withLock { state in
+            let (now, before) = onAir(&state)
+            return (now, before, state.preview, state.transition, state.changes.filter { $0.frame > next })
+        }
+        let seen = change.scene.layout.sources + (before?.scene.layout.sources ?? [])
+        var report = ProgramReport(
+            frame: next.number, scene: change.scene.layout, preview: preview.layout, transition: transition,
+            audioFrom: audio.text,
+            sources: sources.map { self.report(of: $0, seen: seen, preview: preview.layout.sources) },
+            scenes: scenes.map(\.name))
+        (report.sceneName, report.previewName) = (change.scene.name, preview.name)
+        (report.overlays, report.stingers) = (overlays.reports, stingers.map(\.name))
+        report.changes = waiting.map { change in
+            ProgramReport.Change(frame: change.frame.number, scene: change.scene.layout, sceneName: change.scene.name)
+        }
+        report.runDown = runDownStatus(withSegments: false)
+        if before != nil { report.progress = Double(max(0, next - change.frame)) / Double(change.frames) }
+        return report
+    }
+
+    /// The names of the sources that are seen, also in a transition.
+    var seen: [String] {
+        state.withLock { state in
+            let (now, before) = onAir(&state)
+            return now.scene.layout.sources + (before?.scene.layout.sources ?? [])
+        }
+    }
+
+    private func report(of source: Source, seen: [String], preview: [String]) -> ProgramReport.Source {
+        let settings = source.stage.fader.settings
+        var report = ProgramReport.Source(
+            name: source.name, input: source.input(), isOnAir: seen.contains(source.name),
+            isInPreview: preview.contains(source.name), gain: settings.gain, isMuted: settings.isMuted,
+            delay: settings.delay, levels: source.stage.meter.levels)
+        report.whenOff = source.file?.whenOff.rawValue
+        return report
+    }
+
+    func withdraw(at frame: Int64) throws(ControlFailure) {
+        let frame = FrameIndex(frame)
+        let isDone = state.withLock { state in
+            guard stage.withdraw(at: frame) else { return false }
+            state.changes.removeAll { $0.frame == frame }
+            state.desk?.withdraw(at: frame)
+            return true
+        }
+        guard isDone else { throw ControlFailure(.notFound, "No change waits for frame \(frame.number).") }
+    }
+
+    func changeOverlay(_ name: String, _ request: OverlayRequest) throws(ControlFailure) -> Int64 {
+        try overlays.change(name, request, on: stage)
+    }
+}
+
+// MARK: Files
+
+extension Director {
+    /// Does with a source's file what `request` says.
+    func play(_ source: Source, _ request: SourceRequest) throws(ControlFailure) {
+        guard request.seek != nil || request.restart == true else { return }
+        guard let file = source.file else {
+            throw ControlFailure(.unusable, "seek and restart are for files: \(source.name) is none.")
+        }
+        let seconds = request.seek ?? 0
+        guard seconds.isFinite, (0...Self.farthestSeek).contains(seconds) else {
+            throw ControlFailure(.unusable, "seek is a time in the file, from 0 on, in seconds.")
+        }
+        try file.play(from: .nanoseconds(Int64(seconds * 1e9)))
+    }
+
+    private static let farthestSeek = 86_400.0 * 7
+
+    /// Whether a source is seen or heard, in the preview, or will be seen or heard.
+    func isWanted(_ name: String) -> Bool {
+        switch audio {
+        case .mix, .source(name): return true
+        case .follow, .source: break
+        }
+        return state.withLock { state in
+            let (now, before) = onAir(&state)
+            let coming = state.changes.filter { $0.frame > now.frame }
+            let layouts = ([now] + [before].compactMap(\.self) + coming).map(\.scene.layout) + [state.preview.layout]
+            return layouts.contains { $0.sources.contains(name) } || state.desk?.shows(name) == true
+        }
+    }
+}
+
+extension RunDownDesk {
+    /// What was to come on air at `frame` does not.
+    mutating func withdraw(at frame: FrameIndex) {
+        player.withdraw(at: frame)
+        if let end = formerEnd, end > frame { formerEnd = nil }
+    }
+
+    /// Whether the run-down is under way and has this source.
+    fileprivate func shows(_ name: String) -> Bool {
+        guard player.state == .running || player.state == .held else { return false }
+        return player.runDown.segments.contains { segment in
+            segment.audio == .source(name) || segment.views.contains { $0.layout.sources.contains(name) }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Media
+internal import Program
+
+extension Director {
+    /// How a scene comes on air.
+    struct Way {
+        /// In a word.
+        var kind: String
+        var look: Transition
+        var stinger: StingerReel?
+        /// How long it takes.
+        var frames: Int64
+
+        static let cut = Way(kind: "cut", look: Transition(.cut), frames: 0)
+
+        init(kind: String, look: Transition, frames: Int64) {
+            (self.kind, self.look, self.frames) = (kind, look, frames)
+        }
+
+        init(kind: String, look: Transition, stinger: StingerReel) {
+            (self.kind, self.look, self.stinger, frames) = (kind, look, stinger, stinger.frames)
+        }
+    }
+
+    func transition(
+        _ request: TransitionRequest?
+    ) throws(ControlFailure) -> Way {
+        guard let request else { return .cut }
+        if let name = request.stinger {
+            return Way(kind: request.word, look: Transition(.cut), stinger: try stinger(name))
+        }
+        let seconds = request.seconds ?? 1
+        guard (0...TransitionRequest.longest).contains(seconds) else {
+            throw ControlFailure(.unusable, "A transition lasts 0 to \(Int(TransitionRequest.longest)) s.")
+        }
+        let frames = Int64((seconds * format.frameRate.value).rounded())
+        return Way(
+            kind: request.word, look: Transition(request.type, easing: request.easing ?? .linear),
+            frames: request.type == .cut ? 0 : frames)
+    }
+
+    private func stinger(_ name: String) throws(ControlFailure) -> StingerReel {
+        if let stinger = stingers.first(where: { $0.name == name }) { return stinger }
+        let known = stingers.isEmpty ? "There is none." : "There are \(stingers.map(\.name).joined(separator: ", "))."
+        throw ControlFailure(.unusable, "There is no stinger \(name). \(known)")
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension SerialPeers {
+    /// Files among several sources: what they do off air, and from where they are played.
+    @Suite("Files off air")
+    struct FileSourceTests {
+        private let studio: Studio
+
+        init() throws { studio = try Studio() }
+
+        /// A file of 3 s whose luma grows by two with each frame.
+        private func ramp() async throws -> String {
+            try await studio.make(
+                "ramp.mp4", "color=black:size=320x180:rate=30:duration=3,geq=lum='20+2*N':cb=128:cr=128",
+                ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "4", "-g", "30"])
+        }
+
+        /// Which frame of the ramp is seen in each frame of `range`.
+        private func places(_ frames: [(left: Int, right: Int)], _ range: Range<Int>) -> [Double] {
+            frames[range].map { Double($0.left - 20) / 2 }
+        }
+
+        /// Shows the file for 12 frames or so, three times, with black in between. Returns when it came.
+        private func visits(_ whenOff: String, between: (APIClient) async throws -> Void = { _ in }) async throws
+            -> (frames: [(left: Int, right: Int)], starts: [Int], ends: [Int])
+        {
+            let (relay, api) = try await studio.start([
+                "--input", "\(try await studio.clip("black", rate: "30", tone: 440))#name=black",
+                "--input", "\(try await ramp())#name=ramp,when-off=\(whenOff)",
+            ])
+            var (starts, ends): ([Int], [Int]) = ([], [])
+            for _ in 0..<2 {
+                let now = try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0
+                starts.append(try await studio.put(api, #"{"scene":"ramp","at":\#(now + 30)}"#))
+                ends.append(try await studio.put(api, #"{"scene":"black","at":\#(now + 42)}"#))
+                try await studio.pass(now + 60, api)
+                try await between(api)
+            }
+            #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
+            return (try await studio.recorded(), starts, ends)
+        }
+
+        @Test("One that pauses goes on where it was left")
+        func pauses() async throws {
+            let (frames, starts, ends) = try await visits("pause")
+            let (first, second) = (places(frames, starts[0]..<ends[0]), places(frames, starts[1]..<ends[1]))
+            for (index, place) in first.enumerated() { #expect(abs(place - Double(index)) <= 1.5, "\(first)") }
+            // The frame in which its audio was faded out was played unseen.
+            for (index, place) in second.enumerated() { #expect(abs(place - Double(index + 13)) <= 1.5, "\(second)") }
+        }
+
+        @Test("One that is closed begins anew on its frame when it was asked for ahead")
+        func closes() async throws {
+            let (frames, starts, ends) = try await visits("close")
+            for (start, end) in zip(starts, ends) {
+                let places = places(frames, start..<end)
+                for (index, place) in places.enumerated() { #expect(abs(place - Double(index)) <= 1.5, "\(places)") }
+            }
+        }
+
+        @Test("A file is sought off air, and refused what it does not have")
+        func seeks() async throws {
+            let source = "/v1/channels/relay/sources/ramp"
+            let (frames, starts, ends) = try await visits("pause") { api in
+                #expect(try await api.ask("PATCH", source, body: #"{"seek":1}"#).status == 200)
+                let beyond = try await api.ask("PATCH", source, body: #"{"seek":10}"#)
+                #expect(beyond.status == 422 && beyond.body.contains("3s"), "\(beyond)")
+                for body in [#"{"seek":-1}"#, #"{"delay":2.5}"#] {
+                    #expect(try await api.ask("PATCH", source, body: body).status == 422)
+                }
+                let delayed = try await api.ask("PATCH", source, body: #"{"delay":0.25}"#).json()["sources"]
+                #expect((delayed as? [[String: Any]])?.last?["delay"] as? Double == 0.25)
+            }
+            let places = places(frames, starts[1]..<ends[1])
+            for (index, place) in places.enumerated() { #expect(abs(place - Double(index + 30)) <= 1.5, "\(places)") }
+        }
+
+        @Test("when-off= is for one of several files")
+        func refused() async throws {
+            let file = try await ramp()
+            for (inputs, text) in [
+                (["--input", "\(file)#when-off=pause"], "several"),
+                (["--input", "test:", "--input", "srt://127.0.0.1:1#when-off=pause"], "files"),
+                (["--input", "test:", "--input", "\(file)#when-off=stop"], "keep, pause or close"),
+            ] {
+                let result = try await RelayProcess.run(inputs + ["--rtmp", "rtmp://127.0.0.1:1/a/b"])
+                #expect(result.ending == .exited(64) && result.log.contains(text), "\(result)")
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Media
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Program
+
+/// Keeps the luma of the upper left pixel of each frame, and does something at one.
+private final class Corner: ProgramSink {
+    let luma = Mutex<[Int]>([])
+    let at = Mutex<[Int64: @Sendable () -> Void]>([:])
+
+    func encode(_ frame: VideoFrame, at index: Int64) throws {
+        luma.withLock { $0.append(Int(PlainFrame(frame).y[0, 0])) }
+        at.withLock { $0[index] }?()
+    }
+    func encode(_ audio: AudioBuffer) throws {}
+    func finish() throws {}
+}
+
+/// A stinger that is opaque in the middle of its frames.
+private final class Card: Stinger {
+    private final class Storage: AlphaFrameStorage {
+        let frame: FrameBuffer
+        let alpha: [UInt8]
+
+        init(_ luma: UInt8, alpha: UInt8) {
+            frame = FrameBuffer(width: 16, height: 16) { $0.initializeMemory(as: UInt8.self, repeating: luma) }
+            self.alpha = Array(repeating: alpha, count: 256)
+        }
+
+        func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R { try frame.withPlanes(body) }
+        func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R {
+            try alpha.withUnsafeBytes { bytes in
+                guard let base = bytes.baseAddress else { preconditionFailure("an array that is not empty") }
+                return try body(.init(bytes: base, stride: 16))
+            }
+        }
+    }
+
+    let frames: Int64 = 6
+    let cut: Int64 = 3
+    let rewinds = Atomic(0)
+
+    func frame(_ number: Int64) -> VideoFrame? {
+        VideoFrame(
+            pts: number, timeBase: .milliseconds, width: 16, height: 16,
+            storage: Storage(200, alpha: (2...3).contains(number) ? 255 : 0))
+    }
+    func rewind() { rewinds.add(1, ordering: .relaxed) }
+}
+
+@Suite("Overlays and stingers")
+struct OverlayTests {
+    private let format = VideoFormat(width: 16, height: 16, frameRate: FrameRate(25))
+    private let clock = ManualClock()
+    private let corner = Corner()
+    private let stage = Stage()
+
+    private func still(_ luma: UInt8) -> VideoFrame {
+        PlainFrame(width: 16, height: 16, PixelColor(y: luma, u: 128, v: 128)).frame
+    }
+
+    private func scene(_ luma: UInt8, _ overlays: [Overlay] = []) -> Scene {
+        Scene(layers: [.init(.still(still(luma)))], audio: [], overlays: overlays)
+    }
+
+    /// An overlay of white that hides all of a frame.
+    private func white(isVisible: Bool? = nil) -> Overlay {
+        let image = OverlayImage(
+            rgba: Array(repeating: 255, count: 16 * 16 * 4), width: 16, height: 16, color: .bt709)
+        return Overlay("white", OverlayArt(image, x: 0, y: 0, opacity: 1), isVisible: isVisible)
+    }
+
+    private func run(frames: Int64) throws -> [Int] {
+        let program = Program(
+            frameRate: format.frameRate, audio: .program, pacing: .realTime(lead: 0), frameLimit: frames, stage: stage,
+            format: format, sink: corner, clock: clock, logger: Logger(label: "test"))
+        _ = try program.run()
+        return corner.luma.withLock { $0 }
+    }
+
+    @Test("It comes and goes with the scene that names it: at once with a cut, faded with a transition")
+    func comesWithScenes() throws {
+        let white = white()
+        stage.add(white)
+        stage.show(scene(16))
+        stage.show(scene(16, [white]), by: Transition(.cut), frames: 0, at: 2)
+        stage.show(scene(16), by: Transition(.pushLeft), frames: 4, at: 5)
+        let luma = try run(frames: 12)
+        #expect(luma[..<2] == [16, 16] && luma[2..<5] == [235, 235, 235])
+        // A fifth of it is gone with each frame, and all of it when the transition is over.
+        let faded = [191, 147, 104, 60]
+        #expect(zip(luma[5..<9], faded).allSatisfy { abs($0 - $1) <= 2 }, "\(luma)")
+        #expect(luma[9...].allSatisfy { $0 == 16 })
+    }
+
+    @Test("One that is in both scenes stands still through a transition")
+    func standsStill() throws {
+        let white = white()
+        stage.add(white)
+        stage.show(scene(16, [white]))
+        stage.show(scene(100, [white]), by: Transition(.fade), frames: 6, at: 2)
+        #expect(try run(frames: 12) == Array(repeating: 235, count: 12))
+    }
+
+    @Test("What an operator says holds whatever the scene, from its frame on, and what scenes say holds again after it")
+    func choice() throws {
+        let white = white()
+        stage.add(white)
+        stage.show(scene(16))
+        #expect(white.show(true, frames: 3, at: 2))
+        #expect(white.show(false, frames: 0, at: 8))
+        #expect(white.show(nil, frames: 0, at: 10))
+        stage.show(scene(16, [white]), by: Transition(.cut), frames: 0, at: 9)
+        let luma = try run(frames: 12)
+        #expect(luma[..<2] == [16, 16] && luma[5..<8] == [235, 235, 235] && luma[8..<10] == [16, 16])
+        #expect(luma[2] > 60 && luma[2] < luma[3] && luma[3] < luma[4] && luma[4] < 200, "\(luma)")
+        #expect(luma[10...] == [235, 235])
+    }
+
+    @Test("One that is on from the beginning is not faded in, and another look holds from the next frame on")
+    func fromTheBeginning() throws {
+        let white = white(isVisible: true)
+        stage.add(white)
+        stage.show(scene(16))
+        let gray = OverlayImage(
+            rgba: (0..<256).flatMap { _ in [128, 128, 128, 255] as [UInt8] }, width: 16, height: 16, color: .bt709)
+        corner.at.withLock { $0[3] = { white.draw(as: OverlayArt(gray, x: 0, y: 0, opacity: 1)) } }
+        let luma = try run(frames: 6)
+        #expect(luma == [235, 235, 235, 235, 126, 126])
+    }
+
+    @Test("So many changes may wait and no more")
+    func bounded() {
+        let white = white()
+        for frame in 1...Overlay.mostChoices { #expect(white.show(true, frames: 0, at: FrameIndex(Int64(frame)))) }
+        #expect(!white.show(true, frames: 0, at: 1000))
+        #expect(white.show(false, frames: 0, at: 1))
+    }
+
+    @Test("A stinger is shown over both scenes; the cut is on its frame below it, with overlays and audio")
+    func stinger() throws {
+        let (white, card) = (white(), Card())
+        stage.add(white)
+        stage.show(scene(16))
+        stage.show(scene(100), by: Transition(.cut), frames: card.frames, stinger: card, at: 2)
+        stage.show(scene(50, [white]), by: Transition(.cut), frames: card.frames, stinger: card, at: 10)
+        let luma = try run(frames: 20)
+        #expect(luma[..<10] == [16, 16, 16, 16, 200, 200, 100, 100, 100, 100], "\(luma)")
+        #expect(luma[10...] == [100, 100, 200, 200, 235, 235, 235, 235, 235, 235], "\(luma)")
+        #expect(card.rewinds.load(ordering: .relaxed) == 2)
+    }
+
+    @Test("A stinger that is cut off is made ready, and what was below it goes on")
+    func cutOff() throws {
+        let card = Card()
+        stage.show(scene(16))
+        stage.show(scene(100), by: Transition(.cut), frames: card.frames, stinger: card, at: 2)
+        stage.show(scene(50), by: Transition(.cut), frames: 0, at: 4)
+        let luma = try run(frames: 8)
+        #expect(luma == [16, 16, 16, 16, 50, 50, 50, 50])
+        #expect(card.rewinds.load(ordering: .relaxed) == 1)
+    }
+
+    @Test("A change that waits is taken back, one that is on air is not")
+    func withdrawn() throws {
+        stage.show(scene(16))
+        stage.show(scene(100), by: Transition(.cut), frames: 0, at: 4)
+        stage.show(scene(50), by: Transition(.cut), frames: 0, at: 6)
+        #expect(stage.withdraw(at: 4) && !stage.withdraw(at: 4) && !stage.withdraw(at: 5))
+        #expect(try run(frames: 8) == [16, 16, 16, 16, 16, 16, 50, 50])
+        #expect(!stage.withdraw(at: 6))
+    }
+}
