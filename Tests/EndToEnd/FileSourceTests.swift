@@ -21,7 +21,8 @@ extension SerialPeers {
 
         /// Which frame of the ramp is seen in each frame of `range`.
         private func places(_ frames: [(left: Int, right: Int)], _ range: Range<Int>) -> [Double] {
-            frames[range].map { Double($0.left - 20) / 2 }
+            // The frames are read in full range.
+            frames[range].map { (Double($0.left) * 219 / 255 - 4) / 2 }
         }
 
         /// Shows the file for 12 frames or so, three times, with black in between. Returns when it came.

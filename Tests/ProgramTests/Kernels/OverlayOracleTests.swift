@@ -26,6 +26,16 @@ struct OverlayOracleTests {
         ])
     }
 
+    /// libavfilter takes the alpha of the last column and row of chroma from fewer samples of luma.
+    private func expectNear(_ drawn: PlainFrame, _ expected: PlainFrame) {
+        for (index, plane) in drawn.planes.enumerated() {
+            let difference = plane.difference(expected.planes[index]) { x, y in
+                index > 0 && (x == plane.width - 1 || y == plane.height - 1)
+            }
+            #expect(difference <= 2, "plane \(index)")
+        }
+    }
+
     @Test("A frame with alpha is within two levels")
     func stinger() throws {
         let (front, mask) = (
@@ -38,7 +48,7 @@ struct OverlayOracleTests {
             canvas.draw(front.frame, alpha: .init(bytes: base, stride: Self.width))
         }
         let drawn = PlainFrame(canvas.finish(pts: 0, timeBase: .milliseconds))
-        #expect(drawn.difference(try filtered(front, mask)) <= 2)
+        expectNear(drawn, try filtered(front, mask))
     }
 
     @Test("An image of one color, opaque in any measure, is within two levels", arguments: [1.0, 0.5])
@@ -55,6 +65,6 @@ struct OverlayOracleTests {
         var mask = PlainFrame(width: Self.width, height: Self.height, .black)
         mask.y.samples = alpha.map { sample(Double($0) * opacity) }
         let drawn = PlainFrame(canvas.finish(pts: 0, timeBase: .milliseconds))
-        #expect(drawn.difference(try filtered(front, mask)) <= 2)
+        expectNear(drawn, try filtered(front, mask))
     }
 }
