@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialControl {
+extension SerialPeers {
     /// Shows that are played by themselves.
     @Suite("Run-downs")
     struct RunDownTests {

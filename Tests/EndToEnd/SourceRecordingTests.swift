@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialControl {
+extension SerialRecordings {
     /// The sources of a program, each recorded beside it.
     @Suite("Recordings of sources")
     struct SourceRecordingTests {
