@@ -29,6 +29,9 @@ package protocol ControlledChannel: Sendable {
     /// What was recorded; nil if no directory for it is known. Returns at once.
     var archive: (any ControlledArchive)? { get }
 
+    /// Clips of what is recorded; nil if no directory for it is known. Returns at once.
+    var clips: (any ControlledClips)? { get }
+
     /// The program of several sources. Throws where there is none. Returns at once.
     func program() throws(ControlFailure) -> any ControlledProgram
 

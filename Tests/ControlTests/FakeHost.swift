@@ -21,6 +21,7 @@ struct FakeChannel: ControlledChannel {
     var report: ChannelReport { ChannelReport(name: "main", state: .waiting) }
     var stream: PacketStream? { nil }
     var archive: (any ControlledArchive)? { nil }
+    var clips: (any ControlledClips)? { nil }
 
     private var off: ControlFailure { ControlFailure(.unavailable, "The channel is not on air.") }
 

@@ -36,6 +36,8 @@ final class Recording: Sendable {
         let logger: Logger
     }
 
+    /// What its files are.
+    let format: RecordFormat
     private let program: Program
     private let place: RecordingPlace
     private let recorder: Recorder
@@ -74,6 +76,7 @@ final class Recording: Sendable {
             program.logger.error("\(refusal)")
         }
         (self.program, self.place, self.recorder, self.retention) = (program, place, recorder, retention)
+        format = configuration.format
     }
 
     /// Takes packets from `hub` from now on; the first file begins with the next keyframe. With
@@ -115,6 +118,9 @@ final class Recording: Sendable {
 
     /// Leaves what is not uploaded to the next start.
     func cancelUploads() { place.cancelUploads() }
+
+    /// What is on the disk; nil before the first file.
+    var stretch: RecordedStretch? { recorder.stretch }
 
     /// A snapshot.
     var status: RecordingStatus {

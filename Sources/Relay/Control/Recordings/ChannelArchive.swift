@@ -35,7 +35,9 @@ final class ChannelArchive: ControlledArchive {
     /// Where recordings of the channel are.
     let path: String
     let template: NameTemplate
-    /// The channel as files' names have it.
+    /// The channel.
+    let name: String
+    /// The same as files' names have it.
     let channel: String
     let logger: Logger
     let plans = DeletionPlans()
@@ -45,7 +47,7 @@ final class ChannelArchive: ControlledArchive {
 
     /// The archive of `channel` as `recording` says. Nothing is opened yet.
     init(_ recording: ChannelConfiguration.Recording, channel: String) {
-        (path, template) = (recording.directory, recording.template)
+        (path, template, name) = (recording.directory, recording.template, channel)
         self.channel = SegmentName.safe(channel)
         var logger = Logger(label: "relay")
         logger[metadataKey: "channel"] = "\(channel)"
