@@ -37,7 +37,7 @@ struct EventRow: Encodable, PersistableRecord {
 
 /// Reads the cells of one row. A disk can flip any of them, and anybody can write to the file: each value is `nil` if it
 /// is of another type than it should be, or outside of the range in which nothing that is computed from it overflows.
-private struct Cells {
+struct Cells {
     let row: Row
 
     /// Program times in nanoseconds: 73 years.

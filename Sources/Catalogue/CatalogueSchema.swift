@@ -15,6 +15,7 @@ enum CatalogueSchema {
             try database.execute(sql: gaps)
         }
         migrator.registerMigration("2: events") { try $0.execute(sql: events) }
+        migrator.registerMigration("3: clips") { try $0.execute(sql: clips) }
         return migrator
     }
 
@@ -67,5 +68,24 @@ enum CatalogueSchema {
             text TEXT NOT NULL
         ) STRICT;
         CREATE INDEX events_by_time ON events (channel, start);
+        """
+
+    private static let clips = """
+        CREATE TABLE clips (
+            channel TEXT NOT NULL,
+            id TEXT NOT NULL,
+            run TEXT NOT NULL,
+            start INTEGER NOT NULL,        -- UTC, ms since 1970
+            first_frame INTEGER NOT NULL,  -- of the program
+            end_frame INTEGER,             -- behind the last one; empty until the release
+            lacking INTEGER NOT NULL,      -- frames before the first that were wanted and not recorded
+            settled INTEGER NOT NULL,      -- all that there will be of it is recorded
+            rate INTEGER NOT NULL,         -- frames, a rate_divisor of seconds
+            rate_divisor INTEGER NOT NULL,
+            name TEXT,
+            released INTEGER,              -- exported, and its files needed no more: UTC, ms since 1970
+            audio_offset INTEGER,          -- of its first packet of audio from its first frame, ns
+            PRIMARY KEY (channel, id)
+        ) STRICT;
         """
 }

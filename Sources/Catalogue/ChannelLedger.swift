@@ -73,6 +73,29 @@ package struct ChannelLedger: Sendable {
         for name in names { try store.noteDeletion(of: name, at: .now) }
     }
 
+    /// The clips of the channel in the order of their time; none where there is no catalogue. Throws where it cannot be read.
+    package func clips() throws -> [CatalogueClip] {
+        if let store = store() { return try store.clips(of: channel) }
+        guard access("\(directory.path)/\(CatalogueStore.fileName)", F_OK) == 0 else { return [] }
+        throw CatalogueFailure.failed("the catalogue cannot be read")
+    }
+
+    /// Notes `clips`, and that those that `removed` names are no more. Makes the catalogue if it is missing. Returns what
+    /// tells it from another: as long as it is still `checked`, it is not looked at whether it is in order.
+    package func note(
+        _ clips: [CatalogueClip], removing removed: [String], checked: [UInt64] = []
+    ) throws -> [UInt64] {
+        do {
+            // An empty mount point gets no database.
+            try directory.checkMount()
+        } catch {
+            throw CatalogueFailure.failed("\(error)")
+        }
+        let store = try CatalogueStore(directory: directory.path, checked: checked)
+        try store.put(clips, removing: removed, of: channel)
+        return store.identity
+    }
+
     /// The database, if it can be read as it is.
     private func store() -> CatalogueStore? {
         let path = "\(directory.path)/\(CatalogueStore.fileName)"

@@ -31,6 +31,9 @@ package protocol ControlledChannel: Sendable {
     /// What was recorded of one of several sources; nil if that is not recorded. Returns at once.
     func archive(ofSource source: String) -> (any ControlledArchive)?
 
+    /// Clips of what is recorded; nil if no directory for it is known. Returns at once.
+    var clips: (any ControlledClips)? { get }
+
     /// The program of several sources. Throws where there is none. Returns at once.
     func program() throws(ControlFailure) -> any ControlledProgram
 

@@ -13,6 +13,9 @@ public struct ProgramStatus: Sendable, Codable {
     /// How far the program is behind its clock, in seconds.
     public var lagSeconds: Double = 0
 
+    /// The place of the next frame: those that were skipped have one, too.
+    package var position: Int64 { frames + skippedFrames }
+
     /// Nothing on air yet.
     public init() {}
 }

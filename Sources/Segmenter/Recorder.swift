@@ -181,6 +181,9 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     /// Waits until open files are as durable as was asked so far; for tests.
     func waitForSynchroniser() { synchroniser.waitUntilIdle() }
 
+    /// What is on the disk; nil before the first file.
+    public var stretch: RecordedStretch? { box.stretch.withLock { $0 } }
+
     /// A snapshot for status and metrics.
     public var status: RecorderStatus {
         var status = box.value.withLock { status in

@@ -269,6 +269,19 @@ extension RecorderEngine {
             status.syncLatency = environment.synchroniser.latency
             show(gap?.frames ?? 0, &status)
         }
+        publishStretch()
+    }
+
+    private func publishStretch() {
+        environment.status.stretch.withLock { stretch in
+            if let file {
+                stretch = RecordedStretch(
+                    run: run, start: stretch?.start ?? file.start, end: file.recordedEnd, fileStart: file.start,
+                    fileTime: file.time)
+            } else if let end = recordedEnd {
+                stretch?.end = end
+            }
+        }
     }
 
     /// Lets the status have so many frames of the gap that lasts. Its lock is held, so that no frame is counted twice, nor

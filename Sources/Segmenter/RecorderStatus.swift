@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Media
+internal import Synchronization
 
 /// What the recorder does.
 public enum RecorderState: String, Sendable, Codable, CaseIterable {
@@ -76,4 +77,11 @@ public struct RecorderStatus: Sendable, Codable {
         gaps.append(gap)
         if gaps.count > 100 { gaps.removeFirst() }
     }
+}
+
+/// The recorder's status, written by its queue and the closing queue, read by anyone.
+final class RecorderStatusBox: Sendable {
+    let value = Mutex(RecorderStatus())
+    /// Nil until the first file is begun.
+    let stretch = Mutex<RecordedStretch?>(nil)
 }

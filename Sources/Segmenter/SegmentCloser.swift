@@ -291,8 +291,3 @@ final class SegmentCloser: Sendable {
         group.notify(queue: queue, execute: body)
     }
 }
-
-/// The recorder's status, written by its queue and the closing queue, read by anyone.
-final class RecorderStatusBox: Sendable {
-    let value = Mutex(RecorderStatus())
-}

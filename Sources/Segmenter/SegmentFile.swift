@@ -31,6 +31,8 @@ final class SegmentFile {
     private(set) var recordedEnd: Int64
     /// The file's first frame, in nanoseconds of program time.
     let start: Int64
+    /// When that was on air.
+    var time: UTCTime { settings.tags.start }
     /// Samples of audio on disk, with the hidden ones that precede the first frame.
     private var audioSamples: Int64 = 0
     /// How the file ends; the recorder says so before it is closed.

@@ -49,6 +49,8 @@ package struct ClipReport: Sendable, Codable, Equatable {
     package var gaps: [ClipGap]
     /// The file that is being written now, if the range reaches into it: it is not in the clip.
     package var beingWritten: String?
+    /// Where the first packet of audio begins, from the first frame on, in nanoseconds; nil without audio.
+    package var audioOffset: Int64?
 
     enum CodingKeys: String, CodingKey {
         case start, milliseconds, files, gaps
@@ -57,6 +59,7 @@ package struct ClipReport: Sendable, Codable, Equatable {
         case copiedFrames = "copied_frames"
         case encodedFrames = "encoded_frames"
         case beingWritten = "being_written"
+        case audioOffset = "audio_offset_ns"
     }
 }
 
@@ -206,7 +209,15 @@ package struct ClipExporter {
             milliseconds: milliseconds(plan.frames.upperBound - plan.frames.lowerBound),
             widenedStart: milliseconds(plan.wanted.lowerBound - plan.frames.lowerBound),
             widenedEnd: milliseconds(plan.frames.upperBound - plan.wanted.upperBound), copiedFrames: copied,
-            encodedFrames: encoded - plan.hidden, files: sources.count, gaps: plan.gaps)
+            encodedFrames: encoded - plan.hidden, files: sources.count, gaps: plan.gaps, audioOffset: audioOffset)
+    }
+
+    private var audioOffset: Int64? {
+        guard let index = plan.audio.firstIndex(where: { !$0.isEmpty }) else { return nil }
+        let source = sources[index]
+        let begin = plan.places[index].audio + source.audio[plan.audio[index].lowerBound].pts
+        let first = sources[0].videoBase.rescale(plan.frames.lowerBound, to: source.audioBase)
+        return source.audioBase.rescale(begin - first, to: .nanoseconds)
     }
 }
 

@@ -22,6 +22,7 @@ struct FakeChannel: ControlledChannel {
     var stream: PacketStream? { nil }
     var archive: (any ControlledArchive)? { nil }
     func archive(ofSource source: String) -> (any ControlledArchive)? { nil }
+    var clips: (any ControlledClips)? { nil }
 
     private var off: ControlFailure { ControlFailure(.unavailable, "The channel is not on air.") }
 

@@ -9,6 +9,8 @@ import { setShown, setText } from "./dom.js";
 const reserve = 0.12;
 /** Seconds behind what arrived from which a seek catches up; below, a faster rate does. */
 const seekFrom = 1.2;
+/** By how many seconds the times of preview.mp4 are later than the program's. */
+const lead = 1;
 /** Seconds without a byte after which the connection counts as broken. */
 const silence = 4;
 
@@ -83,6 +85,25 @@ export class LivePreview {
         const { buffered, currentTime } = this.video;
         return buffered.length && this.stage.classList.contains("moving")
             ? buffered.end(buffered.length - 1) - currentTime : null;
+    }
+
+    /** Program time of the frame shown, in seconds; null if none moves. */
+    get programSeconds() {
+        if (!this.stage.classList.contains("moving")) return null;
+        return Math.max(0, (this.shownTime ?? this.video.currentTime) - lead);
+    }
+
+    /** Whether the time of each frame is to be known while it is shown. */
+    watchFrames(isWatched) {
+        const { video } = this;
+        if (!video.requestVideoFrameCallback || Boolean(this.frameWatch) === isWatched) return;
+        if (this.frameWatch) video.cancelVideoFrameCallback(this.frameWatch);
+        this.frameWatch = this.shownTime = undefined;
+        const shown = (now, { mediaTime }) => {
+            this.shownTime = mediaTime;
+            this.frameWatch = video.requestVideoFrameCallback(shown);
+        };
+        if (isWatched) this.frameWatch = video.requestVideoFrameCallback(shown);
     }
 
     /** Whether `still` or the video has something to show, and which; for echo and ambient light. */

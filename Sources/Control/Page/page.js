@@ -2,6 +2,7 @@
 // The page: who is signed in, which channel is shown, how old what it shows is, and what every panel gets once a second.
 
 import { channelPath, EventStream, Failure, get, post, remove, whenUnauthorized } from "./api.js";
+import { ClipsView } from "./clips.js";
 import { Deck } from "./deck.js";
 import { announce, block, byID, copy, KeyedList, onPress, partsOf, Popover, press, setAttribute, setIcon, setShown,
     setText } from "./dom.js";
@@ -27,8 +28,12 @@ class Page {
         this.storage = new Storage({ held: () => this.recordings.held, refresh: () => this.recordings.refresh() });
         this.glance = new Glance((action, subject) => this.act(action, subject));
         this.program = new ProgramView({ known: (hasProgram) => this.allowProgram(hasProgram) });
-        this.views = new Views((view) => this.program.show(view === "program"));
-        this.panels = [this.deck, this.outputs, this.recorder, this.recordings, this.program];
+        this.clips = new ClipsView({
+            recordings: () => this.recordings.list, seconds: () => this.deck.preview.programSeconds,
+            known: (canRecord) => this.allowClips(canRecord),
+        });
+        this.views = new Views((view) => this.#viewed(view));
+        this.panels = [this.deck, this.outputs, this.recorder, this.recordings, this.program, this.clips];
         this.session = { role: "none" };
         this.channels = [];
         this.reports = new Map();
@@ -39,6 +44,12 @@ class Page {
             prepare: () => this.snapshot(), receive: (name, data) => this.receive(name, data), lost: () => this.age(),
         });
         this.#wire();
+    }
+
+    #viewed(view) {
+        this.program.show(view === "program");
+        this.clips.show(view === "clips");
+        this.deck.preview.watchFrames(view === "clips");
     }
 
     #wire() {
@@ -62,7 +73,7 @@ class Page {
     follow() {
         const { channel, view } = fragment();
         if (this.channels.some(({ name }) => name === channel)) {
-            this.views.choose(view === "program" ? view : "live");
+            this.views.choose(this.views.names.includes(view) ? view : "live");
             this.switcher.choose(channel);
         }
         if (this.channel) this.views.name(this.channel);
@@ -70,7 +81,12 @@ class Page {
 
     allowProgram(hasProgram) {
         setShown(byID("program-keys"), hasProgram);
-        this.views.allow(hasProgram);
+        this.views.allow("program", hasProgram);
+    }
+
+    allowClips(canRecord) {
+        setShown(byID("clip-keys"), canRecord);
+        this.views.allow("clips", canRecord);
     }
 
     // ---- Beginning ----
@@ -209,6 +225,7 @@ class Page {
         this.outputs.render();
         this.recordings.update(state);
         this.program.update(state);
+        this.clips.update(state);
         this.storage.update(state);
         this.log.update(state.channel);
         this.switcher.update();
@@ -403,7 +420,7 @@ class Keys {
             if (event.key === "m" || event.key === "M") page.recorder.quickMarker();
             else if (event.key === "[") page.switcher.step(-1);
             else if (event.key === "]") page.switcher.step(1);
-            else page.program.key(event);
+            else if (!page.clips.key(event)) page.program.key(event);
         });
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The views of the page: which is shown, chosen by the header's tabs or by the phone's bar. The address's fragment
-// names the channel and remembers the view: `#main`, `#main/program`.
+// names the channel and remembers the view: `#main`, `#main/program`, `#main/clips`.
 
 import { byID, setAttribute, setShown } from "./dom.js";
 
@@ -18,9 +18,9 @@ export class Views {
     /** `changed(view)` is called after another view was shown. */
     constructor(changed) {
         this.changed = changed;
-        this.names = ["live", "program"];
+        this.names = ["live", "program", "clips"];
         this.current = "live";
-        this.hasProgram = false;
+        this.allowed = new Set(["live"]);
         this.wanted = fragment().view;
         this.stage = byID("stage");
         for (const button of document.querySelectorAll("[data-view]:not(body)")) {
@@ -36,17 +36,21 @@ export class Views {
         this.#write();
     }
 
-    /** Whether there is a program view for what is shown: without, the switch does not appear. */
-    allow(hasProgram) {
-        this.hasProgram = hasProgram;
-        for (const id of ["views", "views-bar"]) setShown(byID(id), hasProgram);
-        const view = hasProgram && this.wanted === "program" ? "program" : "live";
+    /** Whether there is such a view of what is shown: without any, the switch does not appear. */
+    allow(name, isAllowed) {
+        if (isAllowed) this.allowed.add(name);
+        else this.allowed.delete(name);
+        for (const id of ["views", "views-bar"]) {
+            setShown(byID(id), this.allowed.size > 1);
+            for (const button of byID(id).children) setShown(button, this.allowed.has(button.dataset.view));
+        }
+        const view = this.allowed.has(this.wanted) ? this.wanted : "live";
         if (view !== this.current) this.#show(view);
     }
 
     choose(view) {
         this.wanted = view;
-        if (view === this.current || (view === "program" && !this.hasProgram)) return;
+        if (view === this.current || !this.allowed.has(view)) return;
         this.#show(view);
         this.#write();
         scrollTo(0, 0);
@@ -54,7 +58,7 @@ export class Views {
 
     #write() {
         if (!this.channel) return;
-        const view = this.wanted === "program" ? "/program" : "";
+        const view = this.names.includes(this.wanted) && this.wanted !== "live" ? `/${this.wanted}` : "";
         const address = `#${encodeURIComponent(this.channel)}${view}`;
         if (location.hash !== address) history.replaceState(null, "", address);
     }
@@ -74,11 +78,11 @@ export class Views {
         this.changed(view);
     }
 
-    /** One player for both views: what is on air plays on while it changes its place. */
+    /** One player for all views: what is on air plays on while it changes its place. */
     #moveStage(view) {
-        const parent = byID(view === "program" ? "program-monitor" : "deck");
+        const parent = byID({ program: "program-monitor", clips: "clips-monitor" }[view] ?? "deck");
         if (this.stage.parentNode === parent) return;
-        const before = view === "program" ? null : parent.querySelector(".meters");
+        const before = view === "live" ? parent.querySelector(".meters") : null;
         if (parent.moveBefore) parent.moveBefore(this.stage, before);
         else parent.insertBefore(this.stage, before);
     }
@@ -86,7 +90,7 @@ export class Views {
     #arrows(event) {
         const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
         if (!step) return;
-        const { names } = this;
+        const names = this.names.filter((name) => this.allowed.has(name));
         this.choose(names[(names.indexOf(this.current) + step + names.length) % names.length]);
         byID("views").querySelector("[aria-selected=true]").focus();
     }

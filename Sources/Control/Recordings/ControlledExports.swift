@@ -21,6 +21,8 @@ package struct ExportRequest: Sendable {
     package var name: String?
     /// Whether it begins and ends with the very frames, for which some are coded again; nil for where that is possible.
     package var isExact: Bool?
+    /// The clip whose very frames these are; the range says about when that was.
+    package var clip: ClipExport?
 
     /// A request.
     package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?) {

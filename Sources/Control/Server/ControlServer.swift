@@ -60,7 +60,7 @@ package final class ControlServer: Sendable {
             ChannelRoutes(host: host, reports: reports).endpoints + ProgramRoutes(host: host).endpoints
             + RunDownRoutes(host: host).endpoints
             + RecordingRoutes(host: host).endpoints
-            + ExportRoutes(host: host).endpoints
+            + ExportRoutes(host: host).endpoints + ClipRoutes(host: host).endpoints
             + HostRoutes(host: host, reports: reports, events: EventStream(reports: reports, log: events)).endpoints
             + PreviewRoutes(host: host).endpoints
             + SessionRoutes(tokens: tokens, settings: settings).endpoints + PageRoutes().endpoints

@@ -62,6 +62,16 @@ enum JSON {
         return text
     }
 
+    /// As ``body(_:of:)``, of a request that may have none: nil then.
+    static func optionalBody<Value: Decodable>(_ type: Value.Type, of request: ControlRequest) async throws -> Value? {
+        guard request.request.headers[.contentType] == nil else { return try await body(type, of: request) }
+        let buffer = try await request.request.body.collect(upTo: mostBytes)
+        guard buffer.readableBytes == 0 else {
+            throw ControlFailure(.malformed, "The body must be JSON, and Content-Type must say so: application/json.")
+        }
+        return nil
+    }
+
     /// What is wrong with a body, without its values.
     private static func sentence(_ error: DecodingError) -> String {
         let path = { (path: [any CodingKey]) in path.map(\.stringValue).joined(separator: ".") }

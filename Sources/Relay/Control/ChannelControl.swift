@@ -34,6 +34,8 @@ final class ChannelControl: ControlledChannel {
         /// What was recorded, and of each source; made when it is first asked for.
         var archive: ChannelArchive?
         var sources: [String: ChannelArchive] = [:]
+        /// The clips of that.
+        var clips: ClipBook?
         var marks = MarkLimit()
     }
 
@@ -81,7 +83,8 @@ final class ChannelControl: ControlledChannel {
     /// The configuration says something else of the recording, which an operator's word before does not outlive.
     func changed(recording: ChannelConfiguration.Recording?) {
         state.withLock { state in
-            (state.recording, state.changes.isRecording, state.archive, state.sources) = (recording, nil, nil, [:])
+            (state.recording, state.changes.isRecording) = (recording, nil)
+            (state.archive, state.clips, state.sources) = (nil, nil, [:])
         }
     }
 
@@ -110,7 +113,7 @@ final class ChannelControl: ControlledChannel {
         report.tracks = channel.stream.description
         report.programSeconds =
             status.passthrough.map { Double($0.programNanoseconds) / 1e9 }
-            ?? Double(status.program.frames) / max(0.001, status.frameRate.value)
+            ?? Double(status.program.position) / max(0.001, status.frameRate.value)
         report.status = status
         report.certificateExpiry = channel.certificateExpiry
         return report
@@ -119,6 +122,19 @@ final class ChannelControl: ControlledChannel {
     var stream: PacketStream? { state.withLock { $0.channel }?.stream }
 
     var archive: (any ControlledArchive)? { recordings }
+
+    var clips: (any ControlledClips)? {
+        guard let recordings else { return nil }
+        return state.withLock { state in
+            if let clips = state.clips { return clips }
+            let clips = ClipBook(recordings) { [weak self] () throws(ControlFailure) in
+                guard let self else { throw ControlFailure(.unavailable, "The channel is not on air.") }
+                return try recorded()
+            }
+            state.clips = clips
+            return clips
+        }
+    }
 
     /// What was recorded; nil if no directory for it is known.
     var recordings: ChannelArchive? {
@@ -146,7 +162,7 @@ final class ChannelControl: ControlledChannel {
         return director
     }
 
-    private func open() throws(ControlFailure) -> Channel {
+    func open() throws(ControlFailure) -> Channel {
         guard let channel = state.withLock({ $0.channel }) else {
             throw ControlFailure(.unavailable, "The channel is not on air.")
         }

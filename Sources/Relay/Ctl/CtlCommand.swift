@@ -17,6 +17,7 @@ struct CtlCommand: AsyncParsableCommand {
               relay ctl status
               relay ctl output add "srt://live.example:9000#name=second"
               relay ctl events --follow
+              relay ctl clip start --before 10s goal
               relay ctl export --from 2026-11-21T14:03:10Z --to +14:27 -o clip.mp4
 
             Exit status: 0 done, 1 relay says no, 64 wrong flags, 69 nobody answers.
@@ -24,7 +25,7 @@ struct CtlCommand: AsyncParsableCommand {
         subcommands: [
             CtlStatusCommand.self, CtlEventsCommand.self, CtlOutputCommand.self, CtlRecordingCommand.self,
             CtlMarkCommand.self, CtlKeyframeCommand.self, CtlReloadCommand.self, CtlExportCommand.self,
-            CtlCheckCommand.self,
+            CtlClipCommand.self, CtlCheckCommand.self,
         ])
 }
 

@@ -21,16 +21,6 @@ struct CtlExportCommand: CtlSubcommand {
         let to: String
         let name: String?
     }
-    private struct Job: Decodable {
-        let id: String
-        let state: String
-        let progress: Double?
-        let detail: String?
-        let bytes: Int64?
-        let url: String?
-    }
-
-    private static let step = Duration.milliseconds(300)
 
     @OptionGroup var options: CtlOptions
     @OptionGroup var channel: CtlChannelOptions
@@ -58,10 +48,35 @@ struct CtlExportCommand: CtlSubcommand {
             from: UTCTime(milliseconds: range.lowerBound).extended,
             to: UTCTime(milliseconds: range.upperBound).extended,
             name: name)
+        try await CtlExportJob(output: output, options: options).make(api) {
+            try await api.ask("POST", "/v1/exports", asked)
+        }
+    }
+}
+
+/// Waits for an export, and fetches what it made.
+struct CtlExportJob {
+    private struct Job: Decodable {
+        let id: String
+        let state: String
+        let progress: Double?
+        let detail: String?
+        let bytes: Int64?
+        let url: String?
+    }
+
+    private static let step = Duration.milliseconds(300)
+
+    /// The file to fetch it to, which must not exist; nil if it is not wanted.
+    let output: String?
+    let options: CtlOptions
+
+    /// Waits for the job that `ask` begins, and prints where its file is.
+    func make(_ api: ControlAPI, _ ask: () async throws -> ControlAPI.Answer) async throws {
         if let output, access(output, F_OK) == 0 {
             throw ControlAPI.Failure(.cannotRecord, "\(output) exists; name another file.")
         }
-        var answer = try await api.ask("POST", "/v1/exports", asked)
+        var answer = try await ask()
         let bar = ProgressBar()
         var job = try answer.decoded(Job.self)
         let place = "/v1/exports/\(ControlAPI.encoded(job.id))"
@@ -77,7 +92,7 @@ struct CtlExportCommand: CtlSubcommand {
         }
         if let output { try await fetch(place + "/file", to: output, api) }
         let size = job.bytes.map { "  \(ByteSize(bytes: $0))" } ?? ""
-        try put(answer, as: Job.self) { "\(output ?? $0.url ?? place + "/file")\(size)\n" }
+        Terminal.put(options.json ? answer.text + "\n" : "\(output ?? job.url ?? place + "/file")\(size)\n", to: 1)
     }
 
     private func fetch(_ path: String, to output: String, _ api: ControlAPI) async throws {

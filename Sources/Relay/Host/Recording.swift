@@ -57,6 +57,8 @@ final class Recording: Sendable {
         }
     }
 
+    /// What its files are.
+    let format: RecordFormat
     private let program: Program
     private let place: RecordingPlace
     private let recorder: Recorder
@@ -96,6 +98,7 @@ final class Recording: Sendable {
             logger: program.logger)
         (self.program, self.place, self.recorder) = (program, place, recorder)
         (self.retention, self.sources) = (retention, sources)
+        format = configuration.format
         let admission = storage.admit()
         if !admission.isAdmitted {
             let refusal = "recording refused: \(admission.sentence)"
@@ -161,6 +164,9 @@ final class Recording: Sendable {
         place.cancelUploads()
         sources?.cancelUploads()
     }
+
+    /// What is on the disk; nil before the first file.
+    var stretch: RecordedStretch? { recorder.stretch }
 
     /// A snapshot.
     var status: RecordingStatus {

@@ -47,7 +47,9 @@ struct RecordingPlace: Sendable {
 
     /// Who still needs finished files.
     var vetoes: [any RetentionVeto] {
-        let all: [(any RetentionVeto)?] = [HoldVeto(directory), catalogue, uploader]
+        let all: [(any RetentionVeto)?] = [
+            HoldVeto(directory), ClipHold(directory: directory, channel: channel), catalogue, uploader,
+        ]
         return all.compactMap { $0 }
     }
 

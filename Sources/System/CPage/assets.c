@@ -16,11 +16,17 @@ static const unsigned char page_css[] = {
 static const unsigned char program_css[] = {
 #embed "../../Control/Page/program.css"
 };
+static const unsigned char clips_css[] = {
+#embed "../../Control/Page/clips.css"
+};
 static const unsigned char icon_svg[] = {
 #embed "../../Control/Page/icon.svg"
 };
 static const unsigned char api_js[] = {
 #embed "../../Control/Page/api.js"
+};
+static const unsigned char clips_js[] = {
+#embed "../../Control/Page/clips.js"
 };
 static const unsigned char deck_js[] = {
 #embed "../../Control/Page/deck.js"
@@ -87,8 +93,10 @@ static const struct relay_asset assets[] = {
     {"", "text/html; charset=utf-8", index_html, sizeof index_html},
     {"page.css", "text/css; charset=utf-8", page_css, sizeof page_css},
     {"program.css", "text/css; charset=utf-8", program_css, sizeof program_css},
+    {"clips.css", "text/css; charset=utf-8", clips_css, sizeof clips_css},
     {"icon.svg", "image/svg+xml", icon_svg, sizeof icon_svg},
     {"page/api.js", SCRIPT, api_js, sizeof api_js},
+    {"page/clips.js", SCRIPT, clips_js, sizeof clips_js},
     {"page/deck.js", SCRIPT, deck_js, sizeof deck_js},
     {"page/dom.js", SCRIPT, dom_js, sizeof dom_js},
     {"page/events.js", SCRIPT, events_js, sizeof events_js},

@@ -5,6 +5,7 @@ internal import Catalogue
 internal import Control
 internal import Dispatch
 internal import Encoder
+internal import Glibc
 internal import Logging
 internal import Networking
 internal import Stitcher
@@ -29,6 +30,8 @@ final class ExportJobs: ControlledExports {
     private static let mostQueued = 8
     /// Clips that are kept, and for how long; jobs that are remembered.
     private static let (mostKept, lifetime, mostRemembered) = (20, Duration.seconds(7 * 86_400), 100)
+    /// How often it is looked whether a clip is recorded, and the microseconds between two looks.
+    private static let looks = (count: 300, pause: UInt32(50_000))
 
     private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
     private let entries = Mutex<[Entry]>([])
@@ -159,19 +162,47 @@ extension ExportJobs {
         _ entry: Entry, isExact: Bool, _ directory: RecordDirectory, _ place: ExportPlace
     ) throws -> (ClipReport, Int64) {
         let id = entry.job.id
+        let (files, range) = try selection(entry, directory)
+        var request = ClipRequest(
+            files: files, range: range, isExact: isExact,
+            output: place.path(of: id), replaces: false, version: RelayVersion.text)
+        request.reserve = entry.reserve
+        var exporter = try ClipExporter(request)
+        var report = try exporter.run(
+            progress: { done, total in self.change(id) { $0.progressed(done, of: total) } },
+            isCancelled: { self.isCancelled(id) })
+        if let clip = entry.request.clip {
+            clip.tell(&report)
+            clip.finished(report.audioOffset)
+        }
+        return (report, try FileDescriptor.open(readOnly: place.path(of: id)).size())
+    }
+
+    /// The files that a clip is made of, and its times in milliseconds since 1970, by the files' own dates.
+    private func selection(
+        _ entry: Entry, _ directory: RecordDirectory
+    ) throws -> (files: [(path: String, name: String)], range: Range<Int64>) {
+        if let clip = entry.request.clip {
+            try waitUntilRecorded(clip, entry.job.id)
+            return try clip.selection(entry.archive.files(ofRun: clip.run), in: directory.path)
+        }
         let segments = try RecordingArchive(directory.path).contents().segments
         let selection = try ExportSelection(
             segments, in: directory.path, channel: entry.archive.channel, range: entry.request.range,
             includesOpen: true)
-        var request = ClipRequest(
-            files: selection.files, range: selection.range, isExact: isExact,
-            output: place.path(of: id), replaces: false, version: RelayVersion.text)
-        request.reserve = entry.reserve
-        var exporter = try ClipExporter(request)
-        let report = try exporter.run(
-            progress: { done, total in self.change(id) { $0.progressed(done, of: total) } },
-            isCancelled: { self.entries.withLock { $0.first { $0.job.id == id }?.isCancelled ?? true } })
-        return (report, try FileDescriptor.open(readOnly: place.path(of: id)).size())
+        return (selection.files, selection.range)
+    }
+
+    /// Waits for the last frames of a clip that was just ended to be on the disk.
+    private func waitUntilRecorded(_ clip: ClipExport, _ id: String) throws(ClipFailure) {
+        for _ in 0..<Self.looks.count where !clip.isRecorded() {
+            if isCancelled(id) { throw .cancelled }
+            usleep(Self.looks.pause)
+        }
+    }
+
+    private func isCancelled(_ id: String) -> Bool {
+        entries.withLock { $0.first { $0.job.id == id }?.isCancelled ?? true }
     }
 
     /// Forgets what is too old or too much, with its clip.

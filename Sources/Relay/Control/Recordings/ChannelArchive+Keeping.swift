@@ -129,16 +129,19 @@ extension ChannelArchive {
         let directory: RecordDirectory
         /// One that is not started only looks.
         let catalogue: Catalogue
+        let clips: ClipHold
 
         init(_ directory: RecordDirectory, channel: String) {
             self.directory = directory
             catalogue = Catalogue(directory: directory, channel: channel, logger: .init(label: "relay"))
+            clips = ClipHold(directory: directory, channel: channel)
         }
 
         /// Why the file must not be deleted, in a sentence; nil if it may be.
         func reason(against name: String, isOpen: Bool) -> String? {
             if isOpen { return "It is being written." }
             if HoldMark.isSet(of: name, in: directory) { return "It is held." }
+            if !clips.mayDelete(name) { return "A clip lies in it that was not exported yet." }
             return catalogue.mayDelete(name) ? nil : "It is not uploaded yet."
         }
     }

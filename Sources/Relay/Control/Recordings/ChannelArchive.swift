@@ -35,7 +35,9 @@ final class ChannelArchive: ControlledArchive {
     /// Where recordings of the channel are.
     let path: String
     let template: NameTemplate
-    /// The channel as files' names have it.
+    /// The channel.
+    let name: String
+    /// The same as files' names have it.
     let channel: String
     /// The source whose recordings these are; nil for the program's.
     let source: String?
@@ -47,7 +49,7 @@ final class ChannelArchive: ControlledArchive {
 
     /// The archive of `channel`, or of one of its sources, as `recording` says. Nothing is opened yet.
     init(_ recording: ChannelConfiguration.Recording, channel: String, source: String? = nil) {
-        (path, template, self.source) = (recording.directory, recording.template, source)
+        (path, template, name, self.source) = (recording.directory, recording.template, channel, source)
         self.channel = SegmentName.safe(source.map { RecordedSources.channel(channel, $0) } ?? channel)
         var logger = Logger(label: "relay")
         logger[metadataKey: "channel"] = "\(channel)"

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import GRDB
+internal import Media
+
+extension CatalogueStore {
+    /// The clips of `channel` in the order of their time; none where the database is of a version without.
+    func clips(of channel: String) throws(CatalogueFailure) -> [CatalogueClip] {
+        try read { database in
+            guard try database.tableExists("clips") else { return [] }
+            return try Row.fetchAll(
+                database, sql: "SELECT * FROM clips WHERE channel = ? ORDER BY start, rowid", arguments: [channel]
+            ).compactMap(CatalogueClip.init(validating:))
+        }
+    }
+
+    /// Adds clips or brings them up to date, and forgets those of `channel` that `removed` names.
+    func put(_ clips: [CatalogueClip], removing removed: [String], of channel: String) throws(CatalogueFailure) {
+        try write { database in
+            for id in removed {
+                try database.execute(
+                    sql: "DELETE FROM clips WHERE channel = ? AND id = ?", arguments: [channel, id])
+            }
+            for clip in clips { try database.execute(sql: Self.putClip, arguments: clip.arguments) }
+        }
+    }
+
+    private static let putClip = """
+        INSERT OR REPLACE INTO clips (
+            channel, id, run, start, first_frame, end_frame, lacking, settled, rate, rate_divisor, name, released,
+            audio_offset
+        ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+}
+
+extension CatalogueClip {
+    fileprivate var arguments: StatementArguments {
+        [
+            channel, id, clip.run, start, clip.first, clip.end, clip.lacking, clip.isSettled ? 1 : 0,
+            rate.numerator, rate.denominator, name, released, audioOffset,
+        ]
+    }
+
+    /// Frames of 73 years at 1000 a second.
+    private static let frames: ClosedRange<Int64> = 0...1 << 41
+    /// A second on either side.
+    private static let offsets: ClosedRange<Int64> = -1_000_000_000...1_000_000_000
+
+    /// The clip of a row of the database; nil if a cell of it is not what it should be. Such a row counts as absent.
+    init?(validating row: Row) {
+        let cells = Cells(row: row)
+        guard let channel = cells.text("channel"), let id = cells.text("id"), let run = cells.text("run"),
+            let start = cells.integer("start", in: Cells.wallClock),
+            let first = cells.integer("first_frame", in: Self.frames),
+            let end = cells.optional("end_frame", in: Self.frames), first <= end ?? .max,
+            let lacking = cells.integer("lacking", in: Self.frames),
+            let settled = cells.integer("settled", in: 0...1),
+            let rate = cells.integer("rate", in: 1...1_000_000),
+            let divisor = cells.integer("rate_divisor", in: 1...1_000_000),
+            let name = cells.optional("name", cells.text),
+            let released = cells.optional("released", in: Cells.wallClock),
+            let audioOffset = cells.optional("audio_offset", in: Self.offsets)
+        else { return nil }
+        self.init(
+            ClipMachine.Clip(
+                id: id, run: run, first: first, end: end, lacking: lacking, isSettled: settled == 1),
+            channel: channel, rate: FrameRate(Int32(rate), Int32(divisor)), start: start, name: name)
+        (self.released, self.audioOffset) = (released, audioOffset)
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Archive
+internal import Glibc
+public import Segmenter
+internal import Synchronization
+
+/// Keeps the files in which clips lie that were neither exported nor deleted. While the catalogue cannot be read it goes
+/// by what that said last.
+public final class ClipHold: RetentionVeto {
+    private let directory: RecordDirectory
+    private let channel: String
+    private let known = Mutex(Known())
+
+    /// What the catalogue said last.
+    private struct Known {
+        var clips: [CatalogueClip] = []
+        /// The database then; nil if it may have been written to since without another stamp.
+        var stamp: Stamp?
+    }
+
+    private struct Stamp: Equatable {
+        let number: UInt64
+        let size: Int64
+        /// Nanoseconds since 1970.
+        let modified: Int64
+    }
+
+    /// Nanoseconds after which a file that is written to has another stamp in any file system.
+    private static let stampAge: Int64 = 2_500_000_000
+
+    /// A veto for the recordings of `channel` in `directory`. Nothing is read yet.
+    public init(directory: RecordDirectory, channel: String) {
+        (self.directory, self.channel) = (directory, SegmentName.safe(channel))
+    }
+
+    /// May block on the disk, but not on what the catalogue is busy with.
+    public func mayDelete(_ fileName: String) -> Bool {
+        let clips = clips
+        // What cannot be read is a part of no clip, and neither is a transport stream, which says nothing of itself.
+        guard !clips.isEmpty, let facts = try? SegmentReader.read("\(directory.path)/\(fileName)"),
+            let position = facts.position
+        else { return true }
+        let times = position.programStart..<position.programStart + max(1, facts.duration)
+        return !clips.contains { $0.clip.run == position.run && $0.held.overlaps(times) }
+    }
+
+    /// The clips that need their files.
+    private var clips: [CatalogueClip] {
+        let stamp = stamp
+        let known = self.known.withLock { $0 }
+        if let stamp, stamp == known.stamp { return known.clips }
+        let ledger = ChannelLedger(directory: directory, channel: channel)
+        guard let clips = try? ledger.clips() else { return known.clips }
+        let held = clips.filter { $0.released == nil }
+        let isOld = stamp.map { UTCTime.now.milliseconds * 1_000_000 - $0.modified > Self.stampAge } ?? false
+        self.known.withLock { $0 = Known(clips: held, stamp: isOld ? stamp : nil) }
+        return held
+    }
+
+    /// What tells the database from how it was; nil if there is none.
+    private var stamp: Stamp? {
+        var info = stat()
+        guard lstat("\(directory.path)/\(CatalogueStore.fileName)", &info) == 0 else { return nil }
+        return Stamp(
+            number: UInt64(info.st_ino), size: Int64(info.st_size),
+            modified: Int64(info.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(info.st_mtim.tv_nsec))
+    }
+}

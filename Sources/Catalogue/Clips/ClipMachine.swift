@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// Which frames of a program are clips, by the commands that begin and end them. Pure: it knows neither clocks nor files.
+///
+/// A command names the frame that it is meant for, so that neither the way that it took nor its place among others
+/// matters: a release may come before its press, and both before the frame that they name. What a clip is follows from
+/// its commands alone; how far the program is says only how much of it there is yet.
+package struct ClipMachine: Sendable {
+    /// A program that is being recorded.
+    package struct Program: Sendable, Equatable {
+        /// Names the recorder's run: frames of one run can be compared.
+        package var run: String
+        /// From the first frame that was recorded to the one behind the newest.
+        package var frames: Range<Int64>
+        package var rate: FrameRate
+
+        /// A program.
+        package init(run: String, frames: Range<Int64>, rate: FrameRate) {
+            (self.run, self.frames, self.rate) = (run, frames, rate)
+        }
+    }
+
+    /// A clip's frames.
+    package struct Clip: Sendable, Equatable {
+        package let id: String
+        package let run: String
+        /// The first frame.
+        package let first: Int64
+        /// The frame behind the last one; nil until the release.
+        package internal(set) var end: Int64?
+        /// Frames before ``first`` that were asked for, and are not there: nothing was recorded yet.
+        package let lacking: Int64
+        /// Whether all of it that there will ever be is recorded.
+        package internal(set) var isSettled: Bool
+
+        /// A clip as it was written down.
+        package init(id: String, run: String, first: Int64, end: Int64?, lacking: Int64 = 0, isSettled: Bool = false) {
+            (self.id, self.run, self.first, self.end) = (id, run, first, end)
+            (self.lacking, self.isSettled) = (lacking, isSettled)
+        }
+    }
+
+    /// A press.
+    package struct Start: Sendable, Equatable {
+        package var id: String
+        /// The frame that was seen at the press; the newest for nil.
+        package var at: Int64?
+        /// Frames before it that are wanted, too.
+        package var before: Int64
+
+        /// A press.
+        package init(id: String, at: Int64? = nil, before: Int64 = 0) {
+            (self.id, self.at, self.before) = (id, at, before)
+        }
+    }
+
+    /// Why a command was not taken. Nothing is changed then.
+    package enum Refusal: Error, Equatable {
+        /// So many clips are running.
+        case tooManyRunning
+        /// So many clips are kept.
+        case tooManyClips
+        /// The frame is further ahead of the program than clocks can be apart.
+        case ahead
+        /// Nothing was recorded at the frame.
+        case notRecorded
+    }
+
+    /// A release whose press has not come yet.
+    private struct EarlyStop {
+        let id: String
+        let run: String
+        let at: Int64
+        /// When it is forgotten.
+        let until: Int64
+    }
+
+    /// A crossfade of two clips needs a frame of each, and one between.
+    package static let fewestFrames: Int64 = 3
+    /// Clips that may run at a time, and that are kept.
+    package static let (mostRunning, mostClips) = (32, 2000)
+    /// A clip that nobody ends ends by itself.
+    package static let longest = Duration.seconds(3600)
+    /// By how much a command may be ahead of the program.
+    private static let lead = Duration.seconds(2)
+    private static let mostEarly = 64
+    private static let patience = Duration.seconds(10)
+
+    /// All clips, in the order in which they came.
+    package private(set) var clips: [Clip] = []
+    private var early: [EarlyStop] = []
+
+    /// A machine without clips.
+    package init() {}
+
+    /// A machine that goes on with `clips`.
+    package init(_ clips: [Clip]) { self.clips = clips }
+
+    /// The clip `id`.
+    package func clip(_ id: String) -> Clip? { clips.first { $0.id == id } }
+
+    /// Whether releases wait for their presses; for tests.
+    package var isWaiting: Bool { !early.isEmpty }
+}
+
+// MARK: Commands
+
+extension ClipMachine {
+    /// Begins a clip, or returns the one that has this name already.
+    package mutating func start(_ start: Start, in program: Program) throws(Refusal) -> Clip {
+        if let known = clip(start.id) { return known }
+        settle(program, recordedUpTo: nil)
+        guard clips.count < Self.mostClips else { throw .tooManyClips }
+        let at = start.at ?? program.frames.upperBound - 1
+        guard at < program.frames.upperBound + program.rate.frames(atLeast: Self.lead) else { throw .ahead }
+        guard at >= program.frames.lowerBound else { throw .notRecorded }
+        let wanted = at - max(0, start.before)
+        let first = max(wanted, program.frames.lowerBound)
+        var clip = Clip(id: start.id, run: program.run, first: first, end: nil, lacking: first - wanted)
+        if let index = early.firstIndex(where: { $0.id == start.id && $0.run == program.run }) {
+            clip.end = end(of: clip, at: early.remove(at: index).at, program.rate)
+        } else {
+            let running = clips.count { $0.run == program.run && $0.end == nil }
+            guard running < Self.mostRunning else { throw .tooManyRunning }
+        }
+        clips.append(clip)
+        return clip
+    }
+
+    /// Ends the clip `id` with the frame before `at`, or before the newest one's end for nil; one that was ended stays as it
+    /// is. Nil if its start did not come yet: it is a whole clip when it does.
+    package mutating func stop(_ id: String, at: Int64?, in program: Program) throws(Refusal) -> Clip? {
+        let at = at ?? program.frames.upperBound - 1
+        guard at < program.frames.upperBound + program.rate.frames(atLeast: Self.lead) else { throw .ahead }
+        settle(program, recordedUpTo: nil)
+        guard let index = clips.firstIndex(where: { $0.id == id }) else {
+            if !early.contains(where: { $0.id == id }) {
+                if early.count == Self.mostEarly { early.removeFirst() }
+                let until = program.frames.upperBound + program.rate.frames(atLeast: Self.patience)
+                early.append(EarlyStop(id: id, run: program.run, at: at, until: until))
+            }
+            return nil
+        }
+        if clips[index].end == nil, clips[index].run == program.run {
+            clips[index].end = end(of: clips[index], at: at, program.rate)
+        }
+        return clips[index]
+    }
+
+    /// Forgets the clip `id`, and returns it.
+    package mutating func remove(_ id: String) -> Clip? {
+        clips.firstIndex { $0.id == id }.map { clips.remove(at: $0) }
+    }
+
+    private func end(of clip: Clip, at frame: Int64, _ rate: FrameRate) -> Int64 {
+        min(max(frame, clip.first + Self.fewestFrames), clip.first + rate.frames(atLeast: Self.longest))
+    }
+}
+
+// MARK: What became of them
+
+extension ClipMachine {
+    /// The program has come to where it is now, and its frames before `recorded` are on the disk. Returns the clips that
+    /// were changed by it.
+    @discardableResult
+    package mutating func settle(_ program: Program, recordedUpTo recorded: Int64?) -> [String] {
+        early.removeAll { $0.run != program.run || $0.until < program.frames.upperBound }
+        let longest = program.rate.frames(atLeast: Self.longest)
+        var changed: [String] = []
+        for index in clips.indices where clips[index].run == program.run && !clips[index].isSettled {
+            let before = clips[index]
+            if before.end == nil, before.first + longest <= program.frames.upperBound {
+                clips[index].end = before.first + longest
+            }
+            if let end = clips[index].end, let recorded, end <= recorded { clips[index].isSettled = true }
+            if clips[index] != before { changed.append(before.id) }
+        }
+        return changed
+    }
+
+    /// The run is over, and nothing of it is recorded from the frame `end` on. Returns the clips that were changed by it.
+    package mutating func close(run: String, at end: Int64) -> [String] {
+        early.removeAll { $0.run == run }
+        var changed: [String] = []
+        for index in clips.indices where clips[index].run == run && !clips[index].isSettled {
+            clips[index].end = max(clips[index].first, min(clips[index].end ?? end, end))
+            clips[index].isSettled = true
+            changed.append(clips[index].id)
+        }
+        return changed
+    }
+
+    /// The runs that have clips of which more may come.
+    package var openRuns: Set<String> { Set(clips.lazy.filter { !$0.isSettled }.map(\.run)) }
+}

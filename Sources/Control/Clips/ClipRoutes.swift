@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Hummingbird
+internal import HummingbirdCore
+internal import NIOCore
+
+/// Clips of what is recorded, pressed while a channel is on air.
+struct ClipRoutes {
+    private struct NewClip: Decodable {
+        let id: String?
+        let name: String?
+        let at: Double?
+        let before: Double?
+    }
+    private struct Stop: Decodable { let at: Double? }
+    private struct NewExport: Decodable {
+        let handles: Bool?
+        let exact: Bool?
+    }
+
+    private static let path = "/v1/channels/{channel}/clips"
+    private static let clip = path + "/{clip}"
+    private static let longestName = 100
+    private static let longestID = 64
+    /// Seconds: about as far back as people remember.
+    private static let longestBefore = 600.0
+    /// A year, in seconds.
+    private static let latest = 31_536_000.0
+
+    let host: any ControlledHost
+
+    var endpoints: [Endpoint] { looking + pressing + keeping }
+
+    private var looking: [Endpoint] {
+        [
+            Endpoint(.get, Self.path, .view) { request in
+                let clips = try clips(request)
+                return JSON.response(["clips": try await Blocking.disk.run { try clips.list() }])
+            },
+            Endpoint(.get, Self.clip, .view) { request in
+                let (clips, id) = (try clips(request), try request.parameter("clip"))
+                return JSON.response(try await Blocking.disk.run { try clips.clip(id) })
+            },
+            Endpoint(.get, Self.path + "/project.yaml", .view) { request in
+                let clips = try clips(request)
+                let text = try await Blocking.disk.run { try clips.project() }
+                return Response(
+                    status: .ok, headers: [.contentType: "application/yaml", .cacheControl: "no-cache"],
+                    body: .init(byteBuffer: ByteBuffer(string: text)))
+            },
+        ]
+    }
+
+    private var pressing: [Endpoint] {
+        [
+            Endpoint(.post, Self.path, .operate) { request in
+                let clips = try clips(request)
+                let asked = try Self.checked(try await JSON.optionalBody(NewClip.self, of: request))
+                let (clip, isNew) = try await Blocking.disk.run { try clips.start(asked) }
+                return JSON.response(
+                    clip, status: isNew ? .created : .ok,
+                    headers: [.location: "\(request.request.uri.path)/\(clip.id)"])
+            },
+            Endpoint(.post, Self.clip + "/stop", .operate) { request in
+                let (clips, id) = (try clips(request), try Self.id(request.parameter("clip")))
+                let at = try Self.moment(try await JSON.optionalBody(Stop.self, of: request)?.at)
+                // Its press is under way: what was asked for will be, and there is nothing to show yet.
+                guard let clip = try await Blocking.disk.run({ try clips.stop(id, at: at) }) else {
+                    return JSON.empty(.accepted)
+                }
+                return JSON.response(clip)
+            },
+        ]
+    }
+
+    private var keeping: [Endpoint] {
+        [
+            Endpoint(.delete, Self.clip, .operate) { request in
+                let (clips, id) = (try clips(request), try request.parameter("clip"))
+                try await Blocking.disk.run { try clips.remove(id) }
+                return JSON.empty()
+            },
+            Endpoint(.post, Self.clip + "/export", .operate) { request in
+                let (clips, id) = (try clips(request), try request.parameter("clip"))
+                let asked = try await JSON.optionalBody(NewExport.self, of: request)
+                let job = try await Blocking.disk.run {
+                    var wanted = try clips.export(id, hasHandles: asked?.handles ?? false)
+                    wanted.isExact = asked?.exact
+                    let job = try host.startExport(wanted)
+                    clips.exporting(id, job: job.id)
+                    return job
+                }
+                return JSON.response(job, status: .accepted, headers: [.location: Self.place(of: job, request)])
+            },
+        ]
+    }
+
+    /// Where a job is, below whatever path is in front of the API's.
+    private static func place(of job: ExportJob, _ request: ControlRequest) -> String {
+        let path = request.request.uri.path
+        return path[..<(path.firstRange(of: "/v1/")?.lowerBound ?? path.startIndex)] + "/v1/exports/\(job.id)"
+    }
+
+    private static func checked(_ asked: NewClip?) throws(ControlFailure) -> ClipStart {
+        if let name = asked?.name {
+            guard (1...longestName).contains(name.unicodeScalars.count),
+                !name.unicodeScalars.contains(where: { $0.value < 32 || $0 == "/" }), !name.hasPrefix(".")
+            else {
+                throw ControlFailure(
+                    .unusable, "name has 1 to \(longestName) characters, no slash, and no point in front.")
+            }
+        }
+        let before = asked?.before ?? 0
+        guard (0...longestBefore).contains(before) else {
+            throw ControlFailure(.unusable, "before is a number of seconds from 0 to \(Int(longestBefore)).")
+        }
+        return ClipStart(
+            id: try asked?.id.map { (id) throws(ControlFailure) in try self.id(id) }, name: asked?.name,
+            at: try moment(asked?.at), before: before)
+    }
+
+    private static func moment(_ seconds: Double?) throws(ControlFailure) -> Double? {
+        guard let seconds else { return nil }
+        guard (0...latest).contains(seconds) else {
+            throw ControlFailure(.unusable, "at is a program time in seconds.")
+        }
+        return seconds
+    }
+
+    private static func id(_ text: String) throws(ControlFailure) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == 45
+        }
+        guard (1...longestID).contains(text.utf8.count), isPlain else {
+            throw ControlFailure(.unusable, "A clip's id has 1 to \(longestID) letters, digits and hyphens.")
+        }
+        return text
+    }
+
+    private func clips(_ request: ControlRequest) throws(ControlFailure) -> any ControlledClips {
+        guard let channel = host.channel(try request.parameter("channel")) else {
+            throw ControlFailure(.notFound, "There is no channel of this name.")
+        }
+        guard let clips = channel.clips else {
+            throw ControlFailure(
+                .conflict, "A clip is a part of a recording, and the channel has no directory for one: --record.")
+        }
+        return clips
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Clips of what a channel records, pressed while it is on air. All calls may come from any thread and block on the disk,
+/// unless they say otherwise. A name that is none throws `notFound`.
+package protocol ControlledClips: Sendable {
+    /// All clips, in the order of time.
+    func list() throws(ControlFailure) -> [RecordedClip]
+    /// The clip `id`.
+    func clip(_ id: String) throws(ControlFailure) -> RecordedClip
+    /// Begins a clip, and returns it, or the one that has this name already. Throws `conflict` where nothing is recorded.
+    func start(_ request: ClipStart) throws(ControlFailure) -> (clip: RecordedClip, isNew: Bool)
+    /// Ends the clip `id` with the frame before the one at `seconds` of the program, or before the newest for nil. Nil if
+    /// its start did not come yet.
+    func stop(_ id: String, at seconds: Double?) throws(ControlFailure) -> RecordedClip?
+    /// Forgets the clip `id`; its files are held by it no more.
+    func remove(_ id: String) throws(ControlFailure)
+    /// What is to be exported for the clip `id`, with a frame more on each side if it `hasHandles`.
+    func export(_ id: String, hasHandles: Bool) throws(ControlFailure) -> ExportRequest
+    /// The clip `id` is being made by the job `job`. Returns at once.
+    func exporting(_ id: String, job: String)
+    /// The clips as a run-down: where each lies in which files.
+    func project() throws(ControlFailure) -> String
+}
+
+/// A press.
+package struct ClipStart: Sendable {
+    /// What who presses calls the clip; nil for a name of relay's.
+    package var id: String?
+    /// What people call it.
+    package var name: String?
+    /// Program time, in seconds, of the frame that was seen at the press; nil for the newest.
+    package var at: Double?
+    /// Seconds before it that are wanted, too.
+    package var before: Double
+
+    /// A press.
+    package init(id: String? = nil, name: String? = nil, at: Double? = nil, before: Double = 0) {
+        (self.id, self.name, self.at, self.before) = (id, name, at, before)
+    }
+}
+
+/// A clip.
+package struct RecordedClip: Sendable, Encodable {
+    /// How far it is.
+    package enum State: String, Sendable, Codable, CaseIterable {
+        /// Nobody has ended it.
+        case running
+        /// It was ended, and its last frames are not on the disk yet.
+        case ending
+        /// All of it is recorded.
+        case done
+        /// Nothing of it is recorded: the recording ended before.
+        case empty
+    }
+
+    package var id: String
+    package var name: String?
+    package var state: State
+    /// When the first frame was on air.
+    package var start: String
+    /// The same in seconds of the program.
+    package var programSeconds: Double
+    /// How long it is, or how long it runs.
+    package var durationSeconds: Double
+    /// Frames; those so far of one that runs.
+    package var frames: Int64
+    /// Seconds before its first frame that were wanted, and not recorded.
+    package var lackingSeconds: Double?
+    /// Where its first packet of audio begins, from its first frame on; nil as long as it is not known.
+    package var audioOffsetSeconds: Double?
+    /// Whether its files are kept for it: it was not exported yet.
+    package var isHeld: Bool
+    /// The job that made it, or makes it; nil if there is none of this run of the process.
+    package var export: String?
+
+    /// A clip of these properties; the rest is filled in.
+    package init(
+        id: String, name: String?, state: State, start: String, programSeconds: Double, durationSeconds: Double,
+        frames: Int64
+    ) {
+        (self.id, self.name, self.state, self.start) = (id, name, state, start)
+        (self.programSeconds, self.durationSeconds, self.frames) = (programSeconds, durationSeconds, frames)
+        isHeld = true
+    }
+}
+
+/// What an export needs to know of a clip.
+package struct ClipExport: Sendable {
+    /// The recorder's run, whose program times these are, in nanoseconds.
+    package var run: String
+    package var times: Range<Int64>
+    /// How long a frame lasts.
+    package var frameDuration: Int64
+    /// Whether all of it is on the disk, or will never be. Blocks on the disk.
+    package var isRecorded: @Sendable () -> Bool
+    /// Is told that it was made, and by how many nanoseconds its first packet of audio begins later than its first frame.
+    package var finished: @Sendable (_ audioOffset: Int64?) -> Void
+
+    /// A clip of these frames.
+    package init(
+        run: String, times: Range<Int64>, frameDuration: Int64, isRecorded: @escaping @Sendable () -> Bool,
+        finished: @escaping @Sendable (_ audioOffset: Int64?) -> Void
+    ) {
+        (self.run, self.times, self.frameDuration) = (run, times, frameDuration)
+        (self.isRecorded, self.finished) = (isRecorded, finished)
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// The view of clips: what is on air with a button to hold, the strip of clips, and files made of them.
+
+import { channelPath, get, post, remove, urlOf } from "./api.js";
+import { announce, byID, copy, enable, isBlocked, KeyedList, onPress, partsOf, Question, setAttribute, setProperty,
+    setShown, setText, showFailure } from "./dom.js";
+import { isRecording } from "./glance.js";
+import { count, duration, sentence, shortClock, timeOfDay } from "./words.js";
+
+/** Milliseconds from which a press is held; a shorter one is a tap, and the next tap ends the clip. */
+const tap = 300;
+/** Milliseconds between two looks. */
+const lookEach = 1000;
+
+/** A name for a clip, so that its end can be asked for before its beginning was answered. */
+const freshID = () => [...crypto.getRandomValues(new Uint8Array(10))].map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
+
+export class ClipsView {
+    /** `recordings()` returns the files known, for thumbnails; `seconds()` the program time of the frame shown. */
+    constructor({ recordings, seconds, known }) {
+        Object.assign(this, { recordings, seconds, known });
+        this.parts = partsOf(byID("view-clips"));
+        this.isShown = false;
+        this.clips = [];
+        this.jobs = new Map();
+        this.rows = new KeyedList(this.parts.strip, () => new ClipRow(this));
+        this.#wire();
+    }
+
+    #wire() {
+        const { hold, failed, replays } = this.parts;
+        hold.addEventListener("pointerdown", (event) => {
+            if (event.button !== 0) return;
+            hold.setPointerCapture(event.pointerId);
+            this.#down();
+        });
+        for (const name of ["pointerup", "pointercancel"]) hold.addEventListener(name, () => this.#up());
+        // By the keyboard the button is tapped: a click without a pointer.
+        hold.addEventListener("click", (event) => { if (event.detail === 0) this.#tapped(); });
+        hold.addEventListener("contextmenu", (event) => event.preventDefault());
+        for (const button of replays.children) {
+            onPress(button, () => this.#replay(Number(button.dataset.seconds)), failed);
+        }
+        document.addEventListener("keyup", (event) => {
+            if (this.isKeyDown && event.key.toLowerCase() === "c") this.#keyUp();
+        });
+        addEventListener("blur", () => { if (this.isKeyDown) this.#keyUp(); });
+        setInterval(() => { if (this.isShown && !document.hidden) this.refresh(); }, lookEach);
+        setInterval(() => { if (this.isShown) this.#clock(); }, 100);
+    }
+
+    // ---- What is shown ----
+
+    /** Whether this view is looked at. */
+    show(isShown) {
+        this.isShown = isShown;
+        if (isShown) this.refresh();
+    }
+
+    reset() {
+        Object.assign(this, { clips: [], running: null, channel: null });
+        this.jobs.clear();
+        this.#render();
+    }
+
+    update({ report, channel }) {
+        Object.assign(this, { report, channel });
+        this.known(report.canRecord === true);
+        setAttribute(this.parts.project, "href", urlOf(this.path("/project.yaml")));
+        this.#render();
+    }
+
+    path(rest = "") { return channelPath(this.channel, `/clips${rest}`); }
+
+    async refresh() {
+        const { channel } = this;
+        if (!channel || this.isReading) return;
+        this.isReading = true;
+        try {
+            const [{ clips }, jobs] = await Promise.all([get(this.path()),
+                this.clips.some((clip) => clip.export) ? get("v1/exports") : { exports: [] }]);
+            if (channel !== this.channel) return;
+            this.clips = clips ?? [];
+            this.jobs = new Map((jobs.exports ?? []).map((job) => [job.id, job]));
+            this.#render();
+        } catch {
+            // The page says so elsewhere if relay does not answer.
+        } finally {
+            this.isReading = false;
+        }
+    }
+
+    #render() {
+        const { parts } = this;
+        const canPress = Boolean(this.report && isRecording(this.report));
+        const why = "A clip is a part of a recording: start it";
+        enable(parts.hold, canPress || Boolean(this.running), why);
+        for (const button of parts.replays.children) enable(button, canPress, why);
+        this.rows.show([...this.clips].reverse(), (clip) => clip.id);
+        setShown(parts.none, this.clips.length === 0);
+        setText(parts.count, this.clips.length ? count(this.clips.length, "clip") : "");
+        this.#clock();
+    }
+
+    #clock() {
+        const { parts, running } = this;
+        parts.hold.classList.toggle("holding", Boolean(running));
+        setAttribute(parts.hold, "aria-pressed", String(Boolean(running)));
+        setText(parts["hold-words"], running
+            ? `Recording a clip · ${((performance.now() - running.since) / 1000).toFixed(1)} s` : "Hold to record a clip");
+        setText(parts["hold-hint"], running?.isTapped ? "Tap to end it" : "or tap, and tap again");
+    }
+
+    // ---- Pressing ----
+
+    /** A key; whether it was for this view. */
+    key(event) {
+        if (!this.isShown || event.key.toLowerCase() !== "c") return false;
+        this.isKeyDown = true;
+        this.#down();
+        return true;
+    }
+
+    #keyUp() {
+        this.isKeyDown = false;
+        this.#up();
+    }
+
+    #tapped() {
+        this.#down();
+        this.#up();
+    }
+
+    #down() {
+        if (this.running) {
+            this.#end();
+            return;
+        }
+        if (isBlocked() || this.parts.hold.getAttribute("aria-disabled") === "true") return;
+        this.running = { id: freshID(), since: performance.now(), isTapped: false, isHeld: true };
+        const { running } = this;
+        setShown(this.parts.failed, false);
+        this.#ask("", { id: running.id, ...this.#now() }).catch((problem) => {
+            if (this.running === running) this.running = null;
+            showFailure(this.parts.failed, problem);
+        }).finally(() => this.#clock());
+        this.#clock();
+    }
+
+    #up() {
+        const { running } = this;
+        if (!running?.isHeld) return;
+        running.isHeld = false;
+        if (performance.now() - running.since < tap) running.isTapped = true;
+        else this.#end();
+        this.#clock();
+    }
+
+    #end() {
+        const { running } = this;
+        this.running = null;
+        this.#ask(`/${running.id}/stop`, this.#now()).then(() => {
+            announce("The clip is recorded.");
+            return this.refresh();
+        }).catch((problem) => showFailure(this.parts.failed, problem));
+        this.#clock();
+    }
+
+    async #replay(seconds) {
+        const [id, now] = [freshID(), this.#now()];
+        const [clip] = await Promise.all([this.#ask("", { id, before: seconds, ...now }),
+            this.#ask(`/${id}/stop`, now)]);
+        await this.refresh();
+        return clip?.lackingSeconds ? `The last ${duration(Math.round(seconds - clip.lackingSeconds))} are a clip; nothing was recorded before.`
+            : `The last ${seconds} seconds are a clip.`;
+    }
+
+    /** The frame that is shown, if one is; else relay takes its newest. */
+    #now() {
+        const at = this.seconds();
+        return at === null ? {} : { at };
+    }
+
+    #ask(rest, body) { return post(this.path(rest), body); }
+
+    /** Where a frame of the recordings can be seen that is on the screen with the clip's first. */
+    thumbnail(clip) {
+        const start = Date.parse(clip.start);
+        const file = this.recordings().find((one) => one.state !== "deleted" && Date.parse(one.start) <= start
+            && start < Date.parse(one.end));
+        if (!file) return null;
+        const seconds = ((start - Date.parse(file.start)) / 1000).toFixed(3);
+        return urlOf(channelPath(this.channel,
+            `/recordings/${encodeURIComponent(file.id)}/thumbnail.jpg?width=320&at=${seconds}`));
+    }
+}
+
+class ClipRow {
+    constructor(view) {
+        this.view = view;
+        this.root = copy("t-clip");
+        const parts = this.parts = partsOf(this.root);
+        this.question = new Question(parts, { failed: parts.failed });
+        onPress(parts.make, async () => {
+            await post(view.path(`/${encodeURIComponent(this.clip.id)}/export`), {});
+            await view.refresh();
+        }, parts.failed);
+        onPress(parts.end, async () => {
+            await post(view.path(`/${encodeURIComponent(this.clip.id)}/stop`), {});
+            await view.refresh();
+        }, parts.failed);
+        parts.delete.addEventListener("click", () => {
+            if (parts.delete.getAttribute("aria-disabled") === "true") return;
+            this.question.open(parts.delete, "Forget this clip? What was recorded stays.", async () => {
+                await remove(view.path(`/${encodeURIComponent(this.clip.id)}`));
+                await view.refresh();
+                return "The clip is forgotten.";
+            });
+        });
+        parts.picture.addEventListener("error", () => parts.picture.classList.add("absent"));
+        parts.picture.addEventListener("load", () => parts.picture.classList.remove("absent"));
+    }
+
+    update(clip) {
+        const { parts } = this;
+        const job = this.view.jobs.get(clip.export);
+        const isUnderWay = job && ["queued", "running"].includes(job.state);
+        this.clip = clip;
+        setText(parts.title, clip.name ?? timeOfDay(clip.start));
+        setText(parts.length, clip.durationSeconds >= 60 ? shortClock(clip.durationSeconds)
+            : `${clip.durationSeconds.toFixed(1)} s`);
+        setText(parts.about, this.#words(clip, job));
+        setShown(parts.progress, Boolean(isUnderWay));
+        setProperty(parts.bar, "--done", job?.progress ?? 0);
+        setAttribute(parts.progress, "aria-valuenow", Math.round((job?.progress ?? 0) * 100));
+        setShown(parts.end, clip.state === "running");
+        setShown(parts.make, clip.state !== "running" && job?.state !== "done" && !isUnderWay);
+        setShown(parts.download, job?.state === "done");
+        if (job?.state === "done") setAttribute(parts.download, "href", urlOf(`v1/exports/${encodeURIComponent(job.id)}/file`));
+        enable(parts.make, ["done", "ending"].includes(clip.state), "Nothing of it is recorded");
+        enable(parts.end);
+        enable(parts.delete);
+        const picture = clip.state === "empty" ? null : this.view.thumbnail(clip);
+        if (picture && parts.picture.getAttribute("src") === null) parts.picture.src = picture;
+    }
+
+    #words(clip, job) {
+        if (job?.state === "failed") return sentence(job.detail ?? "It could not be made");
+        if (clip.state === "running") return `Since ${timeOfDay(clip.start)}`;
+        if (clip.state === "empty") return "Nothing of it is recorded";
+        const made = job?.state === "queued" ? "waits its turn" : job?.state === "running" ? "being made"
+            : clip.isHeld ? "kept until it is exported" : "exported";
+        return `${timeOfDay(clip.start)} · ${made}`;
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Catalogue
+internal import Control
+
+/// A file of a recorder's run.
+struct RunFile: Equatable {
+    /// The name that it is opened under.
+    let name: String
+    /// The name that it has, or will have, when it is closed.
+    let closedName: String
+    /// When its first frame was on air: milliseconds since 1970.
+    let start: Int64
+    /// Its program times, in nanoseconds.
+    let program: Range<Int64>
+}
+
+extension ChannelArchive {
+    /// The files of `run` that are there, in their order: those that the catalogue knows, and those that it does not know
+    /// yet or that are being written.
+    func files(ofRun run: String) throws(ControlFailure) -> [RunFile] {
+        guard let directory = try directory() else { return [] }
+        return try telling {
+            let rows = try ledger(directory).kept()
+            var files = rows.compactMap { row -> RunFile? in
+                guard row.run == run, let start = row.programStart, let end = row.programEnd, start <= end else {
+                    return nil
+                }
+                return RunFile(name: row.name, closedName: row.name, start: row.start, program: start..<end)
+            }
+            let known = Set(rows.map(\.name))
+            for (name, kind) in try directory.recordings() where kind != .broken && !known.contains(name) {
+                let closed = RecordDirectory.closedName(of: name)
+                // One that is closed while this looks is both.
+                guard directory.isNamed(closed, of: channel), !files.contains(where: { $0.closedName == closed }),
+                    let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
+                    let position = facts.position, position.run == run
+                else { continue }
+                files.append(
+                    RunFile(
+                        name: name, closedName: closed, start: facts.start.milliseconds,
+                        program: position.programStart..<position.programStart + max(0, facts.duration)))
+            }
+            return files.sorted { $0.program.lowerBound < $1.program.lowerBound }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Catalogue
+internal import Control
+internal import Logging
+internal import Media
+internal import Segmenter
+internal import Synchronization
+
+/// The clips of one channel, for the API: taken at once, and noted in the catalogue beside the program.
+///
+/// All calls may come from any thread. Of what was recorded they read files; of the program they know numbers alone.
+final class ClipBook: ControlledClips {
+    /// A program that is being recorded.
+    struct Recorded {
+        var program: ClipMachine.Program
+        var stretch: RecordedStretch
+        /// Why no clip can begin now; nil if one can.
+        var refusal: ControlFailure?
+
+        /// The frame behind the last one on the disk.
+        var end: Int64 { TimeBase.nanoseconds.rescale(stretch.end, to: program.rate.timeBase) }
+    }
+
+    /// What is known of a clip besides its frames.
+    fileprivate struct Details {
+        let rate: FrameRate
+        let start: Int64
+        let name: String?
+        var released: Int64?
+        var audioOffset: Int64?
+        var job: String?
+    }
+
+    fileprivate struct State {
+        var machine = ClipMachine()
+        var details: [String: Details] = [:]
+        var isLoaded = false
+    }
+
+    private let archive: ChannelArchive
+    private let writer: ClipWriter
+    /// What is being recorded now. Throws where that is nothing.
+    private let recorded: @Sendable () throws(ControlFailure) -> Recorded
+    private let state = Mutex(State())
+
+    /// The clips of what is in `archive`. Nothing is read yet.
+    init(_ archive: ChannelArchive, recorded: @escaping @Sendable () throws(ControlFailure) -> Recorded) {
+        (self.archive, self.recorded) = (archive, recorded)
+        writer = ClipWriter(archive)
+    }
+
+    // MARK: Looking
+
+    func list() throws(ControlFailure) -> [RecordedClip] {
+        let now = try look()
+        return state.withLock { state in
+            state.machine.clips.compactMap { state.shown($0, now?.program) }
+        }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
+    }
+
+    func clip(_ id: String) throws(ControlFailure) -> RecordedClip {
+        let now = try look()
+        guard
+            let clip = state.withLock({ state in
+                state.machine.clip(id).flatMap { state.shown($0, now?.program) }
+            })
+        else { throw Self.unknown }
+        return clip
+    }
+
+    static var unknown: ControlFailure { ControlFailure(.notFound, "There is no clip of this name.") }
+
+    // MARK: Pressing
+
+    func start(_ request: ClipStart) throws(ControlFailure) -> (clip: RecordedClip, isNew: Bool) {
+        // Before the catalogue is read: a press is meant for now.
+        let now = try recorded()
+        if let refusal = now.refusal { throw refusal }
+        try load()
+        let rate = now.program.rate
+        let press = ClipMachine.Start(
+            id: request.id ?? Self.freshID, at: request.at.map { Self.frame(at: $0, rate) },
+            before: rate.timeBase.ticks(.seconds(request.before)))
+        let (clip, isNew) = try telling { (state) throws(ClipMachine.Refusal) -> (RecordedClip?, Bool) in
+            let isNew = state.machine.clip(press.id) == nil
+            let clip = try state.machine.start(press, in: now.program)
+            if isNew {
+                let start = now.stretch.time(of: rate.timeBase.rescale(clip.first, to: .nanoseconds))
+                state.details[clip.id] = Details(rate: rate, start: start.milliseconds, name: request.name)
+                writer.note(state.row(clip.id, channel: archive.channel))
+            }
+            return (state.shown(clip, now.program), isNew)
+        }
+        guard let clip else { throw Self.unknown }
+        return (clip, isNew)
+    }
+
+    func stop(_ id: String, at seconds: Double?) throws(ControlFailure) -> RecordedClip? {
+        let now: Recorded
+        do throws(ControlFailure) {
+            now = try recorded()
+        } catch {
+            // The recording ended before: so did the clip.
+            if let known = try? clip(id) { return known }
+            throw error
+        }
+        try load()
+        let frame = seconds.map { Self.frame(at: $0, now.program.rate) }
+        return try telling { (state) throws(ClipMachine.Refusal) -> RecordedClip? in
+            guard let clip = try state.machine.stop(id, at: frame, in: now.program) else { return nil }
+            writer.note(state.row(id, channel: archive.channel))
+            return state.shown(clip, now.program)
+        }
+    }
+
+    func remove(_ id: String) throws(ControlFailure) {
+        try load()
+        let isGone = state.withLock { state in
+            state.details[id] = nil
+            guard state.machine.remove(id) != nil else { return false }
+            writer.remove(id)
+            return true
+        }
+        guard isGone else { throw Self.unknown }
+    }
+
+    /// The frame that is seen at `seconds`. A little later than that, for who says the time of a frame in decimals.
+    private static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
+        Int64((seconds * rate.value + 0.02).rounded(.down))
+    }
+
+    private static var freshID: String { String(UInt64.random(in: 1 << 60 ... .max), radix: 16) }
+
+    /// What `work` makes of the state; its refusal as the API tells it.
+    private func telling<Value: Sendable>(
+        _ work: (inout State) throws(ClipMachine.Refusal) -> Value
+    ) throws(ControlFailure) -> Value {
+        do throws(ClipMachine.Refusal) {
+            return try state.withLock { (state) throws(ClipMachine.Refusal) in try work(&state) }
+        } catch {
+            switch error {
+            case .tooManyRunning:
+                throw ControlFailure(.tooMany, "\(ClipMachine.mostRunning) clips are running. End one of them.")
+            case .tooManyClips:
+                throw ControlFailure(.conflict, "\(ClipMachine.mostClips) clips are kept. Delete some.")
+            case .ahead: throw ControlFailure(.unusable, "The program is not that far yet.")
+            case .notRecorded: throw ControlFailure(.unusable, "Nothing was recorded at that time.")
+            }
+        }
+    }
+}
+
+// MARK: What became of them
+
+extension ClipBook {
+    /// Brings clips in line with what is recorded, and returns what is being recorded now.
+    @discardableResult
+    func look() throws(ControlFailure) -> Recorded? {
+        let now = try? recorded()
+        try load()
+        if let now {
+            state.withLock { state in
+                let changed = state.machine.settle(now.program, recordedUpTo: now.end)
+                for id in changed { writer.note(state.row(id, channel: archive.channel)) }
+            }
+        }
+        let over = state.withLock { $0.machine.openRuns }.subtracting(now.map { [$0.program.run] } ?? [])
+        guard !over.isEmpty, let directory = try archive.directory() else { return now }
+        // A recorder may still be closing its last file.
+        for run in over.subtracting(directory.livingRuns()) { try close(run) }
+        return now
+    }
+
+    /// The run is over: its clips end with the last frame that is recorded.
+    private func close(_ run: String) throws(ControlFailure) {
+        let files = try archive.files(ofRun: run)
+        state.withLock { state in
+            guard let rate = state.machine.clips.first(where: { $0.run == run }).flatMap({ state.details[$0.id]?.rate })
+            else { return }
+            let end = files.map(\.program.upperBound).max() ?? 0
+            let frame = TimeBase.nanoseconds.rescale(end, to: rate.timeBase)
+            for id in state.machine.close(run: run, at: frame) {
+                writer.note(state.row(id, channel: archive.channel))
+            }
+        }
+    }
+
+    /// Reads the catalogue's clips, once.
+    private func load() throws(ControlFailure) {
+        guard !state.withLock({ $0.isLoaded }), let directory = try archive.directory() else { return }
+        let rows = try archive.telling { try archive.ledger(directory).clips() }
+        state.withLock { state in
+            guard !state.isLoaded else { return }
+            state.isLoaded = true
+            // None was taken before.
+            state.machine = ClipMachine(rows.map(\.clip))
+            for row in rows {
+                state.details[row.id] = Details(
+                    rate: row.rate, start: row.start, name: row.name, released: row.released,
+                    audioOffset: row.audioOffset)
+            }
+        }
+    }
+}
+
+// MARK: Exports
+
+extension ClipBook {
+    func export(_ id: String, hasHandles: Bool) throws(ControlFailure) -> ExportRequest {
+        let shown = try clip(id)
+        guard shown.state != .running else { throw ControlFailure(.conflict, "The clip is running: end it before.") }
+        guard let row = row(id), let end = row.clip.end else { throw Self.unknown }
+        guard end > row.clip.first else { throw ControlFailure(.conflict, "Nothing of the clip is recorded.") }
+        let handle = hasHandles ? CatalogueClip.handle : 0
+        let times = row.time(of: max(0, row.clip.first - handle))..<row.time(of: end + handle)
+        let length = max(1, (times.upperBound - times.lowerBound) / 1_000_000)
+        var request = ExportRequest(
+            channel: archive.name, range: row.start..<row.start + length, name: row.name, isExact: nil)
+        request.clip = ClipExport(
+            run: row.clip.run, times: times, frameDuration: row.time(of: 1),
+            isRecorded: { [weak self] in self?.isSettled(id) ?? true },
+            finished: { [weak self] offset in self?.exported(id, hasHandles ? nil : offset) })
+        return request
+    }
+
+    func exporting(_ id: String, job: String) { state.withLock { $0.details[id]?.job = job } }
+
+    private func isSettled(_ id: String) -> Bool {
+        _ = try? look()
+        return state.withLock { $0.machine.clip(id)?.isSettled ?? true }
+    }
+
+    private func exported(_ id: String, _ audioOffset: Int64?) {
+        state.withLock { state in
+            state.details[id]?.released = UTCTime.now.milliseconds
+            if let audioOffset { state.details[id]?.audioOffset = audioOffset }
+            writer.note(state.row(id, channel: archive.channel))
+        }
+    }
+
+    private func row(_ id: String) -> CatalogueClip? { state.withLock { $0.row(id, channel: archive.channel) } }
+
+    func project() throws(ControlFailure) -> String {
+        try look()
+        let rows = state.withLock { state in
+            state.machine.clips.compactMap { state.row($0.id, channel: archive.channel) }
+        }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
+        var files: [String: [RunFile]] = [:]
+        for run in Set(rows.map(\.clip.run)) { files[run] = try archive.files(ofRun: run) }
+        return ClipProject(channel: archive.name).text(rows, files: files)
+    }
+}
+
+extension ClipBook.State {
+    fileprivate func row(_ id: String, channel: String) -> CatalogueClip? {
+        guard let clip = machine.clip(id), let details = details[id] else { return nil }
+        var row = CatalogueClip(
+            clip, channel: channel, rate: details.rate, start: details.start, name: details.name)
+        (row.released, row.audioOffset) = (details.released, details.audioOffset)
+        return row
+    }
+
+    /// As the API shows it.
+    fileprivate func shown(_ clip: ClipMachine.Clip, _ program: ClipMachine.Program?) -> RecordedClip? {
+        guard let details = details[clip.id] else { return nil }
+        let newest = program?.run == clip.run ? program?.frames.upperBound : nil
+        let frames = max(0, (clip.end ?? newest ?? clip.first) - clip.first)
+        let base = details.rate.timeBase
+        func seconds(_ frames: Int64) -> Double { Double(base.rescale(frames, to: .nanoseconds)) / 1e9 }
+        let state: RecordedClip.State =
+            if clip.isSettled { frames > 0 ? .done : .empty } else { clip.end == nil ? .running : .ending }
+        var shown = RecordedClip(
+            id: clip.id, name: details.name, state: state, start: UTCTime(milliseconds: details.start).extended,
+            programSeconds: seconds(clip.first), durationSeconds: seconds(frames), frames: frames)
+        if clip.lacking > 0 { shown.lackingSeconds = seconds(clip.lacking) }
+        shown.audioOffsetSeconds = details.audioOffset.map { Double($0) / 1e9 }
+        shown.isHeld = details.released == nil
+        shown.export = details.job
+        return shown
+    }
+}

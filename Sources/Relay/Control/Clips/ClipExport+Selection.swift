@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Stitcher
+
+extension ClipExport {
+    /// Those of a run's `files` in which the clip lies, and its times in milliseconds since 1970 by their own dates. Each
+    /// end is the middle of its frame: milliseconds do not tell where a frame begins.
+    func selection(
+        _ files: [RunFile], in directory: String
+    ) throws(ClipFailure) -> (files: [(path: String, name: String)], range: Range<Int64>) {
+        let half = frameDuration / 2
+        let middle = times.lowerBound + half..<max(times.lowerBound + half + 1, times.upperBound - half)
+        let found = files.filter { $0.program.overlaps(middle) }
+        guard let first = found.first, let last = found.last else {
+            throw ClipFailure("Nothing of the clip is recorded any more.")
+        }
+        func milliseconds(_ time: Int64, _ file: RunFile) -> Int64 {
+            file.start + (time - file.program.lowerBound) / 1_000_000
+        }
+        let start = milliseconds(middle.lowerBound, first)
+        return (
+            found.map { ("\(directory)/\($0.name)", $0.name) },
+            start..<max(start + 1, milliseconds(middle.upperBound, last))
+        )
+    }
+
+    /// Makes of `report`, by which the clip is half a frame longer at both ends, what who pressed wants to know.
+    func tell(_ report: inout ClipReport) {
+        let frame = frameDuration / 1_000_000 + 1
+        if report.widenedStart <= frame { report.widenedStart = 0 }
+        if report.widenedEnd <= frame { report.widenedEnd = 0 }
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Catalogue
+internal import Foundation
+
+/// Clips as a run-down: a list that people edit and that is read to put them one behind the other. Files are relative to
+/// the directory of the recordings; a clip that lies in two is two segments.
+struct ClipProject {
+    /// The channel, for people.
+    let channel: String
+
+    /// The run-down of `clips`, which lie in `files`, by run. A clip that nobody has ended, or of which nothing is there,
+    /// is a comment.
+    func text(_ clips: [CatalogueClip], files: [String: [RunFile]]) -> String {
+        var lines = [
+            "# Clips of \(Self.plain(channel)), in the order of time. Files lie in the directory of the recordings.",
+            "segments:",
+        ]
+        for (number, clip) in clips.enumerated() {
+            let name = clip.name ?? "Clip \(number + 1)"
+            let pieces = clip.times.map { Self.pieces($0, of: clip, files[clip.clip.run] ?? []) } ?? []
+            if pieces.isEmpty {
+                let why = clip.clip.end == nil ? "is running" : "is not recorded any more"
+                lines.append("  # \(Self.plain(name)) \(why).")
+            }
+            for (index, piece) in pieces.enumerated() {
+                lines.append("  - name: \(Self.quoted(name))")
+                lines.append("    file: \(Self.quoted(piece.file))")
+                lines.append("    in: \(Self.seconds(piece.start))s")
+                lines.append("    duration: \(Self.seconds(piece.length))s")
+                if index > 0 { lines.append("    transition: cut") }
+            }
+        }
+        // A list without entries is none in YAML.
+        if !lines.contains(where: { $0.hasPrefix("  -") }) { lines[1] = "segments: []" }
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// A part of a clip: nanoseconds from the file's first frame on.
+    struct Piece: Equatable {
+        let file: String
+        let start: Int64
+        let length: Int64
+    }
+
+    static func pieces(_ times: Range<Int64>, of clip: CatalogueClip, _ files: [RunFile]) -> [Piece] {
+        files.compactMap { file in
+            let part = times.clamped(to: file.program)
+            // Times are rounded to nanoseconds: less than half a frame is none.
+            guard (part.upperBound - part.lowerBound) * 2 > clip.time(of: 1) else { return nil }
+            return Piece(
+                file: file.closedName, start: part.lowerBound - file.program.lowerBound,
+                length: part.upperBound - part.lowerBound)
+        }
+    }
+
+    /// With microseconds, which tell frames of any rate apart.
+    private static func seconds(_ nanoseconds: Int64) -> String {
+        let micros = (nanoseconds + 500) / 1000
+        let fraction = String(micros % 1_000_000)
+        return "\(micros / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)"
+    }
+
+    /// A text in double quotes (YAML 1.2.2, 7.3.1).
+    private static func quoted(_ text: String) -> String {
+        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        return "\"\(plain(escaped))\""
+    }
+
+    /// In one line.
+    private static func plain(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+    }
+}

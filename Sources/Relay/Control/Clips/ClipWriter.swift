@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Catalogue
+internal import Dispatch
+internal import Logging
+internal import Synchronization
+
+/// Notes clips in the catalogue, on a queue of its own: whoever presses waits for no disk. What changes while it writes is
+/// noted next, all at once; what cannot be noted is tried again.
+final class ClipWriter: Sendable {
+    private struct State {
+        var changed: [String: CatalogueClip] = [:]
+        var removed: Set<String> = []
+        /// All that was noted, for a catalogue that takes the place of a lost one.
+        var noted: [String: CatalogueClip] = [:]
+        var isQueued = false
+        var hasFailed = false
+        /// The database that was found in order.
+        var checked: [UInt64] = []
+    }
+
+    private static let retryInterval = DispatchTimeInterval.seconds(10)
+
+    private let archive: ChannelArchive
+    private let queue: DispatchQueue
+    private let state = Mutex(State())
+
+    init(_ archive: ChannelArchive) {
+        self.archive = archive
+        queue = DispatchQueue(label: "relay.clips.\(archive.channel)", qos: .utility)
+    }
+
+    /// Notes `clip`. Returns at once.
+    func note(_ clip: CatalogueClip?) {
+        guard let clip else { return }
+        change { $0.changed[clip.id] = clip }
+    }
+
+    /// Notes that the clip `id` is no more. Returns at once.
+    func remove(_ id: String) {
+        change { state in
+            (state.changed[id], state.noted[id]) = (nil, nil)
+            state.removed.insert(id)
+        }
+    }
+
+    private func change(_ body: (inout State) -> Void) {
+        let isNews = state.withLock { state in
+            body(&state)
+            defer { state.isQueued = true }
+            return !state.isQueued
+        }
+        if isNews { queue.async { self.write() } }
+    }
+
+    private func write() {
+        let (changed, removed, checked) = state.withLock { state in
+            defer { (state.changed, state.removed, state.isQueued) = ([:], [], false) }
+            return (state.changed, state.removed, state.checked)
+        }
+        do {
+            guard let directory = try archive.directory() else { throw ClipWriterError.noDirectory }
+            let ledger = archive.ledger(directory)
+            let identity = try ledger.note(Array(changed.values), removing: Array(removed), checked: checked)
+            let lost = state.withLock { state -> [CatalogueClip] in
+                let isOther = !state.checked.isEmpty && state.checked != identity
+                let lost = isOther ? state.noted.values.filter { changed[$0.id] == nil } : []
+                (state.checked, state.hasFailed) = (identity, false)
+                state.noted.merge(changed) { $1 }
+                return lost
+            }
+            if !lost.isEmpty { _ = try ledger.note(lost, removing: [], checked: identity) }
+        } catch {
+            fail(error, changed, removed)
+        }
+    }
+
+    private func fail(_ error: any Error, _ changed: [String: CatalogueClip], _ removed: Set<String>) {
+        let isNews = state.withLock { state in
+            // What came meanwhile is newer.
+            state.changed.merge(changed.filter { !state.removed.contains($0.key) }) { newer, _ in newer }
+            state.removed.formUnion(removed.filter { state.changed[$0] == nil })
+            state.checked = []
+            defer { (state.hasFailed, state.isQueued) = (true, true) }
+            return !state.hasFailed
+        }
+        if isNews { archive.logger.warning("clips cannot be noted in the catalogue, which is tried again: \(error)") }
+        queue.asyncAfter(deadline: .now() + Self.retryInterval) { self.write() }
+    }
+
+    /// Waits until all that was told so far was written, or tried; for tests.
+    func waitUntilIdle() { queue.sync {} }
+}
+
+/// Why clips cannot be noted.
+private enum ClipWriterError: Error, CustomStringConvertible {
+    case noDirectory
+
+    var description: String { "there is no directory of recordings" }
+}

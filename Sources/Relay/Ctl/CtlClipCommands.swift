@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Foundation
+internal import Media
+
+/// `relay ctl clip`: clips of what is being recorded.
+struct CtlClipCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clip", abstract: "Begins and ends clips of what is recorded, and makes files of them.",
+        discussion: """
+            A clip is a mark that costs nothing until it is exported. Its files are kept until then, or until it is \
+            deleted.
+
+            Example:
+              relay ctl clip start --before 10s goal
+              relay ctl clip stop
+              relay ctl clip export goal -o goal.mp4
+            """,
+        subcommands: [
+            CtlClipStartCommand.self, CtlClipStopCommand.self, CtlClipListCommand.self, CtlClipExportCommand.self,
+            CtlClipDeleteCommand.self, CtlClipProjectCommand.self,
+        ])
+}
+
+/// A clip, as far as people want to see it.
+struct CtlClip: Decodable {
+    let id: String
+    let name: String?
+    let state: String
+    let start: String
+    let programSeconds: Double?
+    let durationSeconds: Double?
+    let frames: Int64?
+    let lackingSeconds: Double?
+    let isHeld: Bool?
+
+    var columns: [String] {
+        [
+            id, state, start, durationSeconds.map { String(format: "%.3f s", $0) } ?? "",
+            frames.map { "\($0) frames" } ?? "", isHeld == false ? "exported" : "", name ?? "",
+        ]
+    }
+
+    /// A line, and what is missing of it.
+    var text: String {
+        let lacking = lackingSeconds.map {
+            "It begins \(String(format: "%.3f", $0)) s later than asked for: nothing was recorded before.\n"
+        }
+        return TextTable.text([columns]) + (lacking ?? "")
+    }
+}
+
+/// What is answered to a list.
+struct CtlClips: Decodable {
+    let clips: [CtlClip]
+
+    var text: String { clips.isEmpty ? "there are no clips\n" : TextTable.text(clips.map(\.columns)) }
+}
+
+extension CtlSubcommand {
+    /// The path of the clips of `channel`.
+    fileprivate func clips(of channel: CtlChannelOptions, _ api: ControlAPI) async throws -> String {
+        try await api.path(ofChannel: channel.channel) + "/clips"
+    }
+
+    /// The clip that is called `name`, or whose id that is; of several with this name the newest.
+    fileprivate func clip(_ name: String, _ path: String, _ api: ControlAPI) async throws -> CtlClip {
+        let all = try await api.ask("GET", path).decoded(CtlClips.self).clips
+        guard let found = all.first(where: { $0.id == name }) ?? all.last(where: { $0.name == name }) else {
+            throw ControlAPI.Failure(.refused, "There is no clip of this name.")
+        }
+        return found
+    }
+}
+
+/// `relay ctl clip start`.
+struct CtlClipStartCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "start", abstract: "Begins a clip with the frame that is on air now.")
+
+    private struct NewClip: Encodable {
+        let id: String?
+        let name: String?
+        let at: Double?
+        let before: Double?
+    }
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    @Option(
+        help: ArgumentHelp("So much before belongs to it, too; up to 10m.", valueName: "time"),
+        transform: ArgumentParsing.duration)
+    var before: Duration?
+
+    @Option(help: ArgumentHelp("The program's time of its first frame, in seconds, in place of now.", valueName: "s"))
+    var at: Double?
+
+    @Option(help: "The clip's id, of letters, digits and hyphens. The same one again begins no other clip.")
+    var id: String?
+
+    @Argument(help: "What it is called.")
+    var name: String?
+
+    func perform(_ api: ControlAPI) async throws {
+        let asked = NewClip(id: id, name: name, at: at, before: before?.inSeconds)
+        try put(try await api.ask("POST", try await clips(of: channel, api), asked), as: CtlClip.self, \.text)
+    }
+}
+
+/// `relay ctl clip stop`.
+struct CtlClipStopCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stop", abstract: "Ends a clip before the frame that is on air now.",
+        discussion: "A clip has three frames at least. Without a name it is the one that runs and began last.")
+
+    private struct Stop: Encodable { let at: Double? }
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    @Option(help: ArgumentHelp("The program's time of its end, in seconds, in place of now.", valueName: "s"))
+    var at: Double?
+
+    @Argument(help: "The clip, by its name or the first column of list.")
+    var clip: String?
+
+    func perform(_ api: ControlAPI) async throws {
+        let path = try await clips(of: channel, api)
+        let id: String
+        if let clip {
+            id = try await self.clip(clip, path, api).id
+        } else {
+            let all = try await api.ask("GET", path).decoded(CtlClips.self).clips
+            guard let newest = all.last(where: { $0.state == "running" }) else {
+                throw ControlAPI.Failure(.refused, "No clip is running.")
+            }
+            id = newest.id
+        }
+        let answer = try await api.ask("POST", "\(path)/\(ControlAPI.encoded(id))/stop", Stop(at: at))
+        try put(answer, as: CtlClip.self, \.text)
+    }
+}
+
+/// `relay ctl clip list`.
+struct CtlClipListCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists clips.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    func perform(_ api: ControlAPI) async throws {
+        try put(try await api.ask("GET", try await clips(of: channel, api)), as: CtlClips.self, \.text)
+    }
+}
+
+/// `relay ctl clip export`.
+struct CtlClipExportCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Has relay make an MP4 of a clip.",
+        discussion: "The clip stays there until it is removed. With -o it is fetched. Ctrl-C leaves the work to go on.")
+
+    private struct Asked: Encodable { let handles: Bool }
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    @Flag(help: "With a frame more on each side, for a crossfade.")
+    var handles = false
+
+    @Option(
+        name: .shortAndLong, help: ArgumentHelp("The file to fetch it to, which must not exist.", valueName: "file"))
+    var output: String?
+
+    @Argument(help: "The clip, by its name or the first column of list.")
+    var clip: String
+
+    func perform(_ api: ControlAPI) async throws {
+        let path = try await clips(of: channel, api)
+        let id = try await self.clip(clip, path, api).id
+        try await CtlExportJob(output: output, options: options).make(api) {
+            try await api.ask("POST", "\(path)/\(ControlAPI.encoded(id))/export", Asked(handles: handles))
+        }
+    }
+}
+
+/// `relay ctl clip delete`.
+struct CtlClipDeleteCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete", abstract: "Forgets a clip. What was recorded stays, as long as retention lets it.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    @Argument(help: "The clip, by its name or the first column of list.")
+    var clip: String
+
+    func perform(_ api: ControlAPI) async throws {
+        let path = try await clips(of: channel, api)
+        let id = try await self.clip(clip, path, api).id
+        _ = try await api.ask("DELETE", "\(path)/\(ControlAPI.encoded(id))")
+    }
+}
+
+/// `relay ctl clip project`.
+struct CtlClipProjectCommand: CtlSubcommand {
+    static let configuration = CommandConfiguration(
+        commandName: "project", abstract: "Prints the clips in their order as a run-down, in YAML.",
+        discussion: "Its files are relative to the directory of the recordings.")
+
+    @OptionGroup var options: CtlOptions
+    @OptionGroup var channel: CtlChannelOptions
+
+    func perform(_ api: ControlAPI) async throws {
+        Terminal.put(try await api.ask("GET", try await clips(of: channel, api) + "/project.yaml").text, to: 1)
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Archive
+
+/// What of its program a recorder has on the disk, in nanoseconds of program time.
+public struct RecordedStretch: Sendable, Equatable {
+    /// Names the recorder's run: program times of one run can be compared.
+    public var run: String
+    /// Where the first frame of the first file begins.
+    public var start: Int64
+    /// Where the last frame on the disk ends.
+    public var end: Int64
+    /// Where the first frame of the newest file begins.
+    public var fileStart: Int64
+    /// When that frame was on air.
+    public var fileTime: UTCTime
+
+    /// When program time `time` was on air, by the newest file.
+    public func time(of time: Int64) -> UTCTime {
+        UTCTime(milliseconds: fileTime.milliseconds + (time - fileStart) / 1_000_000)
+    }
+}

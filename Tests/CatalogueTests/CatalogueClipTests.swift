@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import GRDB
+import Media
+import TestSupport
+import Testing
+
+@testable import Archive
+@testable import Catalogue
+@testable import Segmenter
+
+/// Clips in the catalogue, and what they keep.
+@Suite struct CatalogueClipTests {
+    private let directory: TemporaryDirectory
+    private let names: [String]
+    private let ledger: ChannelLedger
+    private let hold: ClipHold
+    private let run: String
+    private var database: String { directory.path(".relay.sqlite") }
+
+    /// Five files of two seconds at 25 frames a second.
+    init() throws {
+        directory = try Recording.make()
+        names = directory.files
+        let target = try RecordDirectory.prepare(directory.path)
+        ledger = ChannelLedger(directory: target, channel: "test")
+        hold = ClipHold(directory: target, channel: "test")
+        run = try #require(try ledger.kept().first?.run)
+    }
+
+    private func clip(_ id: String, _ first: Int64, _ end: Int64?, run: String? = nil) -> CatalogueClip {
+        CatalogueClip(
+            .init(id: id, run: run ?? self.run, first: first, end: end, lacking: 2, isSettled: end != nil),
+            channel: "test", rate: Recording.rate, start: 1_700_000_000_000 + first, name: "Goal \"\(id)\"")
+    }
+
+    private var kept: [Bool] { names.map { !hold.mayDelete($0) } }
+
+    @Test func `What is noted is read again, changed and forgotten`() throws {
+        #expect(try ledger.clips() == [])
+        var (one, two) = (clip("one", 60, 70), clip("two", 10, nil))
+        let identity = try ledger.note([one, two], removing: [])
+        #expect(try ledger.clips() == [two, one])
+        (one.released, one.audioOffset) = (1_800_000_000_000, -20_000_000)
+        two.clip = .init(id: "two", run: run, first: 10, end: 40)
+        #expect(try ledger.note([one, two], removing: [], checked: identity) == identity)
+        #expect(try ledger.clips() == [two, one])
+        #expect(try ChannelLedger(directory: try .prepare(directory.path), channel: "other").clips() == [])
+        _ = try ledger.note([], removing: ["two", "nothing"])
+        #expect(try ledger.clips() == [one])
+    }
+
+    @Test func `A clip keeps the files in which it lies, with a frame on each side, until it was exported`() throws {
+        #expect(kept == [false, false, false, false, false])
+        _ = try ledger.note([clip("x", 60, 70)], removing: [])
+        #expect(kept == [false, true, false, false, false])
+        // Its handles lie in the files beside it.
+        _ = try ledger.note([clip("x", 50, 100)], removing: [])
+        #expect(kept == [true, true, true, false, false])
+        _ = try ledger.note([clip("x", 51, 99)], removing: [])
+        #expect(kept == [false, true, false, false, false])
+        _ = try ledger.note([clip("x", 120, nil)], removing: [])
+        #expect(kept == [false, false, true, true, true])
+        _ = try ledger.note([clip("x", 120, nil, run: "other")], removing: [])
+        #expect(kept == [false, false, false, false, false])
+        var exported = clip("x", 60, 70)
+        exported.released = 1_800_000_000_000
+        _ = try ledger.note([exported, clip("y", 210, 220)], removing: [])
+        #expect(kept == [false, false, false, false, true])
+        _ = try ledger.note([], removing: ["y"])
+        #expect(kept == [false, false, false, false, false])
+    }
+
+    @Test func `While the catalogue cannot be read, what it said last holds`() throws {
+        _ = try ledger.note([clip("x", 60, 70)], removing: [])
+        #expect(kept == [false, true, false, false, false])
+        try FileManager.default.removeItem(atPath: database)
+        try FileManager.default.createDirectory(atPath: database, withIntermediateDirectories: false)
+        #expect(kept == [false, true, false, false, false])
+        #expect(throws: (any Error).self) { try ledger.clips() }
+    }
+
+    @Test func `A row that is damaged is none`() throws {
+        _ = try ledger.note([clip("x", 60, 70), clip("y", 80, 90)], removing: [])
+        try DatabaseQueue(path: database).write {
+            try $0.execute(sql: "UPDATE clips SET end_frame = 3 WHERE id = 'x'")
+        }
+        #expect(try ledger.clips().map(\.id) == ["y"])
+    }
+
+    @Test func `A catalogue of a version without clips gets them`() throws {
+        try DatabaseQueue(path: database).write {
+            try $0.execute(sql: "DROP TABLE clips")
+            try $0.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '3: clips'")
+        }
+        #expect(try ledger.clips() == [])
+        _ = try ledger.note([clip("x", 60, 70)], removing: [])
+        #expect(try ledger.clips().map(\.id) == ["x"])
+    }
+}

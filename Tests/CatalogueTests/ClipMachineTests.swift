@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Catalogue
+
+/// Which frames are clips, by the commands that begin and end them.
+@Suite struct ClipMachineTests {
+    private func program(_ frames: Range<Int64>, run: String = "a") -> ClipMachine.Program {
+        ClipMachine.Program(run: run, frames: frames, rate: FrameRate(25))
+    }
+
+    @Test func `A clip is what was seen from the press to the release`() throws {
+        var machine = ClipMachine()
+        let begun = try machine.start(.init(id: "x", at: 100), in: program(0..<110))
+        #expect(begun == .init(id: "x", run: "a", first: 100, end: nil))
+        let ended = try machine.stop("x", at: 180, in: program(0..<190))
+        #expect(ended?.end == 180 && ended?.isSettled == false)
+        #expect(machine.settle(program(0..<191), recordedUpTo: 179) == [])
+        #expect(machine.settle(program(0..<200), recordedUpTo: 180) == ["x"])
+        #expect(machine.clip("x")?.isSettled == true && machine.openRuns.isEmpty)
+    }
+
+    @Test func `Without a frame it is the newest one`() throws {
+        var machine = ClipMachine()
+        #expect(try machine.start(.init(id: "x"), in: program(0..<110)).first == 109)
+        #expect(try machine.stop("x", at: nil, in: program(0..<150))?.end == 149)
+    }
+
+    @Test(arguments: [0, 99, 100, 101, 103] as [Int64])
+    func `A clip has three frames at least`(release: Int64) throws {
+        var machine = ClipMachine()
+        _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
+        #expect(try machine.stop("x", at: release, in: program(0..<104))?.end == 103)
+    }
+
+    @Test func `The same command again changes nothing`() throws {
+        var machine = ClipMachine()
+        let first = try machine.start(.init(id: "x", at: 100), in: program(0..<110))
+        #expect(try machine.start(.init(id: "x", at: 105), in: program(0..<120)) == first)
+        let ended = try machine.stop("x", at: 115, in: program(0..<120))
+        #expect(try machine.stop("x", at: 140, in: program(0..<150)) == ended)
+        #expect(try machine.start(.init(id: "x", at: 160), in: program(0..<170)) == ended)
+        #expect(machine.clips.count == 1)
+    }
+
+    @Test func `A release that comes before its press makes a whole clip of it`() throws {
+        var machine = ClipMachine()
+        #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
+        #expect(try machine.stop("x", at: 130, in: program(0..<131)) == nil)
+        #expect(try machine.start(.init(id: "x", at: 100), in: program(0..<125)).end == 120)
+        #expect(!machine.isWaiting)
+    }
+
+    @Test func `A release whose press never comes is forgotten`() throws {
+        var machine = ClipMachine()
+        for number in 0..<500 { #expect(try machine.stop("\(number)", at: 10, in: program(0..<20)) == nil) }
+        machine.settle(program(0..<270), recordedUpTo: 260)
+        #expect(machine.isWaiting)
+        machine.settle(program(0..<271), recordedUpTo: 260)
+        #expect(!machine.isWaiting)
+        _ = try machine.stop("x", at: 275, in: program(0..<276))
+        machine.settle(program(0..<10, run: "b"), recordedUpTo: 0)
+        #expect(!machine.isWaiting, "its run is over")
+    }
+
+    @Test func `What was before the press is there as far as it was recorded`() throws {
+        var machine = ClipMachine()
+        let whole = try machine.start(.init(id: "x", at: 300, before: 250), in: program(10..<310))
+        #expect(whole.first == 50 && whole.lacking == 0)
+        let short = try machine.start(.init(id: "y", at: 300, before: 1500), in: program(10..<310))
+        #expect(short.first == 10 && short.lacking == 1210)
+    }
+
+    @Test func `What cannot be is refused, and changes nothing`() throws {
+        var machine = ClipMachine()
+        #expect(throws: ClipMachine.Refusal.notRecorded) {
+            try machine.start(.init(id: "x", at: 9, before: 20), in: program(10..<310))
+        }
+        #expect(throws: ClipMachine.Refusal.ahead) { try machine.start(.init(id: "x", at: 360), in: program(10..<310)) }
+        #expect(throws: ClipMachine.Refusal.ahead) { try machine.stop("x", at: 360, in: program(10..<310)) }
+        #expect(machine.clips.isEmpty && !machine.isWaiting)
+        for number in 0..<ClipMachine.mostRunning {
+            _ = try machine.start(.init(id: "\(number)", at: 20), in: program(0..<30))
+        }
+        #expect(throws: ClipMachine.Refusal.tooManyRunning) {
+            try machine.start(.init(id: "x", at: 20), in: program(0..<30))
+        }
+        _ = try machine.stop("7", at: 25, in: program(0..<30))
+        #expect(try machine.start(.init(id: "x", at: 20), in: program(0..<30)).first == 20)
+    }
+
+    @Test func `So many clips are kept, and no more`() throws {
+        let kept = (0..<ClipMachine.mostClips).map {
+            ClipMachine.Clip(id: "\($0)", run: "a", first: 0, end: 5, isSettled: true)
+        }
+        var machine = ClipMachine(kept)
+        #expect(throws: ClipMachine.Refusal.tooManyClips) {
+            try machine.start(.init(id: "x", at: 20), in: program(0..<30))
+        }
+        #expect(machine.remove("3")?.id == "3" && machine.remove("3") == nil)
+        #expect(try machine.start(.init(id: "x", at: 20), in: program(0..<30)).first == 20)
+    }
+
+    @Test func `A clip that nobody ends ends after an hour`() throws {
+        var machine = ClipMachine()
+        _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
+        #expect(machine.settle(program(0..<90_099), recordedUpTo: 90_000) == [])
+        #expect(machine.settle(program(0..<90_100), recordedUpTo: 90_000) == ["x"])
+        #expect(machine.clip("x")?.end == 90_100)
+        #expect(try machine.stop("x", at: 90_200, in: program(0..<90_201))?.end == 90_100)
+    }
+
+    @Test func `With its recording a clip ends where that ended`() throws {
+        var machine = ClipMachine()
+        for (id, at) in [("runs", 100), ("ended", 110), ("later", 150)] as [(String, Int64)] {
+            _ = try machine.start(.init(id: id, at: at), in: program(0..<151))
+        }
+        _ = try machine.stop("ended", at: 120, in: program(0..<151))
+        _ = try machine.start(.init(id: "other", at: 3), in: program(0..<9, run: "b"))
+        #expect(machine.close(run: "a", at: 130) == ["runs", "ended", "later"])
+        #expect(machine.clips.map(\.end) == [130, 120, 150, nil])
+        #expect(machine.clips.map(\.isSettled) == [true, true, true, false])
+        #expect(machine.close(run: "a", at: 200) == [])
+        // What comes afterwards is for nothing.
+        #expect(try machine.stop("runs", at: 5, in: program(0..<9, run: "b"))?.end == 130)
+    }
+}
+
+/// A thousand presses, as people and networks make them.
+@Suite struct ClipBurstTests {
+    private enum Command {
+        case press(Int64)
+        case release(Int64)
+    }
+
+    /// Numbers that are the same in each run of the test.
+    private struct Dice: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state ^ (state >> 29)
+        }
+    }
+
+    /// Commands 20 ms to 3 s apart. Each is under way for up to 2 s, so that about half of them come before the one before
+    /// took effect, and many in another order; one in ten comes twice.
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `Of a thousand presses and releases each is a clip of its very frames`(seed: UInt64) throws {
+        var dice = Dice(state: seed)
+        let rate = FrameRate(30_000, 1001)
+        func frame(_ milliseconds: Int64) -> Int64 {
+            TimeBase.milliseconds.rescale(milliseconds, to: rate.timeBase, rounding: .down)
+        }
+        var sent: [(arrival: Int64, id: String, command: Command)] = []
+        var wanted: [String: Range<Int64>] = [:]
+        var time: Int64 = 5000
+        for number in 0..<1000 {
+            let (id, press) = ("clip-\(number)", time)
+            time += .random(in: 20...3000, using: &dice)
+            wanted[id] = frame(press)..<max(frame(time), frame(press) + 3)
+            for (moment, command) in [(press, Command.press(frame(press))), (time, .release(frame(time)))] {
+                for _ in 0..<(Int.random(in: 0..<10, using: &dice) == 0 ? 2 : 1) {
+                    sent.append((moment + .random(in: 0...2000, using: &dice), id, command))
+                }
+            }
+            time += .random(in: 20...3000, using: &dice)
+        }
+        var machine = ClipMachine()
+        for (arrival, id, command) in sent.sorted(by: { $0.arrival < $1.arrival }) {
+            let program = ClipMachine.Program(run: "a", frames: 0..<frame(arrival) + 1, rate: rate)
+            switch command {
+            case .press(let at): _ = try machine.start(.init(id: id, at: at), in: program)
+            case .release(let at): _ = try machine.stop(id, at: at, in: program)
+            }
+            // What the recorder has on the disk is half a second behind.
+            machine.settle(program, recordedUpTo: max(0, frame(arrival - 500)))
+        }
+        let end = frame(time + 60_000)
+        machine.settle(.init(run: "a", frames: 0..<end, rate: rate), recordedUpTo: end)
+        #expect(machine.clips.count == 1000 && !machine.isWaiting && machine.openRuns.isEmpty)
+        for clip in machine.clips { #expect(wanted[clip.id] == clip.first..<(clip.end ?? 0), "\(clip.id)") }
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension SerialRecordings {
+    /// Clips, pressed while relay records, and judged to the frame.
+    @Suite("Clips while on air")
+    struct ClipTests {
+        private struct Listed: Decodable {
+            struct Clip: Decodable {
+                let id, state: String
+                let programSeconds, durationSeconds: Double
+                let frames: Int
+                let isHeld: Bool
+                let lackingSeconds, audioOffsetSeconds: Double?
+
+                var first: Int { Int((programSeconds * 30).rounded()) }
+            }
+            let clips: [Clip]
+        }
+        private struct Job: Decodable {
+            let id, state: String
+            let detail: String?
+        }
+
+        private static let clips = "/v1/channels/relay/clips"
+        private let directory: TemporaryDirectory
+        private var recordings: RecordingSet { RecordingSet(directory: directory.file("recordings")) }
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        private func start(_ more: [String] = []) async throws -> (relay: RelayProcess, api: APIClient) {
+            let port = try Ports.free()
+            let relay = try RelayProcess(
+                Shape.small + ["--segment", "4s", "--record", recordings.directory]
+                    + ["--http", "127.0.0.1:\(port)"] + more)
+            try await relay.says("HTTP at", within: .seconds(10))
+            return (relay, APIClient(base: "http://127.0.0.1:\(port)"))
+        }
+
+        private func programSeconds(_ api: APIClient) async throws -> Double {
+            try await api.ask("GET", "/v1/channels/relay").json()["programSeconds"] as? Double ?? 0
+        }
+
+        private func waitUntil(_ seconds: Double, _ api: APIClient) async throws {
+            try await eventually("the program is at \(seconds) s", within: .seconds(30)) {
+                let report = try await api.ask("GET", "/v1/channels/relay").json()
+                let isRecording = report["isRecording"] as? Bool ?? false
+                return isRecording && report["programSeconds"] as? Double ?? 0 >= seconds
+            }
+        }
+
+        private func list(_ api: APIClient) async throws -> [Listed.Clip] {
+            let answer = try await api.ask("GET", Self.clips)
+            return try JSONDecoder().decode(Listed.self, from: Data(answer.body.utf8)).clips
+        }
+
+        /// Makes a file of the clip, and fetches it.
+        private func export(_ id: String, _ api: APIClient) async throws -> String {
+            let asked = try await api.ask("POST", Self.clips + "/\(id)/export")
+            #expect(asked.status == 202, "\(asked)")
+            var job = try JSONDecoder().decode(Job.self, from: Data(asked.body.utf8))
+            try await eventually("the clip \(id) is made", within: .seconds(60)) {
+                let answer = try await api.ask("GET", "/v1/exports/\(job.id)")
+                job = try JSONDecoder().decode(Job.self, from: Data(answer.body.utf8))
+                return !["queued", "running"].contains(job.state)
+            }
+            #expect(job.state == "done" && job.detail == nil, "\(job)")
+            let path = directory.file("\(id).mp4")
+            try await run("curl", ["-sf", "-o", path, api.base + "/v1/exports/\(job.id)/file"])
+            return path
+        }
+
+        @Test("Of presses and releases in a burst, in any order, each pair is a clip of its very frames")
+        func burst() async throws {
+            let (relay, api) = try await start()
+            try await waitUntil(3, api)
+            var wanted: [String: Range<Int>] = [:]
+            for number in 0..<30 {
+                let seconds = try await programSeconds(api)
+                let first = Int(seconds * 30) - 20
+                let length = Int.random(in: 0...60)
+                let id = "burst-\(number)"
+                wanted[id] = first..<first + max(3, min(length, 40))
+                let end = Double(first + min(length, 40)) / 30
+                let press = #"{"id":"\#(id)","at":\#(Double(first) / 30)}"#
+                // At the same time, so that either may come first.
+                async let answer = api.ask("POST", Self.clips, body: press)
+                let released = try await api.ask("POST", Self.clips + "/\(id)/stop", body: #"{"at":\#(end)}"#)
+                let pressed = try await answer
+                #expect(pressed.status == 201 && [200, 202].contains(released.status), "\(pressed) \(released)")
+            }
+            try await eventually("all of them are recorded", within: .seconds(10)) {
+                try await list(api).allSatisfy { $0.state == "done" }
+            }
+            let found = try await list(api)
+            #expect(Dictionary(uniqueKeysWithValues: found.map { ($0.id, $0.first..<$0.first + $0.frames) }) == wanted)
+            var files: [(path: String, frames: Range<Int>)] = []
+            for clip in found.shuffled().prefix(6) {
+                files.append((try await export(clip.id, api), clip.first..<clip.first + clip.frames))
+            }
+            #expect(try await list(api).count { !$0.isHeld && $0.audioOffsetSeconds ?? 1 <= 0 } == files.count)
+            let project = try await api.ask("GET", Self.clips + "/project.yaml")
+            #expect(project.body.split(separator: "\n").count { $0.hasPrefix("    in: ") } >= found.count, "\(project)")
+            #expect(try await api.ask("DELETE", Self.clips + "/burst-0").status == 204)
+            #expect(try await api.ask("GET", Self.clips + "/burst-0").status == 404)
+            _ = try await relay.end(by: SIGTERM, within: .seconds(10))
+            let recorded = try await recordings.counters()
+            #expect(DecodedFrames.breaks(in: recorded).isEmpty)
+            for file in files {
+                #expect(try await Probe.complaints(file.path) == "")
+                let frames = try await DecodedFrames(file.path)
+                #expect(frames.counters == Array(recorded[file.frames]), "\(file.frames)")
+            }
+        }
+
+        @Test("A clip that runs while relay is killed ends with the last frame recorded, and keeps its file")
+        func crash() async throws {
+            let (relay, api) = try await start()
+            try await waitUntil(2, api)
+            let pressed = try await api.ask("POST", Self.clips, body: #"{"id":"last","before":600}"#)
+            #expect(pressed.status == 201 && (try pressed.json()["lackingSeconds"] as? Double ?? 0) > 590, "\(pressed)")
+            #expect(try await api.ask("POST", Self.clips + "/last/export").status == 409)
+            try await waitUntil(4.5, api)
+            _ = try await relay.end(by: SIGKILL, within: .seconds(10))
+
+            let (next, again) = try await start(["--keep", "72h"])
+            try await eventually("the clip is whole", within: .seconds(20)) {
+                try await list(again).first?.state == "done"
+            }
+            let clip = try #require(try await list(again).first)
+            #expect(clip.first == 0 && clip.frames > 60 && clip.isHeld, "\(clip)")
+            try await eventually("the file is completed", within: .seconds(20)) { recordings.finished.count >= 2 }
+            let listed = try await again.ask("GET", "/v1/channels/relay/recordings").json()
+            let id = try #require((listed["recordings"] as? [[String: Any]])?.first?["id"] as? String)
+            let kept = try await again.ask("DELETE", "/v1/channels/relay/recordings/\(id)")
+            #expect(kept.status == 409 && kept.body.contains("clip"), "\(kept)")
+            let path = try await export("last", again)
+            #expect(try await again.ask("DELETE", "/v1/channels/relay/recordings/\(id)").status == 202)
+            #expect(try await DecodedFrames(path).counters.count == clip.frames)
+            _ = try await next.end(by: SIGTERM, within: .seconds(10))
+        }
+
+        @Test("Clips begin and end by relay ctl; without a recording there are none, and the recording's end is theirs")
+        func commands() async throws {
+            let (relay, api) = try await start()
+            try await waitUntil(2, api)
+            func ctl(_ arguments: [String]) async throws -> RelayProcess.Finished {
+                try await RelayProcess.run(["ctl", "clip"] + arguments + ["--url", api.base])
+            }
+            let begun = try await ctl(["start", "--before", "1s", "goal"])
+            #expect(begun.ending == .exited(0) && begun.log.contains("running"), "\(begun.log)")
+            try await waitUntil(4, api)
+            let ended = try await ctl(["stop"])
+            #expect(ended.ending == .exited(0), "\(ended.log)")
+            #expect(try await ctl(["stop"]).log.contains("No clip is running."))
+            let path = directory.file("goal.mp4")
+            let made = try await ctl(["export", "goal", "-o", path])
+            #expect(made.ending == .exited(0), "\(made.log)")
+            let clip = try #require(try await list(api).first)
+            #expect(try await DecodedFrames(path).counters.count == clip.frames && clip.frames > 30)
+            #expect(try await ctl(["project"]).log.contains("  - name: \"goal\"\n"))
+            #expect(try await ctl(["delete", "goal"]).ending == .exited(0))
+            #expect(try await ctl(["list"]).log == "there are no clips\n")
+
+            #expect(try await ctl(["start", "until the end"]).ending == .exited(0))
+            #expect(try await api.ask("POST", "/v1/channels/relay/recording/stop").status == 202)
+            try await eventually("the clip ended, too", within: .seconds(10)) {
+                try await list(api).first?.state == "done"
+            }
+            let refused = try await api.ask("POST", Self.clips)
+            #expect(refused.status == 409 && refused.body.contains("recording"), "\(refused)")
+            for body in [#"{"at":1e9}"#, #"{"before":601}"#, #"{"id":"a/b"}"#, #"{"name":""}"#] {
+                #expect(try await api.ask("POST", Self.clips, body: body).status == 422, "\(body)")
+            }
+            #expect(try await api.ask("POST", Self.clips, body: "{").status == 400)
+            _ = try await relay.end(by: SIGTERM, within: .seconds(10))
+        }
+    }
+}

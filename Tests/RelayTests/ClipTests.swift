@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Catalogue
+import Control
+import Foundation
+import Media
+import Stitcher
+import Testing
+
+@testable import Relay
+
+@Suite("Clips of what is recorded")
+struct ClipTests {
+    private static let second: Int64 = 1_000_000_000
+
+    /// A file of ten seconds that begins at `start` seconds of the program.
+    private func file(_ name: String, _ start: Int64, isOpen: Bool = false) -> RunFile {
+        RunFile(
+            name: name + (isOpen ? ".part" : ""), closedName: name, start: 1_700_000_000_000 + start * 1000,
+            program: start * Self.second..<(start + 10) * Self.second)
+    }
+
+    private func clip(_ id: String, _ first: Int64, _ end: Int64?, name: String? = nil) -> CatalogueClip {
+        CatalogueClip(
+            .init(id: id, run: "a", first: first, end: end), channel: "main", rate: FrameRate(25), start: 0, name: name)
+    }
+
+    @Test("A project lists clips in their order, with the places in their files; what lies in two is two segments")
+    func project() {
+        let clips = [
+            clip("x", 30, 50), clip("y", 240, 260, name: "A \"goal\"\n"), clip("z", 100, nil), clip("old", 5000, 5010),
+        ]
+        let files = [file("one.mp4", 0), file("two.mp4", 10, isOpen: true)]
+        #expect(
+            ClipProject(channel: "main").text(clips, files: ["a": files]) == """
+                # Clips of main, in the order of time. Files lie in the directory of the recordings.
+                segments:
+                  - name: "Clip 1"
+                    file: "one.mp4"
+                    in: 1.200000s
+                    duration: 0.800000s
+                  - name: "A \\"goal\\" "
+                    file: "one.mp4"
+                    in: 9.600000s
+                    duration: 0.400000s
+                  - name: "A \\"goal\\" "
+                    file: "two.mp4"
+                    in: 0.000000s
+                    duration: 0.400000s
+                    transition: cut
+                  # Clip 3 is running.
+                  # Clip 4 is not recorded any more.
+
+                """)
+        #expect(ClipProject(channel: "main").text([], files: [:]).hasSuffix("segments: []\n"))
+    }
+
+    @Test("Times that were rounded put no frame of a file beside a clip into it")
+    func rounding() {
+        let times = 10 * Self.second - 400_000_000..<10 * Self.second + 5
+        let pieces = ClipProject.pieces(times, of: clip("x", 240, 250), [file("one.mp4", 0), file("two.mp4", 10)])
+        #expect(pieces == [.init(file: "one.mp4", start: 9_600_000_000, length: 400_000_000)])
+    }
+
+    private func export(_ times: Range<Int64>) -> ClipExport {
+        ClipExport(
+            run: "a", times: times, frameDuration: 40_000_000, isRecorded: { true }, finished: { _ in })
+    }
+
+    @Test("An export asks for the middle of the first frame and of the last, in the files in which they lie")
+    func selection() throws {
+        let files = [file("one.mp4", 0), file("two.mp4", 10), file("three.mp4", 20, isOpen: true)]
+        let one = try export(9_960_000_000..<10_000_000_000).selection(files, in: "d")
+        #expect(one.files.map(\.name) == ["one.mp4"] && one.range == 1_700_000_009_980..<1_700_000_009_981)
+        let three = try export(9_960_000_000..<20_040_000_000).selection(files, in: "d")
+        #expect(three.files.map(\.path) == ["d/one.mp4", "d/two.mp4", "d/three.mp4.part"])
+        #expect(three.range == 1_700_000_009_980..<1_700_000_020_020)
+        #expect(throws: ClipFailure.self) { try export(40_000_000_000..<41_000_000_000).selection(files, in: "d") }
+    }
+
+    @Test("relay ctl shows clips in columns")
+    func listing() throws {
+        let json = """
+            {"clips":[{"id":"a1","state":"done","start":"2026-11-21T14:03:10.000Z","programSeconds":4,
+             "durationSeconds":1.5,"frames":45,"isHeld":false,"name":"goal"},
+             {"id":"b2","state":"running","start":"2026-11-21T14:03:20.000Z","programSeconds":14,"durationSeconds":0.5,
+             "frames":15,"isHeld":true}]}
+            """
+        let lines = try JSONDecoder().decode(CtlClips.self, from: Data(json.utf8)).text.split(separator: "\n")
+        #expect(lines.count == 2 && lines[0].contains("1.500 s  45 frames  exported  goal"), "\(lines)")
+        #expect(lines[1].hasPrefix("b2  running  2026-11-21T14:03:20.000Z  0.500 s"), "\(lines)")
+        let none = try JSONDecoder().decode(CtlClips.self, from: Data(#"{"clips":[]}"#.utf8))
+        #expect(none.text == "there are no clips\n")
+    }
+}
