@@ -106,6 +106,9 @@ public final class Demuxer {
     /// The first stamp that was found when the input was opened; nil if there was none.
     package var firstStamp: Duration? { context.pointee.start_time.asTimestamp.map { .microseconds($0) } }
 
+    /// What the container says of itself under `key`, such as `creation_time`; nil for nothing.
+    package func tag(_ key: String) -> String? { context.pointee.metadata.text(key) }
+
     /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several, with commas between them.
     public var formatName: String { context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? "" }
 

@@ -2,7 +2,7 @@
 
 /// Reads a configuration file's tree as the flags that it stands for. Each fault is noted with its place, and the reading
 /// goes on, so that all of them are told at once.
-struct ConfigurationReader {
+struct ConfigurationReader: NodeReader {
     /// What a channel stands for, and where each flag comes from.
     struct ChannelFlags {
         /// One `--flag=value` or `--flag` for each, in an order of its own and not the file's.
@@ -31,7 +31,7 @@ struct ConfigurationReader {
     /// What is said of the HTTP server, and where.
     var http = ControlKeys()
     var httpMarks: [String: ConfigurationMark] = [:]
-    private(set) var faults: [ConfigurationFailure.Fault] = []
+    var faults: [ConfigurationFailure.Fault] = []
 
     /// Reads the whole file.
     init(_ root: ConfigurationNode) {
@@ -136,7 +136,7 @@ extension ConfigurationReader {
         case .choice(let flags):
             guard let word = scalar(entry.node, place) else { return }
             guard let flag = flags[word] else {
-                return fault(entry.node.mark, place, "It is \(Self.list(flags.keys.sorted())).")
+                return fault(entry.node.mark, place, "It is \(Self.either(flags.keys.sorted())).")
             }
             values[path] = flag.map { [$0] } ?? []
         }
@@ -205,67 +205,5 @@ extension ConfigurationReader {
             }
             return nodes.enumerated().compactMap { address($1, "\(key)[\($0)]", ConfigurationOption.ofBackup) }
         }
-    }
-}
-
-// MARK: Values
-
-extension ConfigurationReader {
-    mutating func fault(_ mark: ConfigurationMark?, _ key: String, _ text: String) {
-        faults.append(.init(mark: mark, key: key, text: text))
-    }
-
-    mutating func mapping(
-        _ node: ConfigurationNode, _ key: String, _ advice: String
-    ) -> [ConfigurationNode.Entry]? {
-        if case .mapping(let entries) = node.content { return entries }
-        fault(node.mark, key, advice)
-        return nil
-    }
-
-    mutating func scalar(
-        _ node: ConfigurationNode, _ key: String, orElse advice: String = "It is one value, not a list or a mapping."
-    ) -> String? {
-        guard case .scalar(let text, let isPlain) = node.content else {
-            fault(node.mark, key, advice)
-            return nil
-        }
-        guard !text.isEmpty, !isPlain || !["null", "~", "Null", "NULL"].contains(text) else {
-            fault(node.mark, key, "It has no value.")
-            return nil
-        }
-        return text
-    }
-
-    private mutating func time(_ node: ConfigurationNode, _ key: String) -> String? {
-        guard let text = scalar(node, key) else { return nil }
-        guard case .scalar(_, isPlain: true) = node.content, let seconds = Double(text), seconds.isFinite else {
-            return text
-        }
-        return text + "s"
-    }
-
-    private mutating func truth(_ node: ConfigurationNode, _ key: String) -> Bool? {
-        if case .scalar(let text, isPlain: true) = node.content {
-            if text == "true" { return true }
-            if text == "false" { return false }
-        }
-        fault(node.mark, key, "It is true or false.")
-        return nil
-    }
-
-    mutating func unknown(_ entry: ConfigurationNode.Entry, in section: String, known: [String]) {
-        // What is no key may be a piece of an address, and with it a secret: only what is nearly one is repeated.
-        guard let near = EditDistance.nearest(to: entry.key, among: known), entry.key.allSatisfy(\.isLetter) else {
-            let advice = known.contains("address") ? " Does it lack address: in front of it, or quotation marks?" : ""
-            return fault(entry.mark, section, "There is no such key.\(advice)")
-        }
-        let key = section.isEmpty ? entry.key : "\(section).\(entry.key)"
-        fault(entry.mark, key, "There is no such key; is \(near) meant?")
-    }
-
-    private static func list(_ words: [String]) -> String {
-        words.count < 2
-            ? words.joined() : words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
     }
 }

@@ -19,19 +19,24 @@ struct HostConfiguration {
     /// Reads the file at `path`. Blocks on the disk, and reads the files of secrets that it refers to. Throws all that is
     /// wrong with it.
     init(reading path: String) throws(ConfigurationFailure) {
+        try self.init(parsing: try Self.text(at: path), path: path)
+    }
+
+    /// The text of the file at `path`, 1 MiB at most. Blocks on the disk.
+    static func text(at path: String) throws(ConfigurationFailure) -> String {
         let data: Data
         do {
             let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
             defer { try? handle.close() }
-            data = try handle.read(upToCount: Self.mostBytes + 1) ?? Data()
+            data = try handle.read(upToCount: mostBytes + 1) ?? Data()
         } catch {
-            throw Self.failure(path, "The file cannot be read: \(Self.reason(error)).")
+            throw failure(path, "The file cannot be read: \(reason(error)).")
         }
-        guard data.count <= Self.mostBytes else { throw Self.failure(path, "The file is larger than 1 MiB.") }
+        guard data.count <= mostBytes else { throw failure(path, "The file is larger than 1 MiB.") }
         guard let text = String(validating: data, as: UTF8.self) else {
-            throw Self.failure(path, "The file is no text in UTF-8.")
+            throw failure(path, "The file is no text in UTF-8.")
         }
-        try self.init(parsing: text, path: path)
+        return text
     }
 
     /// Reads the file at `path`, which a command was given: what is wrong with it is printed, and thrown is the exit code.

@@ -3,13 +3,11 @@
 internal import Archive
 internal import ArgumentParser
 internal import Catalogue
-internal import Dispatch
 internal import Glibc
 internal import Media
 internal import Networking
 internal import Publisher
 internal import Stitcher
-internal import Synchronization
 
 /// `relay recordings export`.
 struct RecordingsExportCommand: BlockingCommand {
@@ -102,39 +100,6 @@ struct RecordingsExportCommand: BlockingCommand {
             Terminal.put("\(failure)\n")
             throw ExitCode(128 + (signals.first ?? SIGINT))
         }
-    }
-}
-
-/// Holds back the first signal that asks for the end, so that what is at work can look for it and end cleanly. A later
-/// one ends the process at once, as ``EndRequests`` says: a disk that does not answer keeps nobody waiting.
-private final class HeldSignals: Sendable {
-    private struct State {
-        var requests = EndRequests()
-        var first: CInt?
-    }
-
-    private let state = Mutex(State())
-    private let signals = Mutex<ProcessSignals?>(nil)
-
-    init() {
-        signals.withLock { held in
-            var signals = ProcessSignals(queue: DispatchQueue(label: "relay.export.signals"))
-            for number in ProcessSignals.endRequests {
-                signals.watch(number) { [weak self] in self?.received(number) }
-            }
-            held = signals
-        }
-    }
-
-    /// The first of them; nil if none came.
-    var first: CInt? { state.withLock { $0.first } }
-
-    private func received(_ number: CInt) {
-        let answer = state.withLock { state in
-            state.first = state.first ?? number
-            return state.requests.received(at: SystemClock().now)
-        }
-        if answer == .endAtOnce { _exit(128 + number) }
     }
 }
 
