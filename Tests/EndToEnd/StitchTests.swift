@@ -195,7 +195,7 @@ extension SerialRecordings {
             #expect(behind.first == 135 && DecodedFrames.breaks(in: behind).isEmpty, "\(behind)")
             #expect(try await AVOffset(path, frames: frames).worst < 1)
 
-            let upright = try await variant("upright.mp4", ["-vf", "transpose=cclock", "-c:v", "libx264"], from: 3)
+            let upright = try await variant("upright.mp4", ["-vf", "transpose=clock", "-c:v", "libx264"], from: 3)
             let turned = directory.file("turned.mp4")
             try await Clip.make(turned, ["-i", upright, "-c", "copy", "-metadata:s:v:0", "rotate=90"])
             #expect(try await plan([first, turned]).clips[1].reasons.contains { $0.contains("turned") })

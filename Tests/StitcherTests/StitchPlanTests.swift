@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
 import LibAV
 import MP4
 import Media
@@ -89,8 +90,8 @@ enum SampleInput {
         #expect(try plan([SampleInput.source()], [clip]).parts == [.encoded(clip: 0, frames: 0..<3)])
     }
 
-    @Test(
-        arguments: [
+    @Test func `What differs is coded again, and the reason is named`() throws {
+        let changes: [(reason: String, change: (inout StitchSource) -> Void)] = [
             ("its frames are 640x360, not 1280x720", { $0.video.frames = FrameFormat(width: 640, height: 360) }),
             ("it is turned (clockwise)", { $0.video.orientation = .clockwise }),
             ("it is interlaced", { $0.video.isInterlaced = true }),
@@ -101,14 +102,13 @@ enum SampleInput {
             ("its color is another", { $0.video.frames.color = .bt601With525Lines }),
             ("its container is flv, not MP4 or MOV", { $0.video.obstacle = "its container is flv, not MP4 or MOV" }),
             ("its parameter sets are not those of a.mp4", { $0.video.configuration = [1, 66, 0, 30] }),
-        ] as [(String, @Sendable (inout StitchSource) -> Void)])
-    func `What differs is coded again, and the reason is named`(
-        reason: String, change: @Sendable (inout StitchSource) -> Void
-    ) throws {
-        let plan = try plan([SampleInput.source(), SampleInput.source("b.mp4", count: 60, change: change)])
-        #expect(plan.clips[0].reasons.isEmpty && plan.clips[1].reasons == [reason])
-        #expect(plan.parts.first == .copied(clip: 0, samples: 0..<90))
-        #expect(plan.parts.last == .encoded(clip: 1, frames: 0..<plan.clips[1].count))
+        ]
+        for (reason, change) in changes {
+            let plan = try plan([SampleInput.source(), SampleInput.source("b.mp4", count: 60, change: change)])
+            #expect(plan.clips[0].reasons.isEmpty && plan.clips[1].reasons == [reason])
+            #expect(plan.parts.first == .copied(clip: 0, samples: 0..<90))
+            #expect(plan.parts.last == .encoded(clip: 1, frames: 0..<plan.clips[1].count))
+        }
     }
 
     @Test func `The parameter sets of most frames are kept`() throws {
@@ -209,6 +209,9 @@ enum SampleInput {
         #expect(own.isConstant && own.rate == FrameRate(90_000, 7000))
         let varying = timing([0, 33, 80, 100, 150, 166], .milliseconds)
         #expect(varying.isConstant == false && varying.rate == FrameRate(30))
+        let torn = FrameTiming.whole([0, 40, 80, 120, 160, 280, 320], .milliseconds, average: nil)
+        #expect(torn.count == 5 && torn.timing.rate == FrameRate(25) && torn.timing.isConstant)
+        #expect(FrameTiming.whole([0, 33, 80, 100, 150, 400], .milliseconds, average: nil).count == 6)
         #expect(timing([5], .milliseconds, FrameRate(24)).rate == FrameRate(24))
     }
 }

@@ -30,6 +30,22 @@ struct FrameTiming: Equatable {
         self.init(rate: standard.first ?? stated, isConstant: false)
     }
 
+    /// More frames than a decoder can hold to put them in order (ITU-T H.264, A.3.1).
+    private static let reorderLimit = 16
+
+    /// The timing of `times`, and how many there are before the last of them are torn off: where all keep a rate but for a
+    /// few at the end, which lie behind a gap.
+    static func whole(_ times: [Int64], _ base: TimeBase, average: FrameRate?) -> (count: Int, timing: FrameTiming) {
+        let timing = FrameTiming(times, base, average: average)
+        let frame = timing.rate.timeBase.rescale(1, to: base)
+        guard !timing.isConstant,
+            let gap = times.indices.dropFirst().last(where: { times[$0] - times[$0 - 1] > frame + frame / 2 }),
+            times.count - gap <= reorderLimit
+        else { return (times.count, timing) }
+        let rest = FrameTiming(Array(times[..<gap]), base, average: average)
+        return rest.isConstant && gap > 1 ? (gap, rest) : (times.count, timing)
+    }
+
     private init(rate: FrameRate, isConstant: Bool) { (self.rate, self.isConstant) = (rate, isConstant) }
 
     /// A rate that nobody thought of, if all frames are as far apart as the first two.

@@ -116,9 +116,10 @@ extension StitchInspector {
     }
 
     private func videoTrack() throws(ClipFailure) -> StitchSource.Video {
-        let shown = numbered()
-        guard let last = shown.times.last else { throw ClipFailure("\(name) has no frame that can be decoded.") }
-        let timing = FrameTiming(shown.times, video.timeBase, average: frames.averageRate)
+        let (samples, all) = numbered()
+        let whole = FrameTiming.whole(all, video.timeBase, average: frames.averageRate)
+        let (times, timing) = (Array(all[..<whole.count]), whole.timing)
+        guard let last = times.last else { throw ClipFailure("\(name) has no frame that can be decoded.") }
         let frame = timing.rate.timeBase.rescale(1, to: video.timeBase)
         let stated = packets.first { $0.sample.pts == last }?.sample.duration ?? 0
         return StitchSource.Video(
@@ -128,9 +129,9 @@ extension StitchInspector {
                 color: frames.color),
             orientation: frames.orientation, isInterlaced: frames.isInterlaced,
             configuration: video.configuration, obstacle: obstacle, timeBase: video.timeBase,
-            samples: shown.samples, times: shown.times,
+            samples: samples, times: times,
             end: last + (timing.isConstant || stated <= 0 ? max(1, frame) : stated), rate: timing.rate,
-            isConstant: timing.isConstant)
+            isConstant: timing.isConstant, torn: all.count - times.count)
     }
 
     /// The samples with numbers for times, and the times of those that are shown. Not shown is what an edit list hides, and

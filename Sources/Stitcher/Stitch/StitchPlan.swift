@@ -63,6 +63,10 @@ package struct StitchPlan: Sendable {
             let range = try ClipRange(clip, of: sources[index], at: video.frameRate)
             var planned = Clip(
                 source: index, frames: range.frames, count: range.count, place: frameCount, notes: range.notes)
+            let track = sources[index].video
+            if track.torn > 0, range.frames.upperBound == track.times.count {
+                planned.notes.append("its last \(track.torn) frames lack those before them and are left out")
+            }
             if index > 0, let transition = clip.transition, transition.transition.kind != .cut {
                 planned.transition = Int(clamping: video.frameRate.frames(atLeast: transition.duration))
                 guard planned.transition <= range.count else {

@@ -31,6 +31,9 @@ package struct StitchSource: Sendable {
         package var end: Int64
         package var rate: FrameRate
         package var isConstant: Bool
+        /// Frames at the end that are not shown because those before them are missing: whoever cut the file counted in the
+        /// order of decoding.
+        package var torn = 0
     }
 
     /// The track of audio.
