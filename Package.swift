@@ -117,7 +117,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "Stitcher", dependencies: ["Media", "LibAV", "Encoder", "MP4", "Archive"], swiftSettings: settings),
+            name: "Stitcher", dependencies: ["Media", "LibAV", "Encoder", "Program", "MP4", "Archive"],
+            swiftSettings: settings),
         .target(
             name: "Upload",
             dependencies: [
@@ -247,7 +248,9 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "StitcherTests",
-            dependencies: ["Stitcher", "Archive", "MP4", "Media", "RecordingSamples", "TestSupport"],
+            dependencies: [
+                "Stitcher", "Archive", "MP4", "Media", "LibAV", "Program", "RecordingSamples", "TestSupport",
+            ],
             swiftSettings: testSettings),
         .testTarget(
             name: "ControlTests",
@@ -268,7 +271,7 @@ let package = Package(
             name: "RelayTests",
             dependencies: [
                 "Relay", "Control", "Encoder", "FanOut", "Ingest", "Media", "Monitor", "Program", "SRT", "Archive",
-                "MP4", "Segmenter", "Catalogue", "Upload", "TestSupport",
+                "MP4", "Segmenter", "Catalogue", "Stitcher", "Upload", "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"), logging,
             ],
             swiftSettings: testSettings),

@@ -112,6 +112,9 @@ public final class Demuxer {
         return context.pointee.streams?[stream.index]?.pointee.start_time.asTimestamp
     }
 
+    /// What the container says of itself under `key`, such as `creation_time`; nil for nothing.
+    package func tag(_ key: String) -> String? { context.pointee.metadata.text(key) }
+
     /// The demuxer's name, such as `mpegts`, `flv` or `hls`; some have several, with commas between them.
     public var formatName: String { context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? "" }
 

@@ -22,6 +22,7 @@ public final class FrameConverter {
     }
 
     private let target: VideoFormat
+    private let fitting: FrameFitting
     private let targetColor: ColorDescription
     private let stream: StreamInfo.Video
     private let timeBase: TimeBase
@@ -30,8 +31,16 @@ public final class FrameConverter {
     private var graph: FilterGraph?
 
     /// A converter of the frames of `stream` into `target`; a stream without video throws.
-    public init(_ stream: StreamInfo, target: VideoFormat, subject: String) throws(AVFailure) {
+    public convenience init(_ stream: StreamInfo, target: VideoFormat, subject: String) throws(AVFailure) {
+        try self.init(stream, target: target, fitting: .contain, subject: subject)
+    }
+
+    /// A converter of the frames of `stream` into `target`, where they lie as `fitting` says.
+    package init(
+        _ stream: StreamInfo, target: VideoFormat, fitting: FrameFitting, subject: String
+    ) throws(AVFailure) {
         self.target = target
+        self.fitting = fitting
         targetColor = target.color.resolved(width: target.width, height: target.height)
         self.stream = try AVFailure.unwrap(stream.video, "find the frames of", subject)
         self.subject = subject
@@ -131,14 +140,20 @@ extension FrameConverter {
             swap(&width, &height)
             aspect = SampleAspectRatio(aspect.vertical, aspect.horizontal)
         }
-        let fit = FrameFit(width: width, height: height, aspect: aspect, target: target)
+        let fit = FrameFit(width: width, height: height, aspect: aspect, target: target, fitting)
         let conversion = colorConversion(shape.color, isRGB: decoded.pixelFormat.isRGB)
         let keepsPixels = decoded.isPlanar420 && conversion == nil && fit.isExact
-        if keepsPixels, fit.fills(target), !shape.isInterlaced, stream.orientation == .upright { return nil }
+        if keepsPixels, fit.fills(target), fit.kept == nil, !shape.isInterlaced, stream.orientation == .upright {
+            return nil
+        }
 
         var filters: [String] = []
         if shape.isInterlaced { filters.append("bwdif=mode=send_frame:parity=auto:deint=interlaced") }
         filters += stream.orientation.filters
+        if let kept = fit.kept {
+            filters.append("crop=\(kept.width):\(kept.height)")
+            (width, height) = (kept.width, kept.height)
+        }
         if fit.isExact, width != fit.width || height != fit.height {
             filters.append("crop=\(fit.width):\(fit.height):0:0:exact=1")
         }

@@ -26,6 +26,27 @@ public final class PacketBox: Sendable {
     /// Whether the container or the transport says that bytes are missing or wrong.
     public var isCorrupt: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
+    /// Where its bytes begin in the file; nil if the demuxer does not say.
+    package var position: Int64? { packet.pointee.pos >= 0 ? packet.pointee.pos : nil }
+    /// Whether what is decoded of it is not to be shown: an edit list begins behind it.
+    package var isHidden: Bool { packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
+    /// Whether its bytes are encrypted.
+    package var isEncrypted: Bool {
+        var count: Int32 = 0
+        return relay_packet_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, &count) != nil
+    }
+
+    /// Samples of audio at its beginning and at its end that a decoder leaves out: priming and padding.
+    package var skippedSamples: (first: Int64, last: Int64) {
+        var count: Int32 = 0
+        guard let data = relay_packet_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, &count), count >= 8 else {
+            return (0, 0)
+        }
+        // Two numbers of 32 bits, the least significant byte first (libavcodec/packet.h).
+        func number(_ place: Int) -> Int64 { (0..<4).reduce(0) { $0 | Int64(data[place + $1]) << (8 * $1) } }
+        return (number(0), number(4))
+    }
+
     /// Whether decoding can begin with it, as the container or the parser says.
     package var isKeyframe: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
 

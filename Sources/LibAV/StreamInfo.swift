@@ -121,6 +121,11 @@ extension StreamInfo.Video {
     }
 }
 
+extension StreamInfo {
+    /// What the container gives a decoder before the first packet; empty for nothing.
+    package var configuration: [UInt8] { parameters.extraData ?? [] }
+}
+
 extension StreamInfo.Video {
     /// What is known of frames that were described before.
     init(_ frames: FrameFormat, _ track: TrackDescription) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Media
+
 /// One track of a clip.
 package struct ClipTrack: Sendable {
     /// The samples in the order of decoding and of their places.
@@ -27,13 +29,22 @@ package struct ClipMovie {
         layout = MovieLayout(
             timescale: (audio?.like ?? video.like).layout.timescale, creationTime: creationTime, tracks: [],
             userData: userData)
-        append(video.0, like: video.like)
-        if let audio { append(audio.0, like: audio.like) }
+        append(video.0, like: video.like.layout)
+        if let audio { append(audio.0, like: audio.like.layout) }
     }
 
-    private mutating func append(_ track: ClipTrack, like source: IndexedTrack) {
+    /// The movie of tracks that `layout` describes. A track without samples is left out.
+    package init(video: ClipTrack, audio: ClipTrack?, layout: MovieLayout) {
+        self.layout = layout
+        self.layout.tracks = []
+        for described in layout.tracks {
+            if let track = described.kind == .video ? video : audio { append(track, like: described) }
+        }
+    }
+
+    private mutating func append(_ track: ClipTrack, like source: MovieLayout.Track) {
         guard let first = track.samples.first else { return }
-        var described = source.layout
+        var described = source
         described.mediaTime = max(0, track.start - first.dts)
         let late = Int128(max(0, first.dts - track.start)) * Int128(layout.timescale)
         described.emptyEdit = Int64(clamping: late / Int128(max(1, described.timescale)))

@@ -61,6 +61,10 @@ package struct FragmentedFileReader {
         var second = head
         let (length, type) = (try second.u32(), try second.code())
         if type == "mdat", length == 1 { return try closed(mediaSize: try second.u64()) }
+        if type == "moov", length >= 8, Int64(MovieBox.fileTypeSize) + Int64(length) <= size {
+            let start = Int64(MovieBox.fileTypeSize)
+            return .closed(movie: start..<start + Int64(length))
+        }
         guard type == "free", length == MovieBox.placeholderSize else {
             throw MP4Failure(description: "it does not begin as this program's files do")
         }

@@ -34,6 +34,24 @@ package struct MovieBox {
         return writer.bytes
     }
 
+    /// The head of a plain file whose tables lie in front of its one `mdat`, which reaches to `end`: `reserved` bytes longer
+    /// than ``headSize``, unless the tables take more.
+    package static func head(
+        _ layout: MovieLayout, _ tables: [UInt32: SampleTable], reserved: Int64, mediaEnd end: Int64
+    ) -> [UInt8] {
+        let movie = closed(layout, tables)
+        let start = Int64(headSize) + reserved
+        var writer = BoxWriter()
+        fileType(major: "isom", compatible: ["isom", "iso4", "avc1", "mp41"], &writer)
+        writer.raw(movie)
+        let room = Int(clamping: reserved) - movie.count
+        if room >= 8 { writer.box("free") { $0.zeros(room - 8) } }
+        writer.u32(1)
+        writer.code("mdat")
+        writer.u64(UInt64(clamping: end - start + Int64(placeholderSize)))
+        return writer.bytes
+    }
+
     /// Whether `bytes` are one of the two `ftyp` boxes that this program writes.
     package static func isFileType(_ bytes: [UInt8]) -> Bool {
         [openHead, closedHead(mediaEnd: 1 << 32)].contains { $0.prefix(fileTypeSize).elementsEqual(bytes) }

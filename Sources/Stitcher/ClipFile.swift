@@ -12,12 +12,16 @@ package final class ClipFile {
     private let path: String
     private let replaces: Bool
     private var end: Int64
+    /// Bytes between the file's first box and its media, for the tables; 0 if these are to be behind the media.
+    private let reserved: Int64
     private var isFinished = false
 
-    /// Begins the file `path`, which must not exist, unless it `replaces` what does.
-    package init(_ path: String, replaces: Bool) throws(FileFailure) {
+    /// Begins the file `path`, which must not exist, unless it `replaces` what does. If bytes are `reserved` in front of
+    /// the media, the tables come there, so that a player that reads from the beginning need not wait for the end.
+    package init(_ path: String, replaces: Bool, reserving reserved: Int64 = 0) throws(FileFailure) {
         self.path = path
         self.replaces = replaces
+        self.reserved = reserved
         var info = stat()
         if lstat(path, &info) == 0 {
             guard replaces else { throw FileFailure("create", path, code: EEXIST) }
@@ -28,15 +32,20 @@ package final class ClipFile {
         let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         let hidden = ".\(path[slash...].prefix(200)).\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
         descriptor = try .create("\(path[..<slash])\(hidden)")
-        end = Int64(MovieBox.headSize)
+        end = Int64(MovieBox.headSize) + reserved
     }
 
     deinit { if !isFinished { unlink(descriptor.path) } }
 
     /// Appends `range` of the file of `segment`, and returns where it lies.
     package func copy(_ range: Range<Int64>, of segment: SegmentIndex) throws(FileFailure) -> Int64 {
+        try copy(range, of: segment.descriptor)
+    }
+
+    /// Appends `range` of `file`, and returns where it lies.
+    package func copy(_ range: Range<Int64>, of file: FileDescriptor) throws(FileFailure) -> Int64 {
         let offset = end
-        try descriptor.copy(range, of: segment.descriptor, to: offset)
+        try descriptor.copy(range, of: file, to: offset)
         end += Int64(range.count)
         return offset
     }
@@ -59,7 +68,21 @@ package final class ClipFile {
         let clip = ClipMovie(
             video: (video, segment.video), audio: audio.flatMap { track in segment.audio.map { (track, $0) } },
             creationTime: tags.secondsSince1904, userData: tags.box)
-        _ = try HybridFinish.complete(descriptor, clip.layout, clip.tables, mediaEnd: end)
+        try finish(clip)
+    }
+
+    /// Completes the file with the tables of `clip`, and gives it its name.
+    package func finish(_ clip: ClipMovie) throws(FileFailure) {
+        if reserved > 0 {
+            let head = MovieBox.head(clip.layout, clip.tables, reserved: reserved, mediaEnd: end)
+            guard Int64(head.count) == Int64(MovieBox.headSize) + reserved else {
+                throw FileFailure("create", path, text: "its tables are larger than was expected")
+            }
+            try descriptor.write([SharedBytes(head)], at: 0)
+            try descriptor.synchronise()
+        } else {
+            _ = try HybridFinish.complete(descriptor, clip.layout, clip.tables, mediaEnd: end)
+        }
         try rename()
     }
 

@@ -45,9 +45,17 @@ struct FrameCut {
     /// The last clean cut before which nothing is shown at or after `time`; never right behind a keyframe: two
     /// keyframes in a row, of two encoders, could not be told apart (ITU-T H.264, 7.4.1.2.4: idr_pic_id).
     func exit(before time: Int64, from start: Int) -> Int {
-        let cut = (start...samples.count).last { isClean($0) && ($0 == start || latestBefore[$0] < time) } ?? start
+        let cut = end(before: time, from: start)
         return cut > start && samples[cut - 1].isSync ? cut - 1 : cut
     }
+
+    /// The last clean cut at or behind `start` before which nothing is shown at or after `time`.
+    func end(before time: Int64, from start: Int) -> Int {
+        (start...samples.count).last { isClean($0) && ($0 == start || latestBefore[$0] < time) } ?? start
+    }
+
+    /// The earliest time that is shown of `range`, if any is.
+    func earliest(_ range: Range<Int>) -> Int64? { samples[range].map(\.pts).min() }
 
     /// The latest time that is shown of `range`, if any is.
     func latest(_ range: Range<Int>) -> Int64? { samples[range].map(\.pts).max() }

@@ -18,6 +18,7 @@ struct RelayCommand: AsyncParsableCommand {
               relay --input show.mp4 --srt "srt://host:9000?latency=200" --record recordings --segment 30m
               relay --input v4l2:/dev/video0 --audio-input alsa:default --rtmp rtmp://host/live/key
               relay recordings list recordings
+              relay stitch opening.mp4 show.mp4 -o whole.mp4
 
             Exit status: 0 done, 64 wrong flags, 66 input cannot be read, 69 nothing ever came on air or was recorded, \
             70 the encoder failed, 73 record directory cannot be written, 75 the storage guard refused; 128 and the \
@@ -25,8 +26,8 @@ struct RelayCommand: AsyncParsableCommand {
             """,
         version: RelayVersion.text,
         subcommands: [
-            RunCommand.self, CtlCommand.self, CheckCommand.self, RecordingsCommand.self, DevicesCommand.self,
-            RenderCommand.self, DiagnoseCommand.self,
+            RunCommand.self, CtlCommand.self, CheckCommand.self, RecordingsCommand.self, RenderCommand.self,
+            StitchCommand.self, DevicesCommand.self, DiagnoseCommand.self,
         ],
         defaultSubcommand: RunCommand.self)
 

@@ -9,14 +9,14 @@ final class ProgressBar {
     private let isShown = isatty(STDERR_FILENO) == 1
     private var last = ""
 
-    /// Shows that `done` of `total` is done; nothing any more when all is.
-    func show(_ step: String, done: Int64, of total: Int64) {
+    /// Shows that `done` of `total` is done, with a `note` behind it; nothing any more when all is.
+    func show(_ step: String, done: Int64, of total: Int64, note: String = "") {
         guard isShown, total > 0 else { return }
         guard done < total else { return clear() }
         let part = min(total, max(0, done))
         let filled = Int(Int128(part) * Int128(Self.width) / Int128(total))
         let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: Int(Self.width) - filled)
-        let text = "\r\(step) [\(bar)] \(Int(Int128(part) * 100 / Int128(total))) %\u{1B}[K"
+        let text = "\r\(step) [\(bar)] \(Int(Int128(part) * 100 / Int128(total))) %\(note)\u{1B}[K"
         guard text != last else { return }
         last = text
         Terminal.put(text)

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Media
-
 /// The constant frame rate that fits a stream best.
 package enum NominalRate {
     /// The rates in use in broadcasting and on the web.
-    static let standard: [FrameRate] = [
+    package static let standard: [FrameRate] = [
         FrameRate(5), FrameRate(10), FrameRate(12), FrameRate(25, 2), FrameRate(15000, 1001), FrameRate(15),
         FrameRate(20), FrameRate(24000, 1001), FrameRate(24), FrameRate(25), FrameRate(30000, 1001), FrameRate(30),
         FrameRate(48000, 1001), FrameRate(48), FrameRate(50), FrameRate(60000, 1001), FrameRate(60), FrameRate(100),
         FrameRate(120_000, 1001), FrameRate(120),
     ]
-    static let fallback = FrameRate(30)
-    static let highest = FrameRate(120)
+    package static let fallback = FrameRate(30)
+    package static let highest = FrameRate(120)
 
     /// The standard rate within 0.1 % of `average`; else `base` if it is sane, between 1 and 120; else 30.
     package static func of(average: FrameRate?, base: FrameRate?) -> FrameRate {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+internal import Stitcher
+
+/// What `relay stitch` will do, for people and for programs.
+struct StitchDocument: Encodable {
+    struct Clip: Encodable {
+        let file: String
+        /// Where it begins in its file and how long it is, in milliseconds.
+        let from: Int64
+        let milliseconds: Int64
+        let copiedFrames: Int
+        let encodedFrames: Int
+        /// Why none of its frames is copied; empty if some are.
+        let reasons: [String]
+        let notes: [String]
+
+        enum CodingKeys: String, CodingKey {
+            case file, from, milliseconds, reasons, notes
+            case copiedFrames = "copied_frames"
+            case encodedFrames = "encoded_frames"
+        }
+    }
+
+    let output: String?
+    let milliseconds: Int64
+    let codec: String
+    let width: Int
+    let height: Int
+    let frameRate: String
+    let sampleRate: Int32?
+    let channels: Int?
+    let bytes: Int64
+    let clips: [Clip]
+
+    enum CodingKeys: String, CodingKey {
+        case output, milliseconds, codec, width, height, channels, clips
+        case frameRate = "frame_rate"
+        case sampleRate = "sample_rate"
+        case bytes = "estimated_bytes"
+    }
+
+    init(_ job: StitchJob, output: String?) {
+        let plan = job.plan
+        let frame = plan.video.frameRate.timeBase
+        self.output = output
+        milliseconds = frame.rescale(Int64(plan.frameCount), to: .milliseconds)
+        codec = plan.codec
+        (width, height) = (plan.video.width, plan.video.height)
+        frameRate = plan.video.frameRate.description
+        (sampleRate, channels) = (plan.audio?.sampleRate, plan.audio?.channels)
+        bytes = job.estimatedBytes
+        clips = plan.clips.enumerated().map { index, clip in
+            let source = job.sources[clip.source]
+            let copied = plan.copiedFrames(of: index)
+            return Clip(
+                file: source.name,
+                from: source.video.timeBase.rescale(
+                    source.video.times[clip.frames.lowerBound] - source.video.times[0], to: .milliseconds),
+                milliseconds: frame.rescale(Int64(clip.count), to: .milliseconds), copiedFrames: copied,
+                encodedFrames: clip.count - copied, reasons: clip.reasons, notes: clip.notes)
+        }
+    }
+
+    var text: String {
+        var lines = [
+            "\(Self.clock(milliseconds)) of \(codec), \(width)x\(height) at \(frameRate) frames a second, "
+                + (sampleRate.map { "AAC of \($0) Hz\(channels == 1 ? ", mono" : "")" } ?? "no audio")
+        ]
+        for (number, clip) in clips.enumerated() {
+            var line = "\(number + 1)  \(clip.file) from \(Self.clock(clip.from)), \(Self.clock(clip.milliseconds)): "
+            if clip.encodedFrames == 0 {
+                line += "copied"
+            } else if clip.copiedFrames > 0 {
+                line += "copied, but for \(clip.encodedFrames) frames at its ends"
+            } else if clip.reasons.isEmpty {
+                line += "coded again: it holds no whole GOP"
+            } else {
+                line += "coded again: \(clip.reasons.joined(separator: "; "))"
+            }
+            lines.append(line)
+            lines += clip.notes.map { "   \($0)" }
+        }
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// Hours, minutes, seconds and milliseconds.
+    fileprivate static func clock(_ milliseconds: Int64) -> String {
+        let parts = [milliseconds / 60_000 % 60, milliseconds / 1000 % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
+        let fraction = String(String(1000 + milliseconds % 1000).dropFirst())
+        return "\(milliseconds / 3_600_000):\(parts.joined(separator: ":")).\(fraction)"
+    }
+}
+
+extension StitchReport {
+    /// For people.
+    var text: String {
+        "\(output): \(StitchDocument.clock(milliseconds)) of \(clips) clips, \(copiedFrames) frames copied, "
+            + "\(encodedFrames) coded again\n"
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import ArgumentParser
+internal import Encoder
+internal import LibAV
+internal import Media
+internal import Stitcher
+
+/// What the result of `relay stitch` is to look like.
+struct StitchOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Size of the result: first (of the clips), smallest, or such as 1280x720.", valueName: "size"),
+        transform: Self.size)
+    var size: StitchSettings.Size = .first
+
+    @Option(
+        help: ArgumentHelp(
+            "Frames a second of the result, such as 25, 29.97 or 30000/1001. (default: the first clip's)",
+            valueName: "rate"),
+        transform: ArgumentParsing.frameRate)
+    var fps: FrameRate?
+
+    @Option(help: "How frames of another shape are fitted: contain (bars), cover (cut off) or stretch.")
+    var fit = FrameFitting.contain
+
+    @Option(
+        help: ArgumentHelp(
+            "How each clip comes on: such as fade, wipe-left:0.5s or push-up:2s:in-out. (default: cut)",
+            valueName: "transition"),
+        transform: StitchInput.transition)
+    var transition: StitchTransition?
+
+    @Flag(help: "Put the files in the order of their names, numbers as numbers.")
+    var byName = false
+
+    @Flag(help: "Put the files in the order in which they were recorded, as they or their names say.")
+    var byTime = false
+
+    @Option(help: "x264's preset for frames that are coded again. (default: veryfast)")
+    var preset: EncoderSettings.Preset?
+
+    @Option(help: ArgumentHelp("Quality of frames that are coded again, 1 to 51. (default: 18)", valueName: "factor"))
+    var crf: Double?
+
+    @Option(
+        help: ArgumentHelp("Bits a second of AAC. (default: 160k)", valueName: "rate"),
+        transform: { try ArgumentParsing.bitrate($0, in: 32_000...512_000) })
+    var audioBitrate: Int?
+
+    func validate() throws {
+        if byName, byTime { throw ValidationError("--by-name and --by-time exclude each other; give one of them.") }
+        if let crf, !(1...51).contains(crf) { throw ValidationError("--crf must be from 1 to 51; 18 is usual.") }
+    }
+
+    var order: StitchOrder { byTime ? .byTime : byName ? .byName : .given }
+
+    var settings: StitchSettings {
+        var settings = StitchSettings()
+        (settings.size, settings.rate, settings.fitting) = (size, fps, fit)
+        if let preset { settings.encoder.preset = preset }
+        if let crf { settings.encoder.rateControl = .quality(crf) }
+        if let audioBitrate { settings.encoder.audioBitrate = audioBitrate }
+        return settings
+    }
+
+    private static func size(_ text: String) throws -> StitchSettings.Size {
+        switch text {
+        case "first": .first
+        case "smallest": .smallest
+        default: .exactly(try ArgumentParsing.size(text))
+        }
+    }
+}
+
+extension FrameFitting: ExpressibleByArgument {}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Foundation
+internal import Media
+internal import Program
+internal import Stitcher
+
+/// Reads a project: a list of clips in YAML, with the keys that a run-down has for files. Each fault is noted with its
+/// place, and the reading goes on, so that all of them are told at once.
+struct StitchProject: NodeReader {
+    static let keys = ["name", "transition", "segments"]
+    static let segmentKeys = ["name", "file", "in", "out", "duration", "transition", "audioOffset"]
+    static let transitionKeys = ["type", "seconds", "easing"]
+    static let mostSegments = 1000
+
+    var faults: [ConfigurationFailure.Fault] = []
+    private let directory: URL
+    private var transition: StitchTransition?
+
+    /// Whether the file `path` is a project by its name.
+    static func isProject(_ path: String) -> Bool {
+        [".yaml", ".yml", ".json"].contains { path.lowercased().hasSuffix($0) }
+    }
+
+    /// The clips of the project at `path`; `transition` is how they come on where it does not say. Blocks on the disk.
+    /// Throws all that is wrong with it.
+    static func read(_ path: String, transition: StitchTransition?) throws(ConfigurationFailure) -> [StitchClip] {
+        let text = try HostConfiguration.text(at: path)
+        let directory = URL(fileURLWithPath: path).deletingLastPathComponent()
+        var reader = StitchProject(directory: directory, transition: transition)
+        let clips = reader.read(try ConfigurationNode(parsing: text, path: path))
+        guard reader.faults.isEmpty else {
+            let first = ConfigurationMark(line: 0, column: 0)
+            throw ConfigurationFailure(
+                path: path, faults: reader.faults.sorted { ($0.mark ?? first) < ($1.mark ?? first) })
+        }
+        return clips
+    }
+
+    private init(directory: URL, transition: StitchTransition?) {
+        (self.directory, self.transition) = (directory, transition)
+    }
+
+    private mutating func read(_ root: ConfigurationNode) -> [StitchClip] {
+        var segments: ConfigurationNode?
+        for entry in mapping(root, "", "It is a mapping with segments: and, if needed, transition:.") ?? [] {
+            switch entry.key {
+            case "name": _ = scalar(entry.node, "name")
+            case "transition": transition = readTransition(entry.node, "transition")
+            case "segments": segments = entry.node
+            default: unknown(entry, in: "", known: Self.keys)
+            }
+        }
+        guard let segments else {
+            if faults.isEmpty { fault(root.mark, "segments", "There is no segment: name at least one.") }
+            return []
+        }
+        guard case .sequence(let nodes) = segments.content, (1...Self.mostSegments).contains(nodes.count) else {
+            fault(
+                segments.mark, "segments",
+                "It is a list, one segment behind each hyphen, of 1 to \(Self.mostSegments) segments.")
+            return []
+        }
+        return nodes.enumerated().compactMap { readSegment($1, "segments[\($0)]") }
+    }
+
+    private mutating func readSegment(_ node: ConfigurationNode, _ key: String) -> StitchClip? {
+        let before = faults.count
+        var clip = StitchClip(path: "")
+        clip.transition = transition
+        var (length, end): (Duration?, ConfigurationMark?)
+        for entry in mapping(node, key, "It is a mapping with file:.") ?? [] {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "name": clip.title = scalar(entry.node, place)
+            case "file": clip.path = readFile(entry.node, place) ?? ""
+            case "in": clip.from = readTime(entry.node, place)
+            case "out": (clip.to, end) = (readTime(entry.node, place), end ?? entry.node.mark)
+            case "duration": (length, end) = (readLength(entry.node, place), end ?? entry.node.mark)
+            case "transition": clip.transition = readTransition(entry.node, place)
+            case "audioOffset": clip.audioOffset = readOffset(entry.node, place) ?? .zero
+            default: unknown(entry, in: key, known: Self.segmentKeys)
+            }
+        }
+        guard faults.count == before else { return nil }
+        if clip.path.isEmpty {
+            fault(node.mark, key, "It has no file.")
+        } else if clip.to != nil, length != nil {
+            fault(end, key, "There are duration and out: leave one of them out.")
+        } else if let length {
+            clip.to = (clip.from ?? .zero) + length
+        }
+        if let to = clip.to, (clip.from ?? .zero) >= to { fault(end, key, "It ends before it begins.") }
+        return faults.count == before ? clip : nil
+    }
+
+    private mutating func readFile(_ node: ConfigurationNode, _ key: String) -> String? {
+        guard let name = scalar(node, key) else { return nil }
+        let path = name.hasPrefix("/") ? name : directory.appendingPathComponent(name).path
+        if Self.isProject(name) {
+            fault(node.mark, key, "It is a project, and not a video: a project cannot be a part of another.")
+        } else if !FileManager.default.isReadableFile(atPath: path) {
+            fault(node.mark, key, "There is no such file, or it cannot be read.")
+        } else {
+            return path
+        }
+        return nil
+    }
+}
+
+// MARK: Values
+
+extension StitchProject {
+    private mutating func readTime(_ node: ConfigurationNode, _ key: String) -> Duration? {
+        guard let text = time(node, key) else { return nil }
+        if let duration = try? DurationText(parsing: text).duration { return duration }
+        fault(node.mark, key, "It is a length of time, such as 10s, 1m30s or 2.5.")
+        return nil
+    }
+
+    private mutating func readLength(_ node: ConfigurationNode, _ key: String) -> Duration? {
+        if case .scalar("end", _) = node.content { return nil }
+        return readTime(node, key)
+    }
+
+    private mutating func readOffset(_ node: ConfigurationNode, _ key: String) -> Duration? {
+        guard let text = time(node, key) else { return nil }
+        let isNegative = text.hasPrefix("-")
+        if let length = try? DurationText(parsing: String(text.drop { $0 == "-" })).duration, length <= .seconds(60) {
+            return isNegative ? .zero - length : length
+        }
+        fault(node.mark, key, "It is a length of time of at most 60s, such as 40ms or -0.1.")
+        return nil
+    }
+
+    private mutating func readTransition(_ node: ConfigurationNode, _ key: String) -> StitchTransition? {
+        guard case .mapping(let entries) = node.content else {
+            return readChoice(node, key, of: Transition.Kind.self).map {
+                StitchTransition(Transition($0), duration: .seconds(1))
+            }
+        }
+        var (kind, seconds, easing): (Transition.Kind?, Duration?, Easing?)
+        let before = faults.count
+        for entry in entries {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "type": kind = readChoice(entry.node, place, of: Transition.Kind.self)
+            case "seconds": seconds = readTime(entry.node, place)
+            case "easing": easing = readChoice(entry.node, place, of: Easing.self)
+            default: unknown(entry, in: key, known: Self.transitionKeys)
+            }
+        }
+        guard let kind else {
+            if faults.count == before { fault(node.mark, key, "It has no type.") }
+            return nil
+        }
+        return StitchTransition(Transition(kind, easing: easing ?? .linear), duration: seconds ?? .seconds(1))
+    }
+
+    private mutating func readChoice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ node: ConfigurationNode, _ key: String, of type: Choice.Type
+    ) -> Choice? {
+        guard let text = scalar(node, key) else { return nil }
+        if let choice = Choice(rawValue: text) { return choice }
+        let known = Choice.allCases.map(\.rawValue)
+        let near = EditDistance.nearest(to: text, among: known).map { "; is \($0) meant?" } ?? "."
+        fault(node.mark, key, "It is \(Self.either(known))\(near)")
+        return nil
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// The audio of the result as it is before it is encoded: that of all clips, each with its fades. Asked for from the
+/// beginning to the end. Used by one thread.
+struct AudioMixer {
+    private let plan: AudioPlan
+    private let format: AudioFormat
+    private let sources: [StitchSource]
+    private var readers: [Int: AudioReader] = [:]
+
+    init(_ plan: AudioPlan, _ format: AudioFormat, _ sources: [StitchSource]) {
+        (self.plan, self.format, self.sources) = (plan, format, sources)
+    }
+
+    /// The samples in `range`.
+    mutating func mix(_ range: Range<Int64>) throws -> AudioBuffer {
+        var channels = [[Float]](
+            repeating: [Float](repeating: 0, count: range.count), count: format.channels)
+        for (index, clip) in plan.clips.enumerated() {
+            if clip.heard.upperBound <= range.lowerBound { readers[index] = nil }
+            let heard = clip.heard.clamped(to: range)
+            guard !heard.isEmpty, let audio = sources[index].audio else { continue }
+            let wanted = heard.lowerBound - clip.shift..<heard.upperBound - clip.shift
+            let reader =
+                try readers[index]
+                ?? AudioReader(sources[index], audio, format: format, from: wanted.lowerBound)
+            readers[index] = reader
+            let samples = try reader.read(wanted)
+            let offset = Int(heard.lowerBound - range.lowerBound)
+            let factors = heard.map(clip.factor)
+            for (channel, values) in samples.channels.enumerated() {
+                for place in values.indices { channels[channel][offset + place] += values[place] * factors[place] }
+            }
+        }
+        return AudioBuffer(position: range.lowerBound, format: format, channels: channels)
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Which frames of a file a clip has: what was asked for and has both tracks, in whole frames.
+struct ClipRange: Equatable {
+    /// Frames of the file, by their numbers.
+    let frames: Range<Int>
+    /// Frames that they become at the result's rate.
+    let count: Int
+    /// What is left out because a track is missing there.
+    let notes: [String]
+
+    /// By how much one track may be shorter than the other: a packet of audio.
+    private static let tolerance = Duration.milliseconds(25)
+    /// What containers round.
+    private static let rounding = Duration.milliseconds(1)
+
+    /// The range of `clip` in `source`, for a result of `rate` frames a second.
+    init(_ clip: StitchClip, of source: StitchSource, at rate: FrameRate) throws(ClipFailure) {
+        let (base, times) = (source.video.timeBase, source.video.times)
+        let slack = base.ticks(Self.rounding)
+        let start = times.first ?? 0
+        if let from = clip.from, let to = clip.to, from >= to {
+            throw ClipFailure(
+                "\(source.name): it would begin at \(DurationText(from)), which is not before its end at \(DurationText(to))."
+            )
+        }
+        let low = start + base.ticks(clip.from ?? .zero)
+        let high = clip.to.map { start + base.ticks($0) } ?? source.video.end
+        var first = times.partitionPoint { $0 >= low - slack }
+        // The frames whose end is not behind `high`.
+        var end = times.indices.dropFirst().partitionCount { times[$0] <= high + slack }
+        if source.video.end <= high + slack, !times.isEmpty { end = times.count }
+        guard first < end else { throw Self.nothing(clip, source) }
+
+        var notes: [String] = []
+        if let audio = source.audio {
+            let early = audio.timeBase.rescale(audio.range.lowerBound, to: base) - base.ticks(Self.tolerance)
+            let late = audio.timeBase.rescale(audio.range.upperBound, to: base) + base.ticks(Self.tolerance)
+            let (asked, until) = (first, end)
+            first = max(first, times.partitionPoint { $0 >= early })
+            while end > first, source.time(end) > late { end -= 1 }
+            guard first < end else { throw ClipFailure("\(source.name): no frame of it has audio.") }
+            if first > asked { notes.append("its first \(first - asked) frames have no audio and are left out") }
+            if end < until { notes.append("its last \(until - end) frames have no audio and are left out") }
+        }
+        frames = first..<end
+        self.notes = notes
+        let length = source.time(end) - times[first]
+        count =
+            source.video.isConstant && source.video.rate == rate
+            ? end - first : max(1, Int(base.rescale(length + slack, to: rate.timeBase, rounding: .down)))
+    }
+
+    private static func nothing(_ clip: StitchClip, _ source: StitchSource) -> ClipFailure {
+        let length = DurationText(source.duration)
+        guard let from = clip.from, from >= source.duration else {
+            return ClipFailure("\(source.name): there is no whole frame in the range; the file lasts \(length).")
+        }
+        return ClipFailure("\(source.name): it would begin at \(DurationText(from)), but lasts only \(length).")
+    }
+}
+
+extension RandomAccessCollection where Index == Int {
+    /// How many elements at the beginning `predicate` is true of, where it is false of all behind.
+    func partitionCount(_ predicate: (Element) -> Bool) -> Int {
+        var (low, high) = (startIndex, endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if predicate(self[middle]) { low = middle + 1 } else { high = middle }
+        }
+        return low - startIndex
+    }
+}

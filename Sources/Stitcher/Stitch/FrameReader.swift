@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import MP4
+internal import Media
+
+/// Decodes the frames of one file, as they are to look in the result. They are asked for by their numbers, mostly in order;
+/// a place far ahead, or behind, is sought. Used by one thread.
+final class FrameReader {
+    private let source: StitchSource
+    private let demuxer: Demuxer
+    private let stream: StreamInfo
+    private let decoder: Decoder
+    private let converter: FrameConverter
+    /// Converted frames that are later than the last one that was asked for.
+    private var ahead: [VideoFrame] = []
+    private var current: VideoFrame?
+    private var last: Int?
+    private var hasEnded = false
+    private var isFromStart = true
+
+    /// Frames that are skipped by decoding rather than by seeking.
+    private static let stride = 250
+
+    /// A reader of the frames of `source`, which become those of `target`.
+    init(_ source: StitchSource, target: VideoFormat, fitting: FrameFitting) throws {
+        self.source = source
+        demuxer = try StitchInspector.open(source.path, name: source.name)
+        guard let stream = demuxer.streams.first(where: { $0.index == source.video.stream }) else {
+            throw ClipFailure("\(source.name) has changed.")
+        }
+        self.stream = stream
+        decoder = try Decoder(stream, threading: .frames, subject: source.name)
+        converter = try FrameConverter(stream, target: target, fitting: fitting, subject: source.name)
+        demuxer.select([stream.index])
+    }
+
+    /// The frame `number`. Throws if it cannot be decoded.
+    func frame(_ number: Int) throws -> VideoFrame {
+        if last.map({ number < $0 || number > $0 + Self.stride }) ?? (number > Self.stride) { try seek(to: number) }
+        last = number
+        if let frame = try find(number) { return frame }
+        guard !isFromStart else { throw failure(number) }
+        // Some containers seek too far.
+        try rewind()
+        guard let frame = try find(number) else { throw failure(number) }
+        return frame
+    }
+
+    private func find(_ number: Int) throws -> VideoFrame? {
+        let wanted = source.time(number)
+        let frame = source.video.rate.timeBase.rescale(1, to: source.video.timeBase)
+        // What filters round, unless a tick lasts as long as a frame.
+        let slack: Int64 = frame > 4 ? 1 : 0
+        while true {
+            while let next = ahead.first, next.pts <= wanted + slack {
+                current = next
+                ahead.removeFirst()
+            }
+            if !ahead.isEmpty || hasEnded { break }
+            try decodeMore()
+        }
+        // A frame that is lost may be one of a stream that lost some; two are not.
+        let earliest = number > 0 ? min(source.time(number - 1), wanted - frame) : wanted - frame
+        if let current, current.pts + slack >= earliest { return current }
+        guard let next = ahead.first, next.pts <= wanted + frame * 3 / 2 else { return nil }
+        return next
+    }
+
+    private func failure(_ number: Int) -> ClipFailure {
+        let time = source.video.timeBase.duration(source.time(number) - source.time(0))
+        return ClipFailure("\(source.name) cannot be decoded: a frame is missing \(DurationText(time)) into it.")
+    }
+
+    private func decodeMore() throws {
+        do throws(AVFailure) {
+            switch try decoder.receive() {
+            case .frame(let decoded):
+                guard let pts = decoded.pts else { return }
+                try converter.convert(decoded, pts: pts) { ahead.append($0) }
+            case .needsPacket: try decoder.send(try nextPacket())
+            case .ended:
+                try converter.finish { ahead.append($0) }
+                hasEnded = true
+            }
+        } catch {
+            // It costs a frame, which is missed when it is asked for.
+            guard error.isInvalidData else { throw error }
+        }
+    }
+
+    private func nextPacket() throws(AVFailure) -> PacketBox? {
+        while let packet = try demuxer.readPacket() {
+            if packet.streamIndex == stream.index { return packet }
+        }
+        return nil
+    }
+
+    private func seek(to number: Int) throws {
+        let samples = source.video.samples
+        guard let entry = samples.last(where: { $0.isSync && $0.pts <= Int64(number) && $0.pts >= 0 }) else {
+            return try rewind()
+        }
+        do throws(AVFailure) {
+            try demuxer.seek(stream, to: entry.dts)
+        } catch {
+            return try rewind()
+        }
+        forget()
+        isFromStart = false
+    }
+
+    private func rewind() throws {
+        try demuxer.seekToStart()
+        forget()
+        isFromStart = true
+    }
+
+    private func forget() {
+        decoder.flush()
+        converter.reset()
+        (ahead, current, hasEnded) = ([], nil, false)
+    }
+}

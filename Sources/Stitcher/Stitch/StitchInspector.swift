@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Glibc
+internal import LibAV
+internal import MP4
+internal import Media
+
+/// Reads all of a file's packets, without decoding them, to know what can be done with it.
+struct StitchInspector {
+    private let name: String
+    private let demuxer: Demuxer
+    private let video: StreamInfo
+    private let frames: StreamInfo.Video
+    private let audio: StreamInfo?
+    private let isMovie: Bool
+    private let sets: AVCParameterSets?
+
+    private var packets: [Packet] = []
+    private var changesSets = false
+    private var heard: Range<Int64>?
+
+    /// What is kept of a packet of video.
+    private struct Packet {
+        var sample: IndexedSample
+        var isHidden: Bool
+    }
+
+    /// Opens the file at `path` for libav, which sees nothing but files: what names others may name nothing else.
+    static func open(_ path: String, name: String) throws(ClipFailure) -> Demuxer {
+        do throws(AVFailure) {
+            return try Demuxer(
+                url: "file:" + path, options: Demuxer.Options(values: ["protocol_whitelist": "file"]),
+                interrupter: Interrupter(), subject: name)
+        } catch {
+            throw ClipFailure("\(name) cannot be read: \(error.message).")
+        }
+    }
+
+    /// What the file `path` is made of. Blocks on the disk: all of it is read.
+    static func read(_ path: String, isCancelled: () -> Bool) throws(ClipFailure) -> StitchSource {
+        guard let resolved = realpath(path, nil) else {
+            throw ClipFailure("\(FileFailure("read", path, code: errno)).")
+        }
+        defer { free(resolved) }
+        var inspector = try StitchInspector(String(cString: resolved), name: path)
+        try inspector.readPackets(isCancelled)
+        return try inspector.source(String(cString: resolved))
+    }
+
+    private init(_ path: String, name: String) throws(ClipFailure) {
+        self.name = name
+        demuxer = try Self.open(path, name: name)
+        guard let video = demuxer.bestVideo, let frames = video.video, frames.width > 0, frames.height > 0 else {
+            throw ClipFailure("\(name) has no video.")
+        }
+        (self.video, self.frames, audio) = (video, frames, demuxer.bestAudio)
+        isMovie = demuxer.formatName.split(separator: ",").contains("mov")
+        sets = video.codecName == "h264" ? AVCParameterSets(record: video.configuration) : nil
+        demuxer.select(Set([video.index] + (audio.map { [$0.index] } ?? [])))
+    }
+
+    private mutating func readPackets(_ isCancelled: () -> Bool) throws(ClipFailure) {
+        do throws(AVFailure) {
+            while !isCancelled(), let packet = try demuxer.readPacket() {
+                if packet.isEncrypted { throw AVFailure(operation: Self.encrypted, subject: name, code: -EPERM) }
+                if isMovie, packet.isCorrupt {
+                    throw AVFailure(operation: "read", subject: name, code: -EIO)
+                }
+                packet.streamIndex == video.index ? takeFrame(packet) : takeAudio(packet)
+            }
+        } catch {
+            if error.operation == Self.encrypted { throw ClipFailure("\(name) is encrypted.") }
+            throw ClipFailure("\(name) is truncated or damaged: it cannot be read to its end.")
+        }
+        if isCancelled() { throw ClipFailure.stitchCancelled }
+    }
+
+    private static let encrypted = "decrypt"
+
+    private mutating func takeFrame(_ packet: PacketBox) {
+        guard let pts = packet.pts ?? packet.dts else { return }
+        var isSync = packet.isKeyframe
+        if isSync, let sets {
+            let look = sets.looks(at: packet.content)
+            isSync = look.isIDR
+            changesSets = changesSets || look.hasOtherSets
+        }
+        packets.append(
+            Packet(
+                sample: IndexedSample(
+                    dts: packet.dts ?? pts, pts: pts, duration: packet.duration, offset: packet.position ?? -1,
+                    size: Int64(packet.size), isSync: isSync),
+                isHidden: packet.isHidden))
+    }
+
+    private mutating func takeAudio(_ packet: PacketBox) {
+        guard let audio, let pts = packet.pts, audio.sampleRate > 0 else { return }
+        let sample = TimeBase(1, Int32(clamping: audio.sampleRate))
+        let skipped = packet.skippedSamples
+        let low = pts + sample.rescale(skipped.first, to: audio.timeBase)
+        let high = pts + packet.duration - sample.rescale(skipped.last, to: audio.timeBase)
+        guard low < high else { return }
+        heard = min(heard?.lowerBound ?? low, low)..<max(heard?.upperBound ?? high, high)
+    }
+}
+
+extension StitchInspector {
+    private func source(_ path: String) throws(ClipFailure) -> StitchSource {
+        let track = try videoTrack()
+        let created = demuxer.tag("creation_time") ?? demuxer.tag("date")
+        return StitchSource(
+            name: name, path: path, container: demuxer.formatName, video: track, audio: audioTrack,
+            created: created.flatMap(UTCTime.init(stated:))?.milliseconds,
+            position: (try? SegmentReader.read(path))?.position)
+    }
+
+    private func videoTrack() throws(ClipFailure) -> StitchSource.Video {
+        let (samples, all) = numbered()
+        let whole = FrameTiming.whole(all, video.timeBase, average: frames.averageRate)
+        let (times, timing) = (Array(all[..<whole.count]), whole.timing)
+        guard let last = times.last else { throw ClipFailure("\(name) has no frame that can be decoded.") }
+        let frame = timing.rate.timeBase.rescale(1, to: video.timeBase)
+        let stated = packets.first { $0.sample.pts == last }?.sample.duration ?? 0
+        return StitchSource.Video(
+            stream: video.index, codec: video.codecName,
+            frames: FrameFormat(
+                width: frames.width, height: frames.height, sampleAspectRatio: frames.sampleAspectRatio ?? .square,
+                color: frames.color),
+            orientation: frames.orientation, isInterlaced: frames.isInterlaced,
+            configuration: video.configuration, obstacle: obstacle, timeBase: video.timeBase,
+            samples: samples, times: times,
+            end: last + (timing.isConstant || stated <= 0 ? max(1, frame) : stated), rate: timing.rate,
+            isConstant: timing.isConstant, torn: all.count - times.count)
+    }
+
+    /// The samples with numbers for times, and the times of those that are shown. Not shown is what an edit list hides, and
+    /// what cannot be decoded because the file begins in the middle of a GOP.
+    private func numbered() -> (samples: [IndexedSample], times: [Int64]) {
+        let entry = packets.firstIndex { $0.sample.isSync } ?? 0
+        let start = packets.isEmpty ? 0 : packets[entry].sample.pts
+        func isShown(_ index: Int) -> Bool {
+            !packets[index].isHidden && index >= entry && packets[index].sample.pts >= start
+        }
+        let order = packets.indices.sorted { packets[$0].sample.pts < packets[$1].sample.pts }
+        let first = order.firstIndex(where: isShown) ?? 0
+        var samples = packets.map(\.sample)
+        var times: [Int64] = []
+        for (rank, index) in order.enumerated() {
+            samples[index].pts = Int64(rank - first)
+            // A hidden frame among shown ones would take a number: it never is, edit lists hide whole stretches.
+            if rank >= first, isShown(index) { times.append(packets[index].sample.pts) }
+        }
+        return (samples, times)
+    }
+
+    /// Why frames cannot be copied from where they lie.
+    private var obstacle: String? {
+        guard isMovie else { return "its container is \(demuxer.formatName), not MP4 or MOV" }
+        if packets.contains(where: { $0.sample.offset < 0 }) { return "its samples cannot be found in the file" }
+        if video.codecName == "hevc" {
+            let record = video.configuration
+            return record.count > 22 && record[21] & 3 == 3 ? nil : "its parameter sets are not in the container"
+        }
+        guard let sets else { return "its parameter sets are not in the container" }
+        guard sets.is8Bit420 else { return "its frames are not of 8 bits and 4:2:0" }
+        return changesSets ? "its parameter sets change within it" : nil
+    }
+
+    private var audioTrack: StitchSource.Audio? {
+        guard let audio, let heard, audio.sampleRate > 0 else { return nil }
+        return StitchSource.Audio(
+            stream: audio.index, codec: audio.codecName,
+            format: AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels)),
+            timeBase: audio.timeBase, range: heard)
+    }
+}
+
+extension ClipFailure {
+    /// Somebody wanted it to end.
+    package static let stitchCancelled = ClipFailure("It was cancelled; nothing is left of it.")
+}
+
+extension UTCTime {
+    /// A moment as containers state it: `2026-11-21T14:03:10.123456Z`, with a fraction of any length or none.
+    init?(stated text: String) {
+        let seconds = text.prefix(19)
+        let fraction = text.dropFirst(19).first == "." ? text.dropFirst(20).prefix { $0.isNumber } : ""
+        let milliseconds = (fraction.prefix(3) + "000").prefix(3)
+        self.init(extended: "\(seconds).\(milliseconds)Z")
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Encoder
+internal import LibAV
+internal import MP4
+internal import Media
+
+/// What came of stitching.
+package struct StitchReport: Sendable, Codable, Equatable {
+    /// The file.
+    package var output: String
+    /// How long it lasts.
+    package var milliseconds: Int64
+    package var clips: Int
+    /// Frames that are as they were, and frames that were coded again.
+    package var copiedFrames: Int
+    package var encodedFrames: Int
+
+    enum CodingKeys: String, CodingKey {
+        case output, milliseconds, clips
+        case copiedFrames = "copied_frames"
+        case encodedFrames = "encoded_frames"
+    }
+}
+
+/// Makes one file of many: looks at all of them, plans, and does it.
+package struct StitchJob {
+    private let request: StitchRequest
+    /// What the clips are made of, by their numbers.
+    package let sources: [StitchSource]
+    /// What will be done.
+    package let plan: StitchPlan
+
+    /// Reads the files of `request` and plans. Blocks on the disk. `looked` is told how many clips were looked at.
+    package init(
+        _ request: StitchRequest, looked: (_ clips: Int) -> Void = { _ in }, isCancelled: () -> Bool
+    ) throws(ClipFailure) {
+        guard !request.clips.isEmpty else { throw ClipFailure("There is no clip to stitch.") }
+        var known: [String: StitchSource] = [:]
+        var sources: [StitchSource] = []
+        for clip in request.clips {
+            if known[clip.path] == nil {
+                known[clip.path] = try StitchInspector.read(clip.path, isCancelled: isCancelled)
+            }
+            if let source = known[clip.path] { sources.append(source) }
+            looked(sources.count)
+        }
+        let order = try request.order.order(sources)
+        self.sources = order.map { sources[$0] }
+        var ordered = request
+        ordered.clips = order.map { request.clips[$0] }
+        self.request = ordered
+        plan = try StitchPlan(ordered.clips, of: self.sources, ordered.settings)
+    }
+
+    /// Bytes that the result takes at most, as far as that can be known, tables included.
+    package var estimatedBytes: Int64 {
+        var bytes: Int64 = 0
+        for part in plan.parts {
+            switch part {
+            case .copied(let clip, let samples):
+                bytes += sources[clip].video.samples[samples].reduce(0) { $0 + $1.size }
+            case .encoded(_, let frames):
+                // A twentieth of a byte for each pixel is more than x264 makes of most videos at such a quality.
+                bytes += Int64(frames.count) * Int64(plan.video.width * plan.video.height) / 20
+            }
+        }
+        let seconds = plan.video.frameRate.timeBase.rescale(Int64(plan.frameCount), to: TimeBase(1, 1), rounding: .up)
+        if plan.audio != nil { bytes += seconds * Int64(request.settings.encoder.audioBitrate / 8) }
+        return bytes + tableBytes
+    }
+
+    /// More than the tables can take: for each frame its size, its place among the keyframes and a change of order; for each
+    /// packet of audio its size; and for each stretch of a second two chunks.
+    private var tableBytes: Int64 {
+        let frames = Int64(plan.frameCount)
+        let packets = (plan.audio?.timeBase).map { base in
+            plan.video.frameRate.timeBase.rescale(frames, to: base) / 1024 + 4
+        }
+        return (64 << 10) + frames * 16 + (packets ?? 0) * 4 + (frames + Int64(plan.parts.count)) * 8 + (packets ?? 0)
+            * 8
+    }
+
+    /// Makes the file. `progress` is told frames; `isCancelled` is asked often.
+    package func run(
+        progress: @escaping (_ done: Int, _ total: Int) -> Void, isCancelled: @escaping () -> Bool
+    ) throws -> StitchReport {
+        try checkSpace()
+        let file = try ClipFile(request.output, replaces: request.replaces, reserving: tableBytes)
+        let settings = request.settings.encoder
+        var audio: AudioWriter?
+        if let format = plan.audio, let heard = AudioPlan(plan, request.clips, sources) {
+            audio = try AudioWriter(heard, format, sources, bitrate: settings.audioBitrate, file: file)
+        }
+        let (frame, total, writer) = (plan.video.frameRate.timeBase, plan.frameCount, audio)
+        let base = plan.audio?.timeBase ?? .milliseconds
+        let video = VideoWriter(
+            plan, sources, settings,
+            renderer: FrameRenderer(plan, request.clips, sources, request.settings.fitting), file: file
+        ) { frames in
+            if isCancelled() { throw ClipFailure.stitchCancelled }
+            progress(frames, total)
+            try writer?.advance(to: frame.rescale(Int64(frames), to: base))
+        }
+        try video.writeAll()
+        try finish(file, video, audio)
+        return report
+    }
+
+    private func finish(_ file: ClipFile, _ video: VideoWriter, _ audio: AudioWriter?) throws {
+        let heard = try audio?.finish()
+        var tags = MovieTags(
+            channel: Self.name(of: request.output), start: .now, encoderSettings: "", version: request.version)
+        tags.chapters = chapters
+        let layout = MovieLayout(
+            description: StreamDescription(video: video.description, audio: audio?.description),
+            creationTime: tags.secondsSince1904, userData: tags.box)
+        let timescale = layout.tracks.first { $0.kind == .video }?.timescale ?? 1
+        try file.finish(ClipMovie(video: try video.track(timescale: timescale), audio: heard, layout: layout))
+    }
+
+    /// One for each clip, if there are several.
+    private var chapters: [Chapter] {
+        guard plan.clips.count > 1 else { return [] }
+        return zip(plan.clips, request.clips).map { planned, clip in
+            Chapter(
+                start: plan.video.frameRate.timeBase.rescale(Int64(planned.place), to: .nanoseconds),
+                title: clip.title ?? Self.name(of: clip.path))
+        }
+    }
+
+    /// A file's name without its directory and its ending.
+    private static func name(of path: String) -> String {
+        let name = path.split(separator: "/").last ?? ""
+        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        return String(dot == name.startIndex ? name : name[..<dot])
+    }
+
+    private func checkSpace() throws(FileFailure) {
+        let slash = request.output.lastIndex(of: "/")
+        let directory = slash.map { String(request.output[...$0]) } ?? "."
+        let free = try SystemFreeSpace().space(at: directory).free
+        guard free >= estimatedBytes else {
+            throw FileFailure(
+                "create", request.output,
+                text: "it may need \(ByteSize(bytes: estimatedBytes)), and there are only \(ByteSize(bytes: free)) free"
+            )
+        }
+    }
+
+    private var report: StitchReport {
+        StitchReport(
+            output: request.output,
+            milliseconds: plan.video.frameRate.timeBase.rescale(Int64(plan.frameCount), to: .milliseconds),
+            clips: plan.clips.count, copiedFrames: plan.copiedFrames,
+            encodedFrames: plan.frameCount - plan.copiedFrames)
+    }
+}

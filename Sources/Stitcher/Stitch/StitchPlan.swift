@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+internal import Program
+
+/// Which frames of which files are copied and which are coded again, and where all of them lie in the result. Pure.
+package struct StitchPlan: Sendable {
+    /// One clip in the result.
+    package struct Clip: Sendable, Equatable {
+        /// Its number among the sources.
+        package var source: Int
+        /// The first of the source's frames that is shown, and the one behind the last, by their numbers.
+        package var frames: Range<Int>
+        /// How many frames of the result it has, and which is the first.
+        package var count: Int
+        package var place: Int
+        /// How many of them are a transition from the clip before.
+        package var transition = 0
+        /// Why its frames are coded again; empty if they are copied, as far as its ends allow.
+        package var reasons: [String] = []
+        /// What of the file is left out, and is no choice of the user's.
+        package var notes: [String] = []
+    }
+
+    /// Frames of one clip, in the order of the result.
+    package enum Part: Sendable, Equatable {
+        /// These samples of the clip's source, in the order of decoding, as they are.
+        case copied(clip: Int, samples: Range<Int>)
+        /// These frames of the clip, from 0 on, coded again.
+        case encoded(clip: Int, frames: Range<Int>)
+    }
+
+    package let video: VideoFormat
+    package let audio: AudioFormat?
+    /// `h264`, or `hevc` if all of it is copied.
+    package private(set) var codec: String
+    package private(set) var clips: [Clip]
+    package private(set) var parts: [Part] = []
+    /// The parameter sets of what is copied; empty if nothing is.
+    package private(set) var configuration: [UInt8] = []
+
+    /// Frames of the result.
+    package var frameCount: Int { clips.last.map { $0.place + $0.count } ?? 0 }
+    /// Frames that are copied.
+    package var copiedFrames: Int { clips.indices.reduce(0) { $0 + copiedFrames(of: $1) } }
+
+    /// Frames of the clip `index` that are copied.
+    package func copiedFrames(of index: Int) -> Int {
+        parts.reduce(0) {
+            if case .copied(index, let samples) = $1 { $0 + samples.count } else { $0 }
+        }
+    }
+
+    /// A plan for `clips`, each of a source of its own: the one of the same number among `sources`.
+    package init(_ clips: [StitchClip], of sources: [StitchSource], _ settings: StitchSettings) throws(ClipFailure) {
+        guard let target = StitchTarget(sources, settings), clips.count == sources.count else {
+            throw ClipFailure("There is no clip to stitch.")
+        }
+        (video, audio) = (target.video, target.audio)
+        self.clips = []
+        codec = "h264"
+        for (index, clip) in clips.enumerated() {
+            let range = try ClipRange(clip, of: sources[index], at: video.frameRate)
+            var planned = Clip(
+                source: index, frames: range.frames, count: range.count, place: frameCount, notes: range.notes)
+            let track = sources[index].video
+            if track.torn > 0, range.frames.upperBound == track.times.count {
+                planned.notes.append("its last \(track.torn) frames lack those before them and are left out")
+            }
+            if index > 0, let transition = clip.transition, transition.transition.kind != .cut {
+                planned.transition = Int(clamping: video.frameRate.frames(atLeast: transition.duration))
+                guard planned.transition <= range.count else {
+                    throw ClipFailure("\(sources[index].name): its transition is longer than the clip.")
+                }
+            }
+            self.clips.append(planned)
+        }
+        if sources.allSatisfy({ $0.video.codec == "hevc" }) {
+            planParts(sources, target, codec: "hevc")
+            if parts.allSatisfy({ if case .copied = $0 { true } else { false } }) { return }
+        }
+        planParts(sources, target, codec: "h264")
+    }
+
+    private mutating func planParts(_ sources: [StitchSource], _ target: StitchTarget, codec: String) {
+        (self.codec, parts, configuration) = (codec, [], [])
+        for index in clips.indices { clips[index].reasons = target.differences(of: sources[index], codec: codec) }
+        chooseConfiguration(sources)
+        for (index, clip) in clips.enumerated() {
+            parts +=
+                clip.reasons.isEmpty
+                ? copy(index, clip, FrameCut(sources[index].video.samples))
+                : [.encoded(clip: index, frames: 0..<clip.count)]
+        }
+        if copiedFrames == 0 { configuration = [] }
+    }
+
+    /// Of the clips that could be copied those are whose parameter sets most frames have: two of one number cannot be told
+    /// apart.
+    private mutating func chooseConfiguration(_ sources: [StitchSource]) {
+        var frames: [[UInt8]: Int] = [:]
+        for clip in clips where clip.reasons.isEmpty {
+            frames[sources[clip.source].video.configuration, default: 0] += clip.count
+        }
+        let most = frames.values.max()
+        let chosen = clips.first { $0.reasons.isEmpty && frames[sources[$0.source].video.configuration] == most }
+        guard let chosen else { return }
+        configuration = sources[chosen.source].video.configuration
+        for index in clips.indices where clips[index].reasons.isEmpty {
+            let source = sources[clips[index].source]
+            guard source.video.configuration != configuration else { continue }
+            clips[index].reasons = ["its parameter sets are not those of \(sources[chosen.source].name)"]
+        }
+    }
+
+    /// Copies what can be decoded by itself, and codes the rest at both ends again.
+    private func copy(_ index: Int, _ clip: Clip, _ cut: FrameCut) -> [Part] {
+        let (begin, end) = (Int64(clip.frames.lowerBound + clip.transition), Int64(clip.frames.upperBound))
+        let first = Int64(clip.frames.lowerBound)
+        func encoded(_ numbers: Range<Int64>) -> Part {
+            .encoded(clip: index, frames: Int(numbers.lowerBound - first)..<Int(numbers.upperBound - first))
+        }
+        let entry = cut.entry(after: begin)
+        let exit = cut.end(before: end, from: entry)
+        guard exit > entry, let from = cut.earliest(entry..<exit), let last = cut.latest(entry..<exit) else {
+            return [encoded(first..<end)]
+        }
+        var parts: [Part] = []
+        if from > first { parts.append(encoded(first..<from)) }
+        parts.append(.copied(clip: index, samples: entry..<exit))
+        if last + 1 < end { parts.append(encoded(last + 1..<end)) }
+        return parts
+    }
+
+    /// Which of the source's frames is seen as the frame `index` of `clip`; behind its last, as long as there are more, one
+    /// that is not in the clip, for a transition.
+    func number(of index: Int, in clip: Clip, _ source: StitchSource) -> Int {
+        let times = source.video.times
+        if source.video.isConstant, source.video.rate == video.frameRate {
+            return min(times.count - 1, clip.frames.lowerBound + index)
+        }
+        // Half a frame later, so that on average none is seen later or sooner than it was.
+        let halves = TimeBase(video.frameRate.timeBase.numerator, video.frameRate.timeBase.denominator &* 2)
+        let wanted =
+            source.time(clip.frames.lowerBound) + halves.rescale(Int64(2 * index + 1), to: source.video.timeBase)
+        return max(clip.frames.lowerBound, times.partitionPoint { $0 >= wanted } - 1)
+    }
+}
+
+extension Array where Element == Int64 {
+    /// The first index whose element `predicate` is true of, where it is true of all behind; the count if there is none.
+    func partitionPoint(_ predicate: (Element) -> Bool) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if predicate(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}

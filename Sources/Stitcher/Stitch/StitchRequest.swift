@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Encoder
+package import LibAV
+package import Media
+package import Program
+
+/// How one clip gives way to the next.
+package struct StitchTransition: Sendable, Equatable {
+    /// What is seen.
+    package var transition: Transition
+    /// From the clip's first frame on.
+    package var duration: Duration
+
+    /// A transition.
+    package init(_ transition: Transition, duration: Duration) {
+        (self.transition, self.duration) = (transition, duration)
+    }
+}
+
+/// A piece of a file that is to be in the result.
+package struct StitchClip: Sendable, Equatable {
+    /// The file.
+    package var path: String
+    /// From where on and up to where, from the file's first frame on; nil for all.
+    package var from: Duration?
+    package var to: Duration?
+    /// How it comes on; a cut for nil. The first has none.
+    package var transition: StitchTransition?
+    /// By how much its audio is to be later; earlier for less than nothing.
+    package var audioOffset = Duration.zero
+    /// What its chapter is called; nil for the file's name.
+    package var title: String?
+
+    /// A piece of the file `path`.
+    package init(path: String, from: Duration? = nil, to: Duration? = nil) {
+        (self.path, self.from, self.to) = (path, from, to)
+    }
+}
+
+/// How clips become one.
+package struct StitchSettings: Sendable, Equatable {
+    /// Where the size of the result comes from.
+    package enum Size: Sendable, Equatable {
+        /// The first clip.
+        case first
+        /// The clip with the fewest pixels.
+        case smallest
+        /// This one.
+        case exactly(FrameSize)
+    }
+
+    package var size = Size.first
+    /// Frames a second; the first clip's for nil.
+    package var rate: FrameRate?
+    package var fitting = FrameFitting.contain
+    /// How frames are encoded that cannot be copied, and the audio.
+    package var encoder: EncoderSettings
+
+    /// The usual settings.
+    package init() {
+        encoder = EncoderSettings()
+        encoder.rateControl = .quality(18)
+        encoder.isLive = false
+    }
+}
+
+/// What is to be stitched.
+package struct StitchRequest: Sendable {
+    package var clips: [StitchClip]
+    package var settings: StitchSettings
+    package var order: StitchOrder
+    /// The file to make, and whether it may replace what has that name.
+    package var output: String
+    package var replaces: Bool
+    /// The program's version, for the tags.
+    package var version: String
+
+    /// A request of these properties.
+    package init(
+        clips: [StitchClip], settings: StitchSettings, order: StitchOrder = .given, output: String, replaces: Bool,
+        version: String
+    ) {
+        (self.clips, self.settings, self.order, self.output) = (clips, settings, order, output)
+        (self.replaces, self.version) = (replaces, version)
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Archive
+package import LibAV
+package import MP4
+package import Media
+
+/// An input as a plan sees it: what it is made of, and when its frames are shown.
+package struct StitchSource: Sendable {
+    /// The track of frames.
+    package struct Video: Sendable {
+        /// The stream's number in the file.
+        package var stream: Int
+        /// The codec's name, such as `h264`.
+        package var codec: String
+        /// What frames look like as coded, before any turn.
+        package var frames: FrameFormat
+        package var orientation: Orientation
+        package var isInterlaced: Bool
+        /// The content of `avcC` or `hvcC`.
+        package var configuration: [UInt8]
+        /// Why its frames cannot be copied, whatever else is in the result; nil if they can.
+        package var obstacle: String?
+        package var timeBase: TimeBase
+        /// The frames in the order of decoding. Their `pts` is the number in the order in which they are shown: from 0 on, and
+        /// below that or from the count on for those that are not shown. Their `dts` is in ticks.
+        package var samples: [IndexedSample]
+        /// When the frames are shown, in order, in ticks.
+        package var times: [Int64]
+        /// When the last one ends.
+        package var end: Int64
+        package var rate: FrameRate
+        package var isConstant: Bool
+        /// Frames at the end that are not shown because those before them are missing: whoever cut the file counted in the
+        /// order of decoding.
+        package var torn = 0
+    }
+
+    /// The track of audio.
+    package struct Audio: Sendable {
+        package var stream: Int
+        package var codec: String
+        package var format: AudioFormat
+        package var timeBase: TimeBase
+        /// What is heard, in ticks.
+        package var range: Range<Int64>
+    }
+
+    /// The file as the user named it, for sentences about it.
+    package var name: String
+    /// Where it is, without symbolic links.
+    package var path: String
+    /// The container, in libavformat's words.
+    package var container: String
+    package var video: Video
+    package var audio: Audio?
+    /// When it was recorded, as the file says: milliseconds since 1970.
+    package var created: Int64?
+    /// Where it lies in a program, if it is a recording of this program.
+    package var position: SegmentPosition?
+
+    /// How long it is, from the first frame to the end of the last.
+    package var duration: Duration { video.timeBase.duration(video.end - (video.times.first ?? 0)) }
+
+    /// What its frames look like upright.
+    var upright: FrameFormat {
+        var frames = video.frames
+        guard video.orientation.swapsAxes else { return frames }
+        swap(&frames.width, &frames.height)
+        let aspect = frames.sampleAspectRatio
+        frames.sampleAspectRatio = SampleAspectRatio(aspect.vertical, aspect.horizontal)
+        return frames
+    }
+
+    /// When the frame `number` begins; the end for the one behind the last.
+    func time(_ number: Int) -> Int64 {
+        number < video.times.count ? video.times[max(0, number)] : video.end
+    }
+
+    /// Whether `next` goes on where this ends, as two recordings of one program do.
+    func isFollowed(by next: StitchSource) -> Bool {
+        guard let one = position, let other = next.position, one.run == other.run else { return false }
+        let end = one.programStart + duration.inNanoseconds
+        return abs(end - other.programStart) < video.rate.timeBase.rescale(1, to: .nanoseconds) / 2
+    }
+}

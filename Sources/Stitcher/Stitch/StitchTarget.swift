@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Media
+
+/// What all frames and all audio of the result look like.
+struct StitchTarget: Equatable {
+    var video: VideoFormat
+    /// Nil if no clip has audio.
+    var audio: AudioFormat?
+
+    /// Rates at which players play AAC everywhere.
+    private static let audioRates: Set<Int32> = [32_000, 44_100, 48_000]
+
+    /// What `settings` make of the clips' `sources`, of which there is at least one.
+    init?(_ sources: [StitchSource], _ settings: StitchSettings) {
+        guard let first = sources.first else { return nil }
+        var frames = first.upright
+        switch settings.size {
+        case .first: break
+        case .smallest:
+            func pixels(_ source: StitchSource) -> Int { source.upright.width * source.upright.height }
+            frames = sources.min { pixels($0) < pixels($1) }?.upright ?? frames
+        case .exactly(let size):
+            if size != FrameSize(width: frames.width, height: frames.height) { frames.sampleAspectRatio = .square }
+            (frames.width, frames.height) = (size.width, size.height)
+        }
+        frames.color = first.video.frames.color.resolved(width: frames.width, height: frames.height)
+        video = VideoFormat(nearestTo: frames, frameRate: settings.rate ?? first.video.rate)
+
+        let heard = sources.compactMap(\.audio)
+        audio = heard.first.map { first in
+            AudioFormat(
+                sampleRate: Self.audioRates.contains(first.format.sampleRate) ? first.format.sampleRate : 48_000,
+                channels: heard.contains { $0.format.channels > 1 } ? 2 : 1)
+        }
+    }
+
+    /// What of `source` is not so, one piece of a sentence each: why its frames cannot be copied. `codec` is the one of the
+    /// result.
+    func differences(of source: StitchSource, codec: String) -> [String] {
+        let track = source.video
+        var found: [String] = []
+        if track.codec != codec { found.append("it is coded as \(track.codec)") }
+        if let obstacle = track.obstacle, track.codec == codec { found.append(obstacle) }
+        if track.orientation != .upright { found.append("it is turned (\(track.orientation.rawValue))") }
+        if track.isInterlaced { found.append("it is interlaced") }
+        if (track.frames.width, track.frames.height) != (video.width, video.height), track.orientation == .upright {
+            found.append(
+                "its frames are \(track.frames.width)x\(track.frames.height), not \(video.width)x\(video.height)")
+        }
+        let (aspect, wanted) = (track.frames.sampleAspectRatio, video.sampleAspectRatio)
+        if aspect.horizontal * wanted.vertical != wanted.horizontal * aspect.vertical {
+            found.append(
+                "its pixels are \(aspect.horizontal):\(aspect.vertical), not \(wanted.horizontal):\(wanted.vertical)")
+        }
+        if track.frames.color.resolved(width: track.frames.width, height: track.frames.height) != video.color {
+            found.append("its color is another")
+        }
+        if !track.isConstant {
+            found.append("its frame rate varies")
+        } else if track.rate != video.frameRate {
+            found.append("it has \(track.rate) frames a second, not \(video.frameRate)")
+        }
+        return found
+    }
+}

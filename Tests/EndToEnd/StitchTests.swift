@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension SerialRecordings {
+    /// `relay stitch`: files of many kinds become one, decoded by another program.
+    @Suite("Stitch")
+    struct StitchTests {
+        private struct Report: Decodable {
+            let copiedFrames: Int
+            let encodedFrames: Int
+            let clips: Int
+        }
+
+        private struct Plan: Decodable {
+            struct Clip: Decodable {
+                let copiedFrames: Int
+                let encodedFrames: Int
+                let reasons: [String]
+                let notes: [String]
+            }
+            let codec: String
+            let clips: [Clip]
+        }
+
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        /// The test signal, 12 s long, once for all tests: frames with numbers from 0, B-frames, a keyframe each 2 s, a beep
+        /// with each flash.
+        private static let recorded = Task {
+            let directory = try TemporaryDirectory()
+            let result = try await RelayProcess.run(
+                ["--size", "320x180", "--fps", "30", "--preset", "veryfast", "--video-bitrate", "1M", "--unpaced"]
+                    + ["--duration", "12s", "--record", directory.file("recordings")])
+            let set = RecordingSet(directory: directory.file("recordings"))
+            guard result.ending == .exited(0), let path = set.finished.first else { throw HarnessFailure(result.log) }
+            try FileManager.default.moveItem(atPath: path, toPath: directory.file("signal.mp4"))
+            return directory
+        }
+
+        private func signal() async throws -> String { try await Self.recorded.value.file("signal.mp4") }
+
+        private func decoded<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
+            let decoder = JSONDecoder()
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+            return try decoder.decode(type, from: Data(text.utf8))
+        }
+
+        private func stitch(_ clips: [String], _ flags: [String] = []) async throws -> (path: String, Report) {
+            let path = directory.file("out-\(UUID().uuidString).mp4")
+            let result = try await RelayProcess.run(["stitch"] + clips + ["-o", path, "--json"] + flags)
+            guard result.ending == .exited(0) else { throw HarnessFailure(result.log) }
+            return (path, try decoded(Report.self, result.log))
+        }
+
+        private func plan(_ clips: [String], _ flags: [String] = []) async throws -> Plan {
+            let result = try await RelayProcess.run(["stitch"] + clips + ["--dry-run", "--json"] + flags)
+            guard result.ending == .exited(0) else { throw HarnessFailure(result.log) }
+            return try decoded(Plan.self, result.log)
+        }
+
+        /// A file that ffmpeg makes of 3 s of the signal.
+        private func variant(_ name: String, _ arguments: [String], from start: Int = 0) async throws -> String {
+            let path = directory.file(name)
+            try await Clip.make(path, ["-ss", "\(start)", "-t", "3", "-i", try await signal()] + arguments)
+            return path
+        }
+
+        @Test("Twenty pieces of one file show every frame once, with all audio and in step")
+        func pieces() async throws {
+            let signal = try await signal()
+            // From 0.1 s to 1.5 s; in frames, so that nothing is rounded.
+            let lengths = [3, 45, 7, 20, 31, 4, 12, 44, 9, 28, 16, 5, 38, 3, 22, 11, 17, 13, 6, 20]
+            var (clips, frame) = ([String](), 0)
+            for length in lengths {
+                let (from, to) = (Double(frame) / 30, Double(frame + length) / 30)
+                clips.append(String(format: "\(signal)#from=%.4f,to=%.4f", from, to))
+                frame += length
+            }
+            let (path, report) = try await stitch(clips)
+            #expect(report.clips == 20 && report.copiedFrames + report.encodedFrames == frame)
+            #expect(try await Probe.complaints(path) == "")
+            let frames = try await DecodedFrames(path)
+            #expect(frames.breaks.isEmpty && frames.counters.first == 0 && frames.counters.count == frame)
+            #expect(try await AVOffset(path, frames: frames).worst < 1)
+            let audio = try await DecodedAudio(path)
+            #expect(abs(audio.samples.count - frame * 1600) <= 1024)
+            #expect(audio.error(in: 2000..<frame * 1600 - 2000, beepLength: 4800) < 0.01)
+        }
+
+        @Test("Files that were encoded separately join without losing a frame, and each keeps its audio in step")
+        func separate() async throws {
+            let signal = try await signal()
+            var clips: [String] = []
+            for (index, length) in [1.0, 0.5, 2.1, 1.4].enumerated() {
+                let path = directory.file("part\(index).mp4")
+                let start = [0.0, 1.0, 1.5, 3.6][index]
+                try await Clip.make(
+                    path,
+                    ["-ss", "\(start)", "-t", "\(length)", "-i", signal, "-c:v", "libx264", "-g", "30", "-bf", "2"])
+                clips.append(path)
+            }
+            let (path, report) = try await stitch(clips)
+            #expect(try await Probe.complaints(path) == "")
+            let frames = try await DecodedFrames(path)
+            #expect(frames.breaks.isEmpty && frames.counters.count == 150, "\(frames.breaks)")
+            #expect(report.copiedFrames == 150)
+            #expect(try await AVOffset(path, frames: frames).worst < 1)
+            let samples = try await DecodedAudio(path).samples
+            #expect(abs(samples.count - 150 * 1600) <= 1024)
+            let chapters = try await run("ffprobe", ["-v", "error", "-show_chapters", "-of", "csv", path])
+            #expect(chapters.split(separator: "\n").count == 4 && chapters.contains("part2"), "\(chapters)")
+        }
+
+        @Test("Copied frames are bit for bit those of the source, and only frames of cut GOPs are coded again")
+        func smartRender() async throws {
+            let signal = try await signal()
+            let (path, report) = try await stitch(["\(signal)#from=1.5,to=7.3"])
+            #expect(try await Probe.complaints(path) == "")
+            let frames = try await DecodedFrames(path)
+            #expect(frames.breaks.isEmpty && frames.counters.first == 45 && frames.counters.count == 174)
+            // 45 to 59 lie before the keyframe at 2 s; behind the last clean cut there are at most three.
+            #expect(report.encodedFrames >= 15 && report.encodedFrames <= 18, "\(report)")
+            let source = try await Probe.frameHashes(signal)
+            let result = try await Probe.frameHashes(path)
+            try #require(result.count == 174)
+            #expect(result[15..<171] == source[60..<216])
+            #expect(try await AVOffset(path, frames: frames).worst < 1)
+        }
+
+        @Test("What is not like the first clip is coded again, told why, and comes out right")
+        func kinds() async throws {
+            let h264 = ["-c:v", "libx264", "-g", "30"]
+            let first = try await variant("first.mp4", h264)
+            let kinds: [(name: String, arguments: [String], reason: String)] = [
+                ("size.mp4", ["-vf", "scale=640:360"] + h264, "its frames are 640x360, not 320x180"),
+                ("rate.mp4", ["-r", "15"] + h264, "it has 15 frames a second, not 30"),
+                ("hevc.mp4", ["-c:v", "libx265", "-x265-params", "log-level=none"], "it is coded as hevc"),
+                ("flv.flv", h264, "its container is flv"), ("ts.ts", h264, "its container is mpegts"),
+                ("sets.mp4", h264 + ["-profile:v", "baseline"], "its parameter sets are not those of"),
+                ("ten.mp4", h264 + ["-pix_fmt", "yuv420p10le"], "its frames are not of 8 bits"),
+            ]
+            for kind in kinds {
+                let file = try await variant(kind.name, kind.arguments, from: 3)
+                let plan = try await plan([first, file])
+                #expect(plan.clips[0].reasons.isEmpty && plan.clips[1].copiedFrames == 0, "\(kind.name)")
+                #expect(plan.clips[1].reasons.contains { $0.contains(kind.reason) }, "\(plan.clips[1].reasons)")
+                let (path, _) = try await stitch([first, file])
+                #expect(try await Probe.complaints(path) == "", "\(kind.name)")
+                let frames = try await DecodedFrames(path)
+                #expect(frames.counters.count == 180, "\(kind.name): \(frames.counters.count)")
+                #expect(
+                    frames.counters.first == 0 && Array(frames.counters[90..<93]) != [nil, nil, nil], "\(kind.name)")
+                if kind.name != "rate.mp4" { #expect(frames.breaks.isEmpty, "\(kind.name): \(frames.breaks)") }
+                #expect(
+                    try await AVOffset(path, frames: frames).worst < (kind.name == "rate.mp4" ? 34 : 23), "\(kind.name)"
+                )
+            }
+        }
+
+        @Test("Audio of another rate, of one channel or of none becomes that of the result")
+        func sounds() async throws {
+            let video = ["-c:v", "libx264", "-g", "30"]
+            let first = try await variant("first.mp4", video)
+            for (name, arguments, isSilent) in [
+                ("44100.mp4", ["-ar", "44100"], false), ("mono.mp4", ["-ac", "1"], false), ("none.mp4", ["-an"], true),
+            ] {
+                let file = try await variant(name, video + arguments, from: 3)
+                let (path, report) = try await stitch([first, file])
+                #expect(report.copiedFrames == 180 && report.encodedFrames == 0, "\(name)")
+                let frames = try await DecodedFrames(path)
+                #expect(frames.breaks.isEmpty && frames.counters.count == 180, "\(name): \(frames.breaks)")
+                #expect(try await Probe.value(path, "a:0", "sample_rate") == "48000")
+                #expect(try await AVOffset(path, frames: frames).worst < 1, "\(name)")
+                let audio = try await DecodedAudio(path)
+                let loudest = audio.samples[150_000..<280_000].map(abs).max() ?? 0
+                #expect(isSilent ? loudest < 0.001 : loudest > 0.2, "\(name): \(loudest)")
+            }
+        }
+
+        @Test("Frames that an edit list hides stay hidden, and rotation and rates that vary are honored")
+        func edits() async throws {
+            let first = try await variant("first.mp4", ["-c:v", "libx264", "-g", "30"])
+            let cut = directory.file("cut.mp4")
+            // From within a GOP, copied: the frames from the keyframe on are there, and hidden.
+            try await Clip.make(cut, ["-ss", "4.5", "-t", "3", "-i", try await signal(), "-c", "copy"])
+            let (path, _) = try await stitch([first, cut])
+            #expect(try await Probe.complaints(path) == "")
+            let frames = try await DecodedFrames(path)
+            let behind = Array(frames.counters[90...])
+            #expect(behind.first == 135 && DecodedFrames.breaks(in: behind).isEmpty, "\(behind)")
+            #expect(try await AVOffset(path, frames: frames).worst < 1)
+
+            let upright = try await variant("upright.mp4", ["-vf", "transpose=clock", "-c:v", "libx264"], from: 3)
+            let turned = directory.file("turned.mp4")
+            try await Clip.make(turned, ["-i", upright, "-c", "copy", "-metadata:s:v:0", "rotate=90"])
+            #expect(try await plan([first, turned]).clips[1].reasons.contains { $0.contains("turned") })
+            let (whole, _) = try await stitch([first, turned])
+            let standing = try await DecodedFrames(whole)
+            #expect(standing.counters.count == 180 && standing.breaks.isEmpty, "\(standing.breaks)")
+
+            let varying = try await variant(
+                "varying.mp4", ["-vf", "select='not(eq(mod(n,7),3))'", "-vsync", "vfr", "-c:v", "libx264"], from: 3)
+            #expect(try await plan([first, varying]).clips[1].reasons.contains("its frame rate varies"))
+            let (steady, _) = try await stitch([first, varying])
+            let shown = try await DecodedFrames(steady)
+            #expect(shown.counters.count == 180)
+            for (index, counter) in shown.counters.enumerated().dropFirst(90) {
+                #expect(abs(Int(counter ?? 0) - index) <= 1, "\(index): \(counter ?? 0)")
+            }
+        }
+
+        @Test("A transition is drawn of both clips, and nothing is shortened")
+        func transitions() async throws {
+            let signal = try await signal()
+            let (path, report) = try await stitch(
+                ["\(signal)#to=4", "\(signal)#from=6,to=10"], ["--transition", "fade:1s"])
+            #expect(report.encodedFrames >= 30 && report.copiedFrames >= 200)
+            #expect(try await Probe.complaints(path) == "")
+            let frames = try await DecodedFrames(path)
+            #expect(frames.counters.count == 240)
+            #expect(DecodedFrames.breaks(in: Array(frames.counters[..<120])).isEmpty)
+            #expect(DecodedFrames.breaks(in: Array(frames.counters[150...])).isEmpty && frames.counters[150] == 210)
+        }
+
+        @Test("What cannot be stitched is named in one sentence, and nothing is written")
+        func refusals() async throws {
+            let signal = try await signal()
+            let text = directory.file("text.mp4")
+            try Data("no video".utf8).write(to: URL(fileURLWithPath: text))
+            let cut = directory.file("cut.mp4")
+            let whole = try #require(FileManager.default.contents(atPath: signal))
+            try whole.prefix(whole.count / 2).write(to: URL(fileURLWithPath: cut))
+            let audio = directory.file("audio.m4a")
+            try await Clip.make(audio, ["-i", signal, "-vn"])
+            let encrypted = directory.file("encrypted.mp4")
+            let key = "00112233445566778899aabbccddeeff"
+            try await Clip.make(
+                encrypted,
+                ["-i", signal, "-c", "copy", "-encryption_scheme", "cenc-aes-ctr", "-encryption_key", key]
+                    + ["-encryption_kid", key])
+            let output = directory.file("out.mp4")
+            let before = fileNames(in: directory.path)
+            let cases: [([String], Int32, String)] = [
+                ([], 64, "file"), ([directory.file("missing.mp4")], 66, "missing.mp4: No such file"),
+                ([text], 66, "\(text) cannot be read"), ([cut], 66, cut), ([audio], 66, "\(audio) has no video"),
+                ([encrypted], 66, "\(encrypted) is encrypted"),
+                (["\(signal)#from=5,to=2"], 66, "\(signal): it would begin at 5s, which is not before its end at 2s"),
+                (["\(signal)#from=50"], 66, "\(signal): it would begin at 50s, but lasts only 12s"),
+                (["\(signal)#from=1,upto=2"], 64, "unknown"), ([signal, "--transition", "melt"], 64, "transition"),
+            ]
+            for (arguments, code, sentence) in cases {
+                let result = try await RelayProcess.run(["stitch"] + arguments + ["-o", output])
+                #expect(result.ending == .exited(code) && result.log.contains(sentence), "\(arguments): \(result.log)")
+                if code == 66 { #expect(result.log.split(separator: "\n").count == 1, "\(result.log)") }
+                #expect(fileNames(in: directory.path) == before)
+            }
+            let own = try await RelayProcess.run(["stitch", signal, "-o", signal, "--overwrite"])
+            #expect(own.ending == .exited(73) && own.log.contains("is the clip"), "\(own.log)")
+            try Data("mine".utf8).write(to: URL(fileURLWithPath: output))
+            let there = try await RelayProcess.run(["stitch", signal, "-o", output])
+            #expect(there.ending == .exited(73) && there.log.contains("exists"), "\(there.log)")
+            #expect(try String(contentsOfFile: output, encoding: .utf8) == "mine")
+            #expect(try await RelayProcess.run(["stitch", signal, "-o", output, "--overwrite"]).ending == .exited(0))
+            #expect(try await Probe.complaints(output) == "")
+        }
+
+        @Test("An interrupted run leaves nothing, whatever interrupts it", arguments: [SIGINT, SIGKILL])
+        func interrupted(signal number: Int32) async throws {
+            let signal = try await signal()
+            let output = directory.file("out.mp4")
+            let relay = try RelayProcess(
+                ["stitch"] + Array(repeating: signal, count: 20) + ["--size", "1920x1080", "-o", output])
+            try await eventually("a work file", within: .seconds(60)) {
+                fileNames(in: directory.path).contains { $0.hasSuffix(".part") }
+            }
+            let result = try await relay.end(by: number, within: .seconds(30))
+            #expect(!FileManager.default.fileExists(atPath: output))
+            if number == SIGINT {
+                #expect(result.ending == .exited(130) && result.log.contains("cancelled"), "\(result.log)")
+                #expect(fileNames(in: directory.path).isEmpty)
+            }
+        }
+
+        @Test(
+            "A disk without room is met before anything is written, and one that fills up leaves nothing",
+            .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
+        func noRoom() async throws {
+            let signal = try await signal()
+            let disk = try await SmallDisk(megabytes: 1)
+            let result = try await RelayProcess.run(["stitch", signal, "-o", "\(disk.path)/out.mp4"])
+            #expect(result.ending == .exited(73) && result.log.contains("free"), "\(result.log)")
+            #expect(fileNames(in: disk.path).isEmpty)
+            // Noise takes more than any estimate.
+            let noise = directory.file("noise.mp4")
+            try await Clip.make(
+                noise,
+                [
+                    "-i", signal, "-vf", "noise=alls=100:allf=t,scale=640:360:flags=neighbor", "-c:v", "libx264", "-qp",
+                    "18",
+                ])
+            let larger = try await SmallDisk(megabytes: 6)
+            let full = try await RelayProcess.run(
+                ["stitch", noise, "--size", "322x180", "--crf", "1", "-o", "\(larger.path)/out.mp4"])
+            #expect(full.ending == .exited(73) && full.log.contains("No space left"), "\(full.log)")
+            #expect(fileNames(in: larger.path).isEmpty)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Program
+import Testing
+
+@testable import Stitcher
+
+@Suite struct AudioPlanTests {
+    private func audio(_ sources: [StitchSource], _ clips: [StitchClip]) throws -> AudioPlan {
+        let plan = try StitchPlan(clips, of: sources, StitchSettings())
+        return try #require(AudioPlan(plan, clips, sources))
+    }
+
+    @Test func `At a join two files with audio beyond it are faded into each other, half a frame long`() throws {
+        let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
+        let clips = [
+            StitchClip(path: "a.mp4", to: .seconds(1)), StitchClip(path: "b.mp4", from: .seconds(1), to: .seconds(2)),
+        ]
+        let plan = try audio(sources, clips)
+        let fade = AudioPlan.Fade(range: 47_600..<48_400, shape: .equalPower)
+        #expect(plan.count == 96_000)
+        #expect(plan.clips[0].fadeOut == fade && plan.clips[1].fadeIn == fade)
+        #expect(plan.clips[0].heard == 0..<48_400 && plan.clips[1].heard == 47_600..<96_000)
+        #expect(plan.clips[0].shift == 0 && plan.clips[1].shift == 0)
+        let middle = plan.clips[0].factor(at: 48_000)
+        #expect(abs(middle - 0.707) < 0.01 && plan.clips[0].factor(at: 47_599) == 1)
+        #expect(plan.clips[1].factor(at: 48_400) == 1)
+    }
+
+    @Test func `A file that goes on after a cut within it is not faded`() throws {
+        let source = SampleInput.source()
+        let clips = [StitchClip(path: "a.mp4", to: .seconds(1)), StitchClip(path: "a.mp4", from: .seconds(1))]
+        let plan = try audio([source, source], clips)
+        #expect(plan.clips.allSatisfy { $0.fadeIn == nil && $0.fadeOut == nil })
+        let apart = try audio([source, source], [clips[0], StitchClip(path: "a.mp4", from: .seconds(2))])
+        #expect(apart.clips[0].fadeOut?.shape == .linear)
+    }
+
+    @Test func `Without audio beyond the cut each side has an edge of its own`() throws {
+        let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
+        let plan = try audio(sources, [StitchClip(path: "a.mp4"), StitchClip(path: "b.mp4")])
+        #expect(plan.clips[0].fadeOut?.range == 143_760..<144_000)
+        #expect(plan.clips[1].fadeIn?.range == 144_000..<144_240)
+    }
+
+    @Test func `Where one side has audio beyond the cut the fade lies there`() throws {
+        let long = SampleInput.source { $0.audio?.range = 0..<150_000 }
+        let plan = try audio(
+            [long, SampleInput.source("b.mp4")], [StitchClip(path: "a.mp4"), StitchClip(path: "b.mp4")])
+        #expect(plan.clips[0].fadeOut?.range == 144_000..<144_800)
+        #expect(plan.clips[1].fadeIn == plan.clips[0].fadeOut)
+    }
+
+    @Test func `A clip without audio is silent, and what is offset is moved`() throws {
+        let silent = SampleInput.source("b.mp4") { $0.audio = nil }
+        var late = StitchClip(path: "c.mp4")
+        late.audioOffset = .milliseconds(20)
+        let sources = [SampleInput.source(), silent, SampleInput.source("c.mp4")]
+        let plan = try audio(sources, [StitchClip(path: "a.mp4"), StitchClip(path: "b.mp4"), late])
+        #expect(plan.clips[1].heard.isEmpty)
+        #expect(plan.clips[2].shift == 288_000 + 960)
+        #expect(plan.clips[2].fadeIn?.range.lowerBound == 288_960)
+    }
+
+    @Test func `During a transition the audio goes over as the frames do`() throws {
+        var clip = StitchClip(path: "b.mp4")
+        clip.transition = StitchTransition(Transition(.fade), duration: .seconds(1))
+        let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
+        let plan = try audio(sources, [StitchClip(path: "a.mp4", to: .seconds(1)), clip])
+        #expect(plan.clips[0].fadeOut?.range == 48_000..<96_000)
+        #expect(plan.clips[1].fadeIn?.range == 48_000..<96_000)
+    }
+}

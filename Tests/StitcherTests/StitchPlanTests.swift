@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import LibAV
+import MP4
+import Media
+import Program
+import Testing
+
+@testable import Stitcher
+
+/// Inputs that are nowhere but in a plan.
+enum SampleInput {
+    static let base = TimeBase(1, 15_360)
+    static let configuration: [UInt8] = [1, 100, 0, 31]
+
+    /// `count` frames at 30 a second, with a keyframe at each `gop`th and two B-frames between others.
+    static func source(
+        _ name: String = "a.mp4", count: Int = 90, gop: Int = 30, bFrames: Int = 2,
+        change: (inout StitchSource) -> Void = { _ in }
+    ) -> StitchSource {
+        let step: Int64 = 512
+        var numbers: [Int] = []
+        for start in stride(from: 0, to: count, by: gop) {
+            let end = min(start + gop, count)
+            numbers.append(start)
+            var next = start + 1
+            while next < end {
+                let anchor = min(next + bFrames, end - 1)
+                numbers.append(anchor)
+                numbers += next..<anchor
+                next = anchor + 1
+            }
+        }
+        let samples = numbers.enumerated().map { index, number in
+            IndexedSample(
+                dts: Int64(index) * step, pts: Int64(number), duration: step, offset: Int64(index) * 1000, size: 900,
+                isSync: number.isMultiple(of: gop))
+        }
+        let times = (0..<count).map { Int64($0) * step }
+        var source = StitchSource(
+            name: name, path: "/" + name, container: "mov",
+            video: StitchSource.Video(
+                stream: 0, codec: "h264", frames: FrameFormat(width: 1280, height: 720), orientation: .upright,
+                isInterlaced: false, configuration: configuration, obstacle: nil, timeBase: base, samples: samples,
+                times: times, end: Int64(count) * step, rate: FrameRate(30), isConstant: true),
+            audio: StitchSource.Audio(
+                stream: 1, codec: "aac", format: AudioFormat(sampleRate: 48_000, channels: 2),
+                timeBase: TimeBase(1, 48_000), range: 0..<Int64(count) * 1600), created: nil, position: nil)
+        change(&source)
+        return source
+    }
+}
+
+@Suite struct StitchPlanTests {
+    private func plan(
+        _ sources: [StitchSource], _ clips: [StitchClip]? = nil, _ change: (inout StitchSettings) -> Void = { _ in }
+    ) throws -> StitchPlan {
+        var settings = StitchSettings()
+        change(&settings)
+        return try StitchPlan(clips ?? sources.map { StitchClip(path: $0.name) }, of: sources, settings)
+    }
+
+    @Test func `Files that are alike are copied whole`() throws {
+        let plan = try plan([SampleInput.source(), SampleInput.source("b.mp4", count: 3)])
+        #expect(plan.parts == [.copied(clip: 0, samples: 0..<90), .copied(clip: 1, samples: 0..<3)])
+        #expect(plan.frameCount == 93 && plan.copiedFrames == 93 && plan.clips[1].place == 90)
+        #expect(plan.configuration == SampleInput.configuration && plan.codec == "h264")
+    }
+
+    @Test func `Files of keyframes alone are copied whole, down to one frame`() throws {
+        let plan = try plan([SampleInput.source(count: 1), SampleInput.source("b.mp4", count: 5, gop: 1)])
+        #expect(plan.parts == [.copied(clip: 0, samples: 0..<1), .copied(clip: 1, samples: 0..<5)])
+    }
+
+    @Test func `Within a GOP only what cannot be decoded by itself is coded again`() throws {
+        let clip = StitchClip(path: "a.mp4", from: .milliseconds(400), to: .milliseconds(2500))
+        let plan = try plan([SampleInput.source()], [clip])
+        // Frames 12 to 74: 12 to 29 up to the keyframe 30; of the last GOP, 60 and whole groups of three up to 72.
+        #expect(
+            plan.parts == [
+                .encoded(clip: 0, frames: 0..<18), .copied(clip: 0, samples: 30..<73),
+                .encoded(clip: 0, frames: 61..<63),
+            ])
+        #expect(plan.clips[0].frames == 12..<75 && plan.copiedFrames == 43)
+    }
+
+    @Test func `A clip without a whole GOP is coded again`() throws {
+        let clip = StitchClip(path: "a.mp4", from: .milliseconds(100), to: .milliseconds(200))
+        #expect(try plan([SampleInput.source()], [clip]).parts == [.encoded(clip: 0, frames: 0..<3)])
+    }
+
+    @Test func `What differs is coded again, and the reason is named`() throws {
+        let changes: [(reason: String, change: (inout StitchSource) -> Void)] = [
+            ("its frames are 640x360, not 1280x720", { $0.video.frames = FrameFormat(width: 640, height: 360) }),
+            ("it is turned (clockwise)", { $0.video.orientation = .clockwise }),
+            ("it is interlaced", { $0.video.isInterlaced = true }),
+            ("its frame rate varies", { $0.video.isConstant = false }),
+            ("it has 25 frames a second, not 30", { $0.video.rate = FrameRate(25) }),
+            ("it is coded as hevc", { $0.video.codec = "hevc" }),
+            ("its pixels are 4:3, not 1:1", { $0.video.frames.sampleAspectRatio = SampleAspectRatio(4, 3) }),
+            ("its color is another", { $0.video.frames.color = .bt601With525Lines }),
+            ("its container is flv, not MP4 or MOV", { $0.video.obstacle = "its container is flv, not MP4 or MOV" }),
+            ("its parameter sets are not those of a.mp4", { $0.video.configuration = [1, 66, 0, 30] }),
+        ]
+        for (reason, change) in changes {
+            let plan = try plan([SampleInput.source(), SampleInput.source("b.mp4", count: 60, change: change)])
+            #expect(plan.clips[0].reasons.isEmpty && plan.clips[1].reasons == [reason])
+            #expect(plan.parts.first == .copied(clip: 0, samples: 0..<90))
+            #expect(plan.parts.last == .encoded(clip: 1, frames: 0..<plan.clips[1].count))
+        }
+    }
+
+    @Test func `The parameter sets of most frames are kept`() throws {
+        let other: (inout StitchSource) -> Void = { $0.video.configuration = [1, 66, 0, 30] }
+        let plan = try plan([
+            SampleInput.source(count: 30), SampleInput.source("b.mp4", change: other),
+            SampleInput.source("c.mp4", change: other),
+        ])
+        #expect(plan.configuration == [1, 66, 0, 30])
+        #expect(plan.clips.map(\.reasons.count) == [1, 0, 0])
+    }
+
+    @Test func `HEVC is copied at keyframes and makes H.264 otherwise`() throws {
+        let source = SampleInput.source { $0.video.codec = "hevc" }
+        #expect(try plan([source, source]).codec == "hevc")
+        let clip = StitchClip(path: "a.mp4", from: .seconds(1), to: .seconds(2))
+        #expect(try plan([source], [clip]).parts == [.copied(clip: 0, samples: 30..<60)])
+        let inner = try plan([source], [StitchClip(path: "a.mp4", from: .milliseconds(500))])
+        #expect(inner.codec == "h264" && inner.copiedFrames == 0)
+        #expect(inner.clips[0].reasons == ["it is coded as hevc"])
+    }
+
+    @Test func `A transition begins with its clip, whose first frames are drawn`() throws {
+        let fade = StitchTransition(Transition(.fade), duration: .milliseconds(500))
+        var clip = StitchClip(path: "b.mp4")
+        clip.transition = fade
+        let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
+        let plan = try plan(sources, [StitchClip(path: "a.mp4"), clip])
+        #expect(plan.clips[1].transition == 15 && plan.frameCount == 180)
+        #expect(
+            plan.parts == [
+                .copied(clip: 0, samples: 0..<90), .encoded(clip: 1, frames: 0..<30),
+                .copied(clip: 1, samples: 30..<90),
+            ])
+        // What the first file shows meanwhile is its last frame.
+        #expect(plan.number(of: 95, in: plan.clips[0], sources[0]) == 89)
+        clip.to = .milliseconds(400)
+        #expect(throws: ClipFailure("b.mp4: its transition is longer than the clip.")) {
+            try self.plan(sources, [StitchClip(path: "a.mp4"), clip])
+        }
+    }
+
+    @Test func `Sizes and rates are the first clip's, the smallest, or what was asked for`() throws {
+        let small = SampleInput.source("b.mp4") { $0.video.frames = FrameFormat(width: 640, height: 360) }
+        let sources = [SampleInput.source(), small]
+        #expect(try plan(sources).video.width == 1280)
+        #expect(try plan(sources) { $0.size = .smallest }.video.height == 360)
+        let asked = try plan(sources) {
+            $0.size = .exactly(FrameSize(width: 320, height: 240))
+            $0.rate = FrameRate(60)
+        }
+        #expect(asked.video.width == 320 && asked.frameCount == 360 && asked.copiedFrames == 0)
+        #expect((0..<6).map { asked.number(of: $0, in: asked.clips[0], sources[0]) } == [0, 0, 1, 1, 2, 2])
+        let turned = SampleInput.source { $0.video.orientation = .clockwise }
+        #expect(try plan([turned]).video.height == 1280)
+    }
+
+    @Test func `A range is rounded inwards to frames that have audio`() throws {
+        let source = SampleInput.source { $0.audio?.range = 4800..<140_000 }
+        let range = try ClipRange(StitchClip(path: "a.mp4"), of: source, at: FrameRate(30))
+        // 4800 samples are 3 frames, less the packet that may be missing; 140000 are 87.5, and one more.
+        #expect(range.frames == 3..<88)
+        #expect(range.notes.count == 2)
+        let part = StitchClip(path: "a.mp4", from: .milliseconds(110), to: .milliseconds(220))
+        #expect(try ClipRange(part, of: SampleInput.source(), at: FrameRate(30)).frames == 4..<6)
+    }
+
+    @Test func `Ranges without a frame are refused with the reason`() {
+        func failure(_ from: Duration?, _ to: Duration?) -> String? {
+            do throws(ClipFailure) {
+                _ = try ClipRange(
+                    StitchClip(path: "a.mp4", from: from, to: to), of: SampleInput.source(), at: FrameRate(30))
+                return nil
+            } catch {
+                return error.description
+            }
+        }
+        #expect(failure(.seconds(2), .seconds(1)) == "a.mp4: it would begin at 2s, which is not before its end at 1s.")
+        #expect(failure(.seconds(7), nil) == "a.mp4: it would begin at 7s, but lasts only 3s.")
+        #expect(
+            failure(.milliseconds(1010), .milliseconds(1030))
+                == "a.mp4: there is no whole frame in the range; the file lasts 3s.")
+    }
+}
+
+@Suite struct FrameTimingTests {
+    @Test func `Rates are found in rounded times, and such that vary are told`() {
+        func timing(_ times: [Int64], _ base: TimeBase, _ average: FrameRate? = nil) -> FrameTiming {
+            FrameTiming(times, base, average: average)
+        }
+        let milliseconds = (0..<300).map { FrameRate(30000, 1001).timeBase.rescale(Int64($0), to: .milliseconds) }
+        let found = timing(milliseconds, .milliseconds)
+        #expect(found.rate == FrameRate(30000, 1001) && found.isConstant)
+        #expect(timing([0, 40, 80], .milliseconds).rate == FrameRate(25))
+        #expect(timing([0, 1, 2, 3], TimeBase(1, 25)).isConstant)
+        #expect(timing([0, 1, 2, 4], TimeBase(1, 25)).isConstant == false)
+        let own = timing([0, 7000, 14000], TimeBase(1, 90_000))
+        #expect(own.isConstant && own.rate == FrameRate(90_000, 7000))
+        let varying = timing([0, 33, 80, 100, 150, 166], .milliseconds)
+        #expect(varying.isConstant == false && varying.rate == FrameRate(30))
+        let torn = FrameTiming.whole([0, 40, 80, 120, 160, 280, 320], .milliseconds, average: nil)
+        #expect(torn.count == 5 && torn.timing.rate == FrameRate(25) && torn.timing.isConstant)
+        #expect(FrameTiming.whole([0, 33, 80, 100, 150, 400], .milliseconds, average: nil).count == 6)
+        #expect(timing([5], .milliseconds, FrameRate(24)).rate == FrameRate(24))
+    }
+}
+
+@Suite struct StitchOrderTests {
+    @Test func `Names are sorted with numbers as numbers, and times are read from names`() throws {
+        let names = ["cam_10.mp4", "cam_9.mp4", "cam_1.mp4"].map { SampleInput.source($0) }
+        #expect(try StitchOrder.byName.order(names) == [2, 1, 0])
+        let time = try #require(UTCTime(extended: "2026-11-21T14:03:10.000Z")?.milliseconds)
+        for name in ["a_20261121T140310Z_1.mp4", "VID_20261121_140310.mp4", "2026-11-21 14.03.10.mov"] {
+            #expect(StitchOrder.time(inName: name) == time, "\(name)")
+        }
+        let dated = SampleInput.source("z.mp4") { $0.created = time - 1 }
+        #expect(try StitchOrder.byTime.order([SampleInput.source("a_20261121T140310Z.mp4"), dated]) == [1, 0])
+        #expect(throws: ClipFailure.self) { try StitchOrder.byTime.order(names) }
+    }
+}
