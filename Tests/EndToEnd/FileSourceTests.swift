@@ -15,7 +15,8 @@ extension SerialPeers {
         /// A file of 3 s whose luma falls by two with each frame: what is dark is coded coarsely beside black.
         private func ramp() async throws -> String {
             try await studio.make(
-                "ramp.mp4", "color=black:size=320x180:rate=30:duration=3,format=yuv420p,geq=lum='220-2*N':cb=128:cr=128",
+                "ramp.mp4",
+                "color=black:size=320x180:rate=30:duration=3,format=yuv420p,geq=lum='220-2*N':cb=128:cr=128",
                 ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "4", "-g", "30"])
         }
 
