@@ -12,17 +12,18 @@ extension SerialPeers {
 
         init() throws { studio = try Studio() }
 
-        /// A file of 3 s whose luma grows by two with each frame.
+        /// A file of 3 s whose luma falls by two with each frame: what is dark is coded coarsely beside black.
         private func ramp() async throws -> String {
             try await studio.make(
-                "ramp.mp4", "color=black:size=320x180:rate=30:duration=3,geq=lum='20+2*N':cb=128:cr=128",
+                "ramp.mp4",
+                "color=black:size=320x180:rate=30:duration=3,format=yuv420p,geq=lum='220-2*N':cb=128:cr=128",
                 ["-c:v", "libx264", "-preset", "ultrafast", "-qp", "4", "-g", "30"])
         }
 
         /// Which frame of the ramp is seen in each frame of `range`.
         private func places(_ frames: [(left: Int, right: Int)], _ range: Range<Int>) -> [Double] {
             // The frames are read in full range.
-            frames[range].map { (Double($0.left) * 219 / 255 - 4) / 2 }
+            frames[range].map { (204 - Double($0.left) * 219 / 255) / 2 }
         }
 
         /// Shows the file for 12 frames or so, three times, with black in between. Returns when it came.
