@@ -3,6 +3,7 @@
 internal import Archive
 internal import Catalogue
 internal import Control
+internal import MP4
 
 /// A file of a recorder's run.
 struct RunFile: Equatable {
@@ -12,7 +13,7 @@ struct RunFile: Equatable {
     let closedName: String
     /// When its first frame was on air: milliseconds since 1970.
     let start: Int64
-    /// Its program times, in nanoseconds.
+    /// Its program times, in nanoseconds, up to which no frame is missing.
     let program: Range<Int64>
 }
 
@@ -24,9 +25,9 @@ extension ChannelArchive {
         return try telling {
             let rows = try ledger(directory).kept()
             var files = rows.compactMap { row -> RunFile? in
-                guard row.run == run, let start = row.programStart, let end = row.programEnd, start <= end else {
-                    return nil
-                }
+                guard row.run == run, let start = row.programStart, let end = row.wholeEnd ?? row.programEnd,
+                    start <= end
+                else { return nil }
                 return RunFile(name: row.name, closedName: row.name, start: row.start, program: start..<end)
             }
             let known = Set(rows.map(\.name))
@@ -37,10 +38,11 @@ extension ChannelArchive {
                     let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
                     let position = facts.position, position.run == run
                 else { continue }
+                let length = max(0, facts.leading.nanoseconds(facts.leading.whole))
                 files.append(
                     RunFile(
                         name: name, closedName: closed, start: facts.start.milliseconds,
-                        program: position.programStart..<position.programStart + max(0, facts.duration)))
+                        program: position.programStart..<position.programStart + length))
             }
             return files.sorted { $0.program.lowerBound < $1.program.lowerBound }
         }
