@@ -3,6 +3,7 @@
 import Archive
 import Catalogue
 import Foundation
+import Program
 import Testing
 
 @testable import Relay
