@@ -107,7 +107,8 @@ struct MetricsTests {
             "fds", "second",
         ]
         let plain: Set = [
-            "relay_channel_on_air", "relay_channel_problems", "relay_selection_on_air", "relay_output_endpoint",
+            "relay_channel_on_air", "relay_channel_problems", "relay_source_on_air", "relay_selection_on_air",
+            "relay_output_endpoint",
             "relay_output_consecutive_failures", "relay_output_receivers", "relay_output_receiver_dropped_frames",
             "relay_recorder_wanted", "relay_retention_problem", "relay_upload_running", "relay_source_silent",
             "relay_srt_packets_flight_size", "relay_srt_packets_flow_window", "relay_srt_packets_receive_buf",

@@ -72,16 +72,16 @@ struct RecordedShow {
     private static func scene(_ scene: SceneEvent) -> String {
         if scene.layout == "slate" { return "scene: slate" }
         if scene.layout == "single", let source = scene.sources.first { return "source: \(quoted(source))" }
-        let details = Dictionary(
+        let options = Dictionary(
             scene.details.compactMap { detail in
                 detail.firstIndex(of: "=").map { (detail[..<$0], detail[detail.index(after: $0)...]) }
             }
         ) { $1 }
         var keys = ["layout: \(scene.layout)", "sources: [\(scene.sources.map(quoted).joined(separator: ", "))]"]
-        if let x = details["x"], let y = details["y"], let width = details["width"] {
+        if let x = options["x"], let y = options["y"], let width = options["width"] {
             keys.append("inset: {x: \(x), y: \(y), width: \(width)}")
         }
-        if let fit = details["fit"] { keys.append("fit: \(fit)") }
+        if let fit = options["fit"] { keys.append("fit: \(fit)") }
         return "scene: {\(keys.joined(separator: ", "))}"
     }
 
