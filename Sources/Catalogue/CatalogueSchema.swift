@@ -79,7 +79,7 @@ enum CatalogueSchema {
             first_frame INTEGER NOT NULL,  -- of the program
             end_frame INTEGER,             -- behind the last one; empty until the release
             lacking INTEGER NOT NULL,      -- frames before the first that were wanted and not recorded
-            settled INTEGER NOT NULL,      -- all that there will be of it is recorded
+            complete INTEGER NOT NULL,      -- all that there will be of it is recorded
             rate INTEGER NOT NULL,         -- frames, a rate_divisor of seconds
             rate_divisor INTEGER NOT NULL,
             name TEXT,

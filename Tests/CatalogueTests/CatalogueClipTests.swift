@@ -31,7 +31,7 @@ import Testing
 
     private func clip(_ id: String, _ first: Int64, _ end: Int64?, run: String? = nil) -> CatalogueClip {
         CatalogueClip(
-            .init(id: id, run: run ?? self.run, first: first, end: end, lacking: 2, isSettled: end != nil),
+            .init(id: id, run: run ?? self.run, first: first, end: end, lacking: 2, isComplete: end != nil),
             channel: "test", rate: Recording.rate, start: 1_700_000_000_000 + first, name: "Goal \"\(id)\"")
     }
 

@@ -16,10 +16,10 @@ import Testing
         let begun = try machine.start(.init(id: "x", at: 100), in: program(0..<110))
         #expect(begun == .init(id: "x", run: "a", first: 100, end: nil))
         let ended = try machine.stop("x", at: 180, in: program(0..<190))
-        #expect(ended?.end == 180 && ended?.isSettled == false)
-        #expect(machine.settle(program(0..<191), recordedUpTo: 179) == [])
-        #expect(machine.settle(program(0..<200), recordedUpTo: 180) == ["x"])
-        #expect(machine.clip("x")?.isSettled == true && machine.openRuns.isEmpty)
+        #expect(ended?.end == 180 && ended?.isComplete == false)
+        #expect(machine.complete(program(0..<191), recordedUpTo: 179) == [])
+        #expect(machine.complete(program(0..<200), recordedUpTo: 180) == ["x"])
+        #expect(machine.clip("x")?.isComplete == true && machine.openRuns.isEmpty)
     }
 
     @Test func `Without a frame it is the newest one`() throws {
@@ -56,12 +56,12 @@ import Testing
     @Test func `A release whose press never comes is forgotten`() throws {
         var machine = ClipMachine()
         for number in 0..<500 { #expect(try machine.stop("\(number)", at: 10, in: program(0..<20)) == nil) }
-        machine.settle(program(0..<270), recordedUpTo: 260)
+        machine.complete(program(0..<270), recordedUpTo: 260)
         #expect(machine.isWaiting)
-        machine.settle(program(0..<271), recordedUpTo: 260)
+        machine.complete(program(0..<271), recordedUpTo: 260)
         #expect(!machine.isWaiting)
         _ = try machine.stop("x", at: 275, in: program(0..<276))
-        machine.settle(program(0..<10, run: "b"), recordedUpTo: 0)
+        machine.complete(program(0..<10, run: "b"), recordedUpTo: 0)
         #expect(!machine.isWaiting, "its run is over")
     }
 
@@ -93,7 +93,7 @@ import Testing
 
     @Test func `So many clips are kept, and no more`() throws {
         let kept = (0..<ClipMachine.mostClips).map {
-            ClipMachine.Clip(id: "\($0)", run: "a", first: 0, end: 5, isSettled: true)
+            ClipMachine.Clip(id: "\($0)", run: "a", first: 0, end: 5, isComplete: true)
         }
         var machine = ClipMachine(kept)
         #expect(throws: ClipMachine.Refusal.tooManyClips) {
@@ -106,8 +106,8 @@ import Testing
     @Test func `A clip that nobody ends ends after an hour`() throws {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
-        #expect(machine.settle(program(0..<90_099), recordedUpTo: 90_000) == [])
-        #expect(machine.settle(program(0..<90_100), recordedUpTo: 90_000) == ["x"])
+        #expect(machine.complete(program(0..<90_099), recordedUpTo: 90_000) == [])
+        #expect(machine.complete(program(0..<90_100), recordedUpTo: 90_000) == ["x"])
         #expect(machine.clip("x")?.end == 90_100)
         #expect(try machine.stop("x", at: 90_200, in: program(0..<90_201))?.end == 90_100)
     }
@@ -121,7 +121,7 @@ import Testing
         _ = try machine.start(.init(id: "other", at: 3), in: program(0..<9, run: "b"))
         #expect(machine.close(run: "a", at: 130) == ["runs", "ended", "later"])
         #expect(machine.clips.map(\.end) == [130, 120, 150, nil])
-        #expect(machine.clips.map(\.isSettled) == [true, true, true, false])
+        #expect(machine.clips.map(\.isComplete) == [true, true, true, false])
         #expect(machine.close(run: "a", at: 200) == [])
         // What comes afterwards is for nothing.
         #expect(try machine.stop("runs", at: 5, in: program(0..<9, run: "b"))?.end == 130)
@@ -176,10 +176,10 @@ import Testing
             case .release(let at): _ = try machine.stop(id, at: at, in: program)
             }
             // What the recorder has on the disk is half a second behind.
-            machine.settle(program, recordedUpTo: max(0, frame(arrival - 500)))
+            machine.complete(program, recordedUpTo: max(0, frame(arrival - 500)))
         }
         let end = frame(time + 60_000)
-        machine.settle(.init(run: "a", frames: 0..<end, rate: rate), recordedUpTo: end)
+        machine.complete(.init(run: "a", frames: 0..<end, rate: rate), recordedUpTo: end)
         #expect(machine.clips.count == 1000 && !machine.isWaiting && machine.openRuns.isEmpty)
         for clip in machine.clips { #expect(wanted[clip.id] == clip.first..<(clip.end ?? 0), "\(clip.id)") }
     }

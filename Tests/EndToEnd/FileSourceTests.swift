@@ -34,6 +34,9 @@ extension SerialPeers {
                 "--input", "\(try await studio.clip("black", rate: "30", tone: 440))#name=black",
                 "--input", "\(try await ramp())#name=ramp,when-off=\(whenOff)",
             ])
+            // What is in the preview is wanted.
+            let preview = try await api.ask("PUT", "/v1/channels/relay/preview", body: #"{"scene":"black"}"#)
+            #expect(preview.status == 200)
             var (starts, ends): ([Int], [Int]) = ([], [])
             for _ in 0..<2 {
                 let now = try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0

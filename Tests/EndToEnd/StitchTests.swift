@@ -63,6 +63,15 @@ extension SerialRecordings {
             return try decoded(Plan.self, result.log)
         }
 
+        /// By how much audio and video of these files are apart at most, in milliseconds: what others cut is rarely exact.
+        private func worstOffset(of paths: [String]) async throws -> Double {
+            var worst = 0.0
+            for path in paths {
+                worst = max(worst, try await AVOffset(path, frames: DecodedFrames(path)).worst)
+            }
+            return worst
+        }
+
         /// A file that ffmpeg makes of 3 s of the signal.
         private func variant(_ name: String, _ arguments: [String], from start: Int = 0) async throws -> String {
             let path = directory.file(name)
@@ -89,7 +98,7 @@ extension SerialRecordings {
             #expect(try await AVOffset(path, frames: frames).worst < 1)
             let audio = try await DecodedAudio(path)
             #expect(abs(audio.samples.count - frame * 1600) <= 1024)
-            #expect(audio.error(in: 2000..<frame * 1600 - 2000, beepLength: 4800) < 0.01)
+            #expect(try await DecodedAudio(signal).difference(from: audio, in: 2000..<frame * 1600 - 2000) < 0.01)
         }
 
         @Test("Files that were encoded separately join without losing a frame, and each keeps its audio in step")
@@ -109,7 +118,7 @@ extension SerialRecordings {
             let frames = try await DecodedFrames(path)
             #expect(frames.breaks.isEmpty && frames.counters.count == 150, "\(frames.breaks)")
             #expect(report.copiedFrames == 150)
-            #expect(try await AVOffset(path, frames: frames).worst < 1)
+            #expect(try await AVOffset(path, frames: frames).worst < (try await worstOffset(of: clips)) + 1)
             let samples = try await DecodedAudio(path).samples
             #expect(abs(samples.count - 150 * 1600) <= 1024)
             let chapters = try await run("ffprobe", ["-v", "error", "-show_chapters", "-of", "csv", path])
@@ -156,9 +165,10 @@ extension SerialRecordings {
                 #expect(
                     frames.counters.first == 0 && Array(frames.counters[90..<93]) != [nil, nil, nil], "\(kind.name)")
                 if kind.name != "rate.mp4" { #expect(frames.breaks.isEmpty, "\(kind.name): \(frames.breaks)") }
-                #expect(
-                    try await AVOffset(path, frames: frames).worst < (kind.name == "rate.mp4" ? 34 : 23), "\(kind.name)"
-                )
+                // A frame that is shown twice may flash a frame early.
+                let bound = try await worstOffset(of: [first, file]) + (kind.name == "rate.mp4" ? 34 : 1)
+                let offset = try await AVOffset(path, frames: frames).worst
+                #expect(offset < bound, "\(kind.name): \(offset), \(bound)")
             }
         }
 
@@ -175,7 +185,8 @@ extension SerialRecordings {
                 let frames = try await DecodedFrames(path)
                 #expect(frames.breaks.isEmpty && frames.counters.count == 180, "\(name): \(frames.breaks)")
                 #expect(try await Probe.value(path, "a:0", "sample_rate") == "48000")
-                #expect(try await AVOffset(path, frames: frames).worst < 1, "\(name)")
+                let bound = try await worstOffset(of: [first] + (isSilent ? [] : [file])) + 1
+                #expect(try await AVOffset(path, frames: frames).worst < bound, "\(name)")
                 let audio = try await DecodedAudio(path)
                 let loudest = audio.samples[150_000..<280_000].map(abs).max() ?? 0
                 #expect(isSilent ? loudest < 0.001 : loudest > 0.2, "\(name): \(loudest)")
@@ -219,7 +230,7 @@ extension SerialRecordings {
             let signal = try await signal()
             let (path, report) = try await stitch(
                 ["\(signal)#to=4", "\(signal)#from=6,to=10"], ["--transition", "fade:1s"])
-            #expect(report.encodedFrames >= 30 && report.copiedFrames >= 200)
+            #expect(report.encodedFrames >= 30 && report.copiedFrames >= 175, "\(report)")
             #expect(try await Probe.complaints(path) == "")
             let frames = try await DecodedFrames(path)
             #expect(frames.counters.count == 240)
@@ -292,7 +303,8 @@ extension SerialRecordings {
         func noRoom() async throws {
             let signal = try await signal()
             let disk = try await SmallDisk(megabytes: 1)
-            let result = try await RelayProcess.run(["stitch", signal, "-o", "\(disk.path)/out.mp4"])
+            let result = try await RelayProcess.run(
+                ["stitch"] + Array(repeating: signal, count: 40) + ["-o", "\(disk.path)/out.mp4"])
             #expect(result.ending == .exited(73) && result.log.contains("free"), "\(result.log)")
             #expect(fileNames(in: disk.path).isEmpty)
             // Noise takes more than any estimate.

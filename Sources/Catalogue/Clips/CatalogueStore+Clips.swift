@@ -27,7 +27,7 @@ extension CatalogueStore {
 
     private static let putClip = """
         INSERT OR REPLACE INTO clips (
-            channel, id, run, start, first_frame, end_frame, lacking, settled, rate, rate_divisor, name, released,
+            channel, id, run, start, first_frame, end_frame, lacking, complete, rate, rate_divisor, name, released,
             audio_offset
         ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
@@ -36,7 +36,7 @@ extension CatalogueStore {
 extension CatalogueClip {
     fileprivate var arguments: StatementArguments {
         [
-            channel, id, clip.run, start, clip.first, clip.end, clip.lacking, clip.isSettled ? 1 : 0,
+            channel, id, clip.run, start, clip.first, clip.end, clip.lacking, clip.isComplete ? 1 : 0,
             rate.numerator, rate.denominator, name, released, audioOffset,
         ]
     }
@@ -54,7 +54,7 @@ extension CatalogueClip {
             let first = cells.integer("first_frame", in: Self.frames),
             let end = cells.optional("end_frame", in: Self.frames), first <= end ?? .max,
             let lacking = cells.integer("lacking", in: Self.frames),
-            let settled = cells.integer("settled", in: 0...1),
+            let complete = cells.integer("complete", in: 0...1),
             let rate = cells.integer("rate", in: 1...1_000_000),
             let divisor = cells.integer("rate_divisor", in: 1...1_000_000),
             let name = cells.optional("name", cells.text),
@@ -63,7 +63,7 @@ extension CatalogueClip {
         else { return nil }
         self.init(
             ClipMachine.Clip(
-                id: id, run: run, first: first, end: end, lacking: lacking, isSettled: settled == 1),
+                id: id, run: run, first: first, end: end, lacking: lacking, isComplete: complete == 1),
             channel: channel, rate: FrameRate(Int32(rate), Int32(divisor)), start: start, name: name)
         (self.released, self.audioOffset) = (released, audioOffset)
     }

@@ -33,12 +33,12 @@ package struct ClipMachine: Sendable {
         /// Frames before ``first`` that were asked for, and are not there: nothing was recorded yet.
         package let lacking: Int64
         /// Whether all of it that there will ever be is recorded.
-        package internal(set) var isSettled: Bool
+        package internal(set) var isComplete: Bool
 
         /// A clip as it was written down.
-        package init(id: String, run: String, first: Int64, end: Int64?, lacking: Int64 = 0, isSettled: Bool = false) {
+        package init(id: String, run: String, first: Int64, end: Int64?, lacking: Int64 = 0, isComplete: Bool = false) {
             (self.id, self.run, self.first, self.end) = (id, run, first, end)
-            (self.lacking, self.isSettled) = (lacking, isSettled)
+            (self.lacking, self.isComplete) = (lacking, isComplete)
         }
     }
 
@@ -111,7 +111,7 @@ extension ClipMachine {
     /// Begins a clip, or returns the one that has this name already.
     package mutating func start(_ start: Start, in program: Program) throws(Refusal) -> Clip {
         if let known = clip(start.id) { return known }
-        settle(program, recordedUpTo: nil)
+        complete(program, recordedUpTo: nil)
         guard clips.count < Self.mostClips else { throw .tooManyClips }
         let at = start.at ?? program.frames.upperBound - 1
         guard at < program.frames.upperBound + program.rate.frames(atLeast: Self.lead) else { throw .ahead }
@@ -134,7 +134,7 @@ extension ClipMachine {
     package mutating func stop(_ id: String, at: Int64?, in program: Program) throws(Refusal) -> Clip? {
         let at = at ?? program.frames.upperBound - 1
         guard at < program.frames.upperBound + program.rate.frames(atLeast: Self.lead) else { throw .ahead }
-        settle(program, recordedUpTo: nil)
+        complete(program, recordedUpTo: nil)
         guard let index = clips.firstIndex(where: { $0.id == id }) else {
             if !early.contains(where: { $0.id == id }) {
                 if early.count == Self.mostEarly { early.removeFirst() }
@@ -165,16 +165,16 @@ extension ClipMachine {
     /// The program has come to where it is now, and its frames before `recorded` are on the disk. Returns the clips that
     /// were changed by it.
     @discardableResult
-    package mutating func settle(_ program: Program, recordedUpTo recorded: Int64?) -> [String] {
+    package mutating func complete(_ program: Program, recordedUpTo recorded: Int64?) -> [String] {
         early.removeAll { $0.run != program.run || $0.until < program.frames.upperBound }
         let longest = program.rate.frames(atLeast: Self.longest)
         var changed: [String] = []
-        for index in clips.indices where clips[index].run == program.run && !clips[index].isSettled {
+        for index in clips.indices where clips[index].run == program.run && !clips[index].isComplete {
             let before = clips[index]
             if before.end == nil, before.first + longest <= program.frames.upperBound {
                 clips[index].end = before.first + longest
             }
-            if let end = clips[index].end, let recorded, end <= recorded { clips[index].isSettled = true }
+            if let end = clips[index].end, let recorded, end <= recorded { clips[index].isComplete = true }
             if clips[index] != before { changed.append(before.id) }
         }
         return changed
@@ -184,14 +184,14 @@ extension ClipMachine {
     package mutating func close(run: String, at end: Int64) -> [String] {
         early.removeAll { $0.run == run }
         var changed: [String] = []
-        for index in clips.indices where clips[index].run == run && !clips[index].isSettled {
+        for index in clips.indices where clips[index].run == run && !clips[index].isComplete {
             clips[index].end = max(clips[index].first, min(clips[index].end ?? end, end))
-            clips[index].isSettled = true
+            clips[index].isComplete = true
             changed.append(clips[index].id)
         }
         return changed
     }
 
     /// The runs that have clips of which more may come.
-    package var openRuns: Set<String> { Set(clips.lazy.filter { !$0.isSettled }.map(\.run)) }
+    package var openRuns: Set<String> { Set(clips.lazy.filter { !$0.isComplete }.map(\.run)) }
 }

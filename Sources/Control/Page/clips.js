@@ -218,8 +218,8 @@ class ClipRow {
                 return "The clip is forgotten.";
             });
         });
-        parts.picture.addEventListener("error", () => parts.picture.classList.add("absent"));
-        parts.picture.addEventListener("load", () => parts.picture.classList.remove("absent"));
+        parts.thumbnail.addEventListener("error", () => parts.thumbnail.classList.add("absent"));
+        parts.thumbnail.addEventListener("load", () => parts.thumbnail.classList.remove("absent"));
     }
 
     update(clip) {
@@ -241,8 +241,8 @@ class ClipRow {
         enable(parts.make, ["done", "ending"].includes(clip.state), "Nothing of it is recorded");
         enable(parts.end);
         enable(parts.delete);
-        const picture = clip.state === "empty" ? null : this.view.thumbnail(clip);
-        if (picture && parts.picture.getAttribute("src") === null) parts.picture.src = picture;
+        const address = clip.state === "empty" ? null : this.view.thumbnail(clip);
+        if (address && parts.thumbnail.getAttribute("src") === null) parts.thumbnail.src = address;
     }
 
     #words(clip, job) {

@@ -2,47 +2,47 @@
 
 internal import Media
 
-/// The parameter sets of an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2), for whoever puts pictures of
+/// The parameter sets of an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2), for whoever puts frames of
 /// several encoders into one track.
 package struct AVCParameterSets: Sendable, Equatable {
     /// The record's first four bytes: version, profile, constraints, level.
     private let head: [UInt8]
-    private let sequence: [[UInt8]]
-    private let picture: [[UInt8]]
+    private let sps: [[UInt8]]
+    private let pps: [[UInt8]]
 
     /// The sets of `record`; nil if it is none with lengths of 4 bytes, or lacks sets.
     package init?(record: [UInt8]) {
         guard record.count > 6, record[0] == 1, record[4] & 3 == 3 else { return nil }
         let sets = ConfigurationRecord.sets(record, .h264)
         head = Array(record[..<4])
-        sequence = sets.filter { NALUnit($0[...], .h264).role == .sps }
-        picture = sets.filter { NALUnit($0[...], .h264).role == .pps }
-        guard !sequence.isEmpty, !picture.isEmpty else { return nil }
+        sps = sets.filter { NALUnit($0[...], .h264).role == .sps }
+        pps = sets.filter { NALUnit($0[...], .h264).role == .pps }
+        guard !sps.isEmpty, !pps.isEmpty else { return nil }
     }
 
-    /// The numbers by which slices and pictures refer to the sets (ITU-T H.264, 7.4.2.1.1 and 7.4.2.2).
+    /// The numbers by which slices and sets refer to the sets (ITU-T H.264, 7.4.2.1.1 and 7.4.2.2).
     package var numbers: Set<Int> {
-        let sequence = self.sequence.map { unit in
+        let sps = self.sps.map { unit in
             var reader = BitReader(unit[...], header: 1)
             reader.skip(24)
             return Int(reader.golomb())
         }
-        let picture = self.picture.map { unit in
+        let pps = self.pps.map { unit in
             var reader = BitReader(unit[...], header: 1)
             return Int(reader.golomb())
         }
-        return Set(sequence + picture)
+        return Set(sps + pps)
     }
 
     /// Whether frames are of 8 bits and 4:2:0, as those of this program's encoder.
     package var is8Bit420: Bool {
-        sequence.allSatisfy { unit in
+        sps.allSatisfy { unit in
             guard let found = SequenceParameters(avc: unit[...]) else { return false }
             return found.chroma == 1 && found.lumaDepth == 8 && found.chromaDepth == 8
         }
     }
 
-    /// Whether `payload`, a frame with lengths of 4 bytes, begins with an IDR picture (7.4.1.2.4), and whether it has
+    /// Whether `payload`, a frame with lengths of 4 bytes, begins with an IDR frame (7.4.1.2.4), and whether it has
     /// parameter sets of its own that are not these.
     package func looks(at payload: [UInt8]) -> (isIDR: Bool, hasOtherSets: Bool) {
         var (position, hasOtherSets) = (0, false)
@@ -52,8 +52,8 @@ package struct AVCParameterSets: Sendable, Equatable {
             guard length > 0, position + 4 < end else { break }
             let unit = payload[position + 4..<end]
             switch NALUnit(unit, .h264).role {
-            case .sps: hasOtherSets = hasOtherSets || !sequence.contains(Array(unit))
-            case .pps: hasOtherSets = hasOtherSets || !picture.contains(Array(unit))
+            case .sps: hasOtherSets = hasOtherSets || !sps.contains(Array(unit))
+            case .pps: hasOtherSets = hasOtherSets || !pps.contains(Array(unit))
             case .slice(let isKeyframe): return (isKeyframe, hasOtherSets)
             case .vps, .delimiter, .other: break
             }
@@ -71,10 +71,10 @@ package struct AVCParameterSets: Sendable, Equatable {
         var record = leading.head
         record[2] = head[2] & other.head[2]
         record[3] = max(head[3], other.head[3])
-        record += [0xFC | 3, 0xE0 | UInt8(sequence.count + other.sequence.count)]
-        record += (sequence + other.sequence).flatMap(Self.counted)
-        record.append(UInt8(picture.count + other.picture.count))
-        record += (picture + other.picture).flatMap(Self.counted)
+        record += [0xFC | 3, 0xE0 | UInt8(sps.count + other.sps.count)]
+        record += (sps + other.sps).flatMap(Self.counted)
+        record.append(UInt8(pps.count + other.pps.count))
+        record += (pps + other.pps).flatMap(Self.counted)
         // High profiles say their chroma format and bit depths again: 4:2:0, 8 bits.
         if ![66, 77, 88].contains(record[1]) { record += [0xFC | 1, 0xF8, 0xF8, 0] }
         return record

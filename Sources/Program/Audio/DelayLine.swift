@@ -23,7 +23,7 @@ struct DelayLine {
     }
 
     /// Takes `audio`, a second at most, and gives what came `delay` samples earlier in its place.
-    mutating func pass(_ audio: AudioBuffer, delay wanted: Int) -> AudioBuffer {
+    mutating func push(_ audio: AudioBuffer, delay wanted: Int) -> AudioBuffer {
         let start = next
         for channel in channels.indices where channel < audio.channels.count {
             var position = start

@@ -68,7 +68,7 @@ struct Mixer {
         for index in strips.indices where !parts.contains(where: { $0.feed === strips[index].feed }) {
             var audio = strips[index].feed.audio(from: range.lowerBound, upTo: range.upperBound)
             if let known = lines.firstIndex(where: { $0.feed === strips[index].feed }) {
-                audio = lines[known].line.pass(audio, delay: lines[known].line.delay)
+                audio = lines[known].line.push(audio, delay: lines[known].line.delay)
             }
             strips[index].add(audio, gain: strips[index].gain, to: &sum)
         }
@@ -91,7 +91,7 @@ struct Mixer {
             lines.append((part.feed, DelayLine(format: format, delay: Int(delay))))
             index = lines.count - 1
         }
-        return lines[index].line.pass(audio, delay: Int(delay))
+        return lines[index].line.push(audio, delay: Int(delay))
     }
 
     /// Whether the audio of `feed` was taken by the last call of ``mix(_:_:fade:)``.

@@ -3,7 +3,7 @@
 package import Media
 internal import Synchronization
 
-/// A picture over all that the program shows, with the scenes that name it or because an operator said so. It comes and goes
+/// An image over all that the program shows, with the scenes that name it or because an operator said so. It comes and goes
 /// by itself: a scene that follows another one that has it, too, leaves it standing. All calls may come from any thread.
 package final class Overlay: Sendable {
     /// What an operator said of it, and from which frame on.

@@ -48,7 +48,7 @@ extension SwitchedInputs: PlayedFile {
     }
 
     /// Closes the file, or opens it again, if it is time. On the queue of the choice.
-    func lookAtFile() {
+    func checkFile() {
         let (place, feed) = state.withLock { ($0.file, $0.inputs[0].feed) }
         guard let isWanted = place.isWanted else { return }
         if place.first == nil, place.start == .zero, let frame = feed?.presentFrame {

@@ -228,7 +228,7 @@ extension SwitchedInputs: SwitchedSources {
     /// The feed of an input on air is another one after it was opened again, and a slate may have begun to play. What was
     /// decided before it was known what the program looks like is shown now.
     func refresh(_ onAir: SourceSelector.OnAir) {
-        lookAtFile()
+        checkFile()
         guard let scene = scene(of: onAir), scene != stage.scene else { return }
         stage.show(scene)
     }

@@ -30,6 +30,16 @@ struct DecodedAudio {
         return result
     }
 
+    /// The root mean square of the difference from `other`, sample by sample.
+    func difference(from other: DecodedAudio, in range: Range<Int>) -> Double {
+        let range = range.clamped(to: 0..<min(samples.count, other.samples.count))
+        let sum = range.reduce(0.0) { sum, index in
+            let difference = Double(samples[index]) - Double(other.samples[index])
+            return sum + difference * difference
+        }
+        return (sum / Double(max(1, range.count))).squareRoot()
+    }
+
     /// The root mean square of the difference from the test signal, whose beeps last `beepLength` samples from each
     /// full second on.
     func error(in range: Range<Int>, beepLength: Int) -> Double {

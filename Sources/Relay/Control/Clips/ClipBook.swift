@@ -162,7 +162,7 @@ extension ClipBook {
         try load()
         if let now {
             state.withLock { state in
-                let changed = state.machine.settle(now.program, recordedUpTo: now.end)
+                let changed = state.machine.complete(now.program, recordedUpTo: now.end)
                 for id in changed { writer.note(state.row(id, channel: archive.channel)) }
             }
         }
@@ -220,16 +220,16 @@ extension ClipBook {
             channel: archive.name, range: row.start..<row.start + length, name: row.name, isExact: nil)
         request.clip = ClipExport(
             run: row.clip.run, times: times, frameDuration: row.time(of: 1),
-            isRecorded: { [weak self] in self?.isSettled(id) ?? true },
+            isRecorded: { [weak self] in self?.isComplete(id) ?? true },
             finished: { [weak self] offset in self?.exported(id, hasHandles ? nil : offset) })
         return request
     }
 
     func exporting(_ id: String, job: String) { state.withLock { $0.details[id]?.job = job } }
 
-    private func isSettled(_ id: String) -> Bool {
+    private func isComplete(_ id: String) -> Bool {
         _ = try? look()
-        return state.withLock { $0.machine.clip(id)?.isSettled ?? true }
+        return state.withLock { $0.machine.clip(id)?.isComplete ?? true }
     }
 
     private func exported(_ id: String, _ audioOffset: Int64?) {
@@ -270,7 +270,7 @@ extension ClipBook.State {
         let base = details.rate.timeBase
         func seconds(_ frames: Int64) -> Double { Double(base.rescale(frames, to: .nanoseconds)) / 1e9 }
         let state: RecordedClip.State =
-            if clip.isSettled { frames > 0 ? .done : .empty } else { clip.end == nil ? .running : .ending }
+            if clip.isComplete { frames > 0 ? .done : .empty } else { clip.end == nil ? .running : .ending }
         var shown = RecordedClip(
             id: clip.id, name: details.name, state: state, start: UTCTime(milliseconds: details.start).extended,
             programSeconds: seconds(clip.first), durationSeconds: seconds(frames), frames: frames)

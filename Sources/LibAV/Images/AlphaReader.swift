@@ -4,7 +4,7 @@ internal import CFFmpeg
 package import Media
 
 /// Decodes the video of a file from its beginning, with its alpha where it has some. Used by one thread at a time.
-package final class PictureReader {
+package final class AlphaReader {
     /// libavcodec's own decoder of VP9 leaves alpha out.
     private static let decodersOfAlpha = ["vp8": "libvpx", "vp9": "libvpx-vp9"]
 

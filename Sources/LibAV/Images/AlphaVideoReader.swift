@@ -6,7 +6,7 @@ public import Media
 /// Decodes a file of video with alpha as frames of a program: of its size, rate and colors, each with a plane that says how
 /// opaque it is. Used by one thread at a time.
 package final class AlphaVideoReader {
-    private let reader: PictureReader
+    private let reader: AlphaReader
     private let format: VideoFormat
     private let path: String
     private var graph: FilterGraph?
@@ -16,7 +16,7 @@ package final class AlphaVideoReader {
     /// Opens the file at `path`. Blocks.
     package init(_ path: String, format: VideoFormat) throws(AVFailure) {
         (self.path, self.format) = (path, format)
-        reader = try PictureReader(path)
+        reader = try AlphaReader(path)
     }
 
     /// The next frame, whose storage is an `AlphaFrameStorage`; nil behind the last one. Throws where the video has no

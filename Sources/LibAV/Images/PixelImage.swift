@@ -17,7 +17,7 @@ package struct PixelImage: Sendable, Equatable {
     package init(
         file path: String, fit: (_ width: Int, _ height: Int) -> (width: Int, height: Int)
     ) throws(AVFailure) {
-        let reader = try PictureReader(path)
+        let reader = try AlphaReader(path)
         guard let decoded = try reader.next() else {
             throw AVFailure(operation: "decode", subject: path, code: AVFailure.invalidData)
         }
