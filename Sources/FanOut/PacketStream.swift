@@ -116,6 +116,8 @@ public final class PacketStream: PacketSink, KeyframeRequester {
     public func finish() {
         let (packets, consumers) = state.withLock { state in
             state.placeMarks(upTo: .max)
+            // Whoever makes them holds the stream.
+            state.keyframes = nil
             return state.takeWaiting()
         }
         deliver(packets, to: consumers)

@@ -114,7 +114,8 @@ public final class Program: Sendable {
         var isHolding = false
         while index.number < frameLimit ?? .max, !stage.isOver {
             heartbeat.beat()
-            index = index + wait(&pace, for: index, air.scene)
+            let skipped = wait(&pace, for: index, air.scene)
+            index = index + skipped
             stage.announce(index)
             if stage.isOver { break }
             if let cue = stage.takeCue(for: index) { air.begin(cue, at: cue.frame) }
@@ -125,7 +126,7 @@ public final class Program: Sendable {
             let shown = waiting(for: air.scene) { frame(for: index, &air, isHolding: &isHolding, &pace.reference) }
             guard let frame = shown else { break }
             let next = firstSample(of: index + 1)
-            try sink.encode(takeAudio(audioEnd..<next, index, &air))
+            try sink.encode(takeAudio(audioEnd..<next, index, skipped: skipped, &air))
             stage.tellWatchers(index, audioEnd..<next, air)
             audioEnd = next
             try sink.encode(frame, at: index.number)
@@ -258,12 +259,18 @@ public final class Program: Sendable {
     }
 
     /// The audio of frame `index`, the samples of `range`. What is neither seen nor heard plays along.
-    private func takeAudio(_ range: Range<SampleIndex>, _ index: FrameIndex, _ air: inout Air) -> AudioBuffer {
+    private func takeAudio(
+        _ range: Range<SampleIndex>, _ index: FrameIndex, skipped: Int64, _ air: inout Air
+    ) -> AudioBuffer {
         let feeds = stage.isFixed ? [] : stage.feeds
         let count = range.upperBound - range.lowerBound
         let parts = stage.parts(of: air.inForce(at: index), silentFor: Double(count) / Double(audio.sampleRate))
         for feed in feeds where !air.isSeen(feed) {
-            if feed.standsUnseen, !air.isHeard(feed, parts) { feed.stand() } else { feed.skipVideo(index) }
+            if feed.standsUnseen, !air.isHeard(feed, parts) {
+                feed.stand(for: 1 + skipped)
+            } else {
+                feed.skipVideo(index)
+            }
         }
         let audio = waiting(for: air.scene) { air.audio(range, parts) }
         for feed in feeds where !air.isTaken(feed) {

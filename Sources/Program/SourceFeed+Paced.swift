@@ -41,11 +41,11 @@ extension SourceFeed {
         }
     }
 
-    /// Lets a paced source stand for one frame of the program.
-    func stand() {
+    /// Lets a paced source stand for so many frames of the program.
+    func stand(for frames: Int64) {
         state.withLock { state in
             state.isStalled = true
-            if let origin = state.origin, origin.number < .max { state.origin = origin + 1 }
+            if let origin = state.origin, origin.number < .max { state.origin = origin + frames }
         }
     }
 

@@ -22,8 +22,22 @@ struct DelayLine {
         self.delay = min(max(0, delay), rate * Int(Fader.longestDelay))
     }
 
-    /// Takes `audio`, a second at most, and gives what came `delay` samples earlier in its place.
+    /// Takes `audio`, and gives what came `delay` samples earlier in its place.
     mutating func push(_ audio: AudioBuffer, delay wanted: Int) -> AudioBuffer {
+        // After a standstill of the program it is as long as that.
+        let most = capacity / 3
+        guard audio.count > most else { return pushPart(audio, delay: wanted) }
+        var whole = AudioBuffer.silence(at: audio.position, count: 0, format: audio.format)
+        var start = audio.position
+        while start < audio.end {
+            let end = min(audio.end, start + Int64(most))
+            whole.append(pushPart(audio.slice(start..<end), delay: wanted))
+            start = end
+        }
+        return whole
+    }
+
+    private mutating func pushPart(_ audio: AudioBuffer, delay wanted: Int) -> AudioBuffer {
         let start = next
         for channel in channels.indices where channel < audio.channels.count {
             var position = start

@@ -83,8 +83,11 @@ final class ChannelControl: ControlledChannel {
     /// The configuration says something else of the recording, which an operator's word before does not outlive.
     func changed(recording: ChannelConfiguration.Recording?) {
         state.withLock { state in
+            let old = state.recording
+            // Clips that are being exported, and what was just noted of them, belong to the place.
+            if recording?.directory != old?.directory || recording?.template != old?.template { state.clips = nil }
             (state.recording, state.changes.isRecording) = (recording, nil)
-            (state.archive, state.clips, state.sources) = (nil, nil, [:])
+            (state.archive, state.sources) = (nil, [:])
         }
     }
 

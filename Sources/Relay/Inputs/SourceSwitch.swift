@@ -87,7 +87,14 @@ final class SourceSwitch: Sendable {
     }
 
     /// Does something in turn with what the sources are told, on the same queue. Returns at once.
-    func perform(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
+    func perform(_ work: @escaping @Sendable () -> Void) {
+        queue.async { [self] in
+            if !state.withLock({ $0.isStopped }) { work() }
+        }
+    }
+
+    /// Does something behind all that is under way, stopped or not. Returns at once.
+    func afterwards(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
 
     /// Looks at nothing any more. Returns at once.
     func stop() { state.withLock { $0.isStopped = true } }

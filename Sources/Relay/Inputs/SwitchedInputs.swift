@@ -72,6 +72,10 @@ final class SwitchedInputs: ProgramInputs {
         for source in sources { source.stop() }
         slate?.stop()
         audio?.source.stop()
+        // One that was just being opened again.
+        choice.afterwards {
+            for source in sources { source.stop() }
+        }
     }
 
     var now: Timestamp { Timestamp(nanoseconds: clock.now) }

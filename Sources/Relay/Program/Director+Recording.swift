@@ -15,7 +15,11 @@ extension Director {
     /// Tells the recording what comes on air with `frame`, which is made next; one that has just begun is told what is on
     /// air. On the program's thread.
     func tellRecording(_ frame: FrameIndex) {
-        guard let recording = recordings.current else { return }
+        guard let recording = recordings.current else {
+            // Another may have the same address.
+            state.withLock { $0.told = nil }
+            return
+        }
         let event = state.withLock { state -> SceneEvent? in
             guard let change = state.changes.last(where: { $0.frame <= frame }) else { return nil }
             let (now, before) = (Told(recording: ObjectIdentifier(recording), frame: change.frame), state.told)

@@ -99,7 +99,7 @@ extension RunDownDesk {
     /// What was to come on air at `frame` does not.
     mutating func withdraw(at frame: FrameIndex) {
         player.withdraw(at: frame)
-        if let end = formerEnd, end > frame { formerEnd = nil }
+        if formerChange == frame { (formerEnd, formerChange) = (nil, nil) }
     }
 
     /// Whether the run-down is under way and has this source.

@@ -24,6 +24,8 @@ struct RunDownDesk {
     var former: [RunDownClip] = []
     /// When none of them is seen any more; nil as long as nothing else came on air.
     var formerEnd: FrameIndex?
+    /// What comes on air in their place.
+    var formerChange: FrameIndex?
     /// The first frame that the player was not asked for.
     var next: FrameIndex = 0
 
@@ -44,13 +46,13 @@ struct RunDownDesk {
 extension RunDownDesk {
     /// Something came on air at `frame`, by a transition of so many frames.
     mutating func noteChange(at frame: FrameIndex, frames: Int64) {
-        if !former.isEmpty, formerEnd == nil { formerEnd = frame + frames + 1 }
+        if !former.isEmpty, formerEnd == nil { (formerEnd, formerChange) = (frame + frames + 1, frame) }
     }
 
     /// The files of the run-down before that are not seen any more.
     mutating func takeFormer(by frame: FrameIndex) -> [RunDownClip] {
         guard let formerEnd, formerEnd <= frame else { return [] }
-        defer { (former, self.formerEnd) = ([], nil) }
+        defer { (former, self.formerEnd, formerChange) = ([], nil, nil) }
         return former
     }
 }

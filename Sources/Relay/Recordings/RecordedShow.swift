@@ -2,6 +2,7 @@
 
 internal import Catalogue
 internal import Foundation
+internal import Media
 internal import Stitcher
 
 /// What was on air in a program of several sources, as a run-down that can be edited and rendered from the recordings of
@@ -26,7 +27,9 @@ struct RecordedShow {
         of segments: [CatalogueSegment], _ events: [CatalogueEvent], channel: String?, limits: Range<Int64>?
     ) throws(ClipFailure) {
         let told = try SceneChange.told(segments, events, channel: channel)
-        let limits = limits.map { $0.lowerBound * 1_000_000..<$0.upperBound * 1_000_000 } ?? .min..<Int64.max
+        // Whoever asks for a thousand years means the end.
+        let nanoseconds = { (time: Int64) in TimeBase.milliseconds.rescale(time, to: .nanoseconds) }
+        let limits = limits.map { nanoseconds($0.lowerBound)..<nanoseconds($0.upperBound) } ?? .min..<Int64.max
         var shown: [(change: SceneChange, time: Range<Int64>)] = []
         for (index, change) in told.changes.enumerated() {
             let end = min(index + 1 < told.changes.count ? told.changes[index + 1].time : .max, change.end)

@@ -60,7 +60,8 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
         state = Mutex(State(standing: placeholder))
         let delay = format.frameRate.timeBase.duration(Int64(session.delayInFrames))
         interleaver.wait(upTo: max(.seconds(10), delay * 2))
-        hub.begin(session.description, keyframes: session)
+        // The recorder asks here for keyframes; a hub that held the session would hold itself.
+        hub.begin(session.description, keyframes: NoKeyframes())
     }
 
     /// What comes out.

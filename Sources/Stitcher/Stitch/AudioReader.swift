@@ -13,7 +13,9 @@ final class AudioReader {
     private let name: String
     private let format: AudioFormat
     /// What was decoded and may still be asked for.
-    private var kept: AudioBuffer?
+    private var kept: [AudioBuffer] = []
+    /// Behind the last sample that was decoded; nil before the first.
+    private var decodedEnd: Int64?
     private var hasEnded = false
 
     /// A hole of stamps that is none: what containers in milliseconds round, and a little more.
@@ -44,15 +46,19 @@ final class AudioReader {
 
     /// The samples in `range`: silence where there are none.
     func read(_ range: Range<Int64>) throws -> AudioBuffer {
-        while !hasEnded, (kept?.end ?? .min) < range.upperBound { try decodeMore() }
-        guard let kept else { return .silence(at: range.lowerBound, count: range.count, format: format) }
-        let found = kept.slice(range)
-        let start = min(max(range.lowerBound, kept.position), range.upperBound)
-        var result = AudioBuffer.silence(
-            at: range.lowerBound, count: Int(start - range.lowerBound), format: format)
-        if found.count > 0 { result.append(found) }
-        result.append(.silence(at: result.end, count: max(0, range.count - result.count), format: format))
-        self.kept = kept.slice(range.upperBound..<max(kept.end, range.upperBound))
+        while !hasEnded, (decodedEnd ?? .min) < range.upperBound { try decodeMore() }
+        var result = AudioBuffer.silence(at: range.lowerBound, count: 0, format: format)
+        for piece in kept {
+            let found = piece.slice(range)
+            guard found.count > 0 else { continue }
+            result.append(.silence(at: result.end, count: Int(max(0, found.position - result.end)), format: format))
+            result.append(found)
+        }
+        result.append(
+            .silence(at: result.end, count: Int(max(0, range.upperBound - result.end)), format: format))
+        kept = kept.filter { $0.end > range.upperBound }.map { piece in
+            piece.slice(max(piece.position, range.upperBound)..<piece.end)
+        }
         return result
     }
 
@@ -90,7 +96,7 @@ final class AudioReader {
         if let pts = frame.pts {
             let stated = stream.timeBase.rescale(pts, to: format.timeBase)
             let due = resampler.position + resampler.pending
-            if kept == nil, resampler.pending == 0 {
+            if decodedEnd == nil, resampler.pending == 0 {
                 resampler.start(at: stated)
             } else if abs(stated - due) > format.timeBase.ticks(Self.tolerance) {
                 append(try resampler.flush())
@@ -100,17 +106,16 @@ final class AudioReader {
         append(try resampler.convert(frame))
     }
 
-    /// Appends what was decoded; silence fills a hole, and what overlaps is cut.
+    /// Appends what was decoded; a hole is left, however long it is, and what overlaps is cut.
     private func append(_ audio: AudioBuffer) {
-        guard audio.count > 0 else { return }
-        guard var kept else {
-            self.kept = audio
-            return
+        let start = max(audio.position, decodedEnd ?? .min)
+        guard audio.count > 0, start < audio.end else { return }
+        decodedEnd = audio.end
+        let new = audio.slice(start..<audio.end)
+        if let last = kept.last, last.end == start {
+            kept[kept.count - 1].append(new)
+        } else {
+            kept.append(new)
         }
-        self.kept = nil
-        let hole = audio.position - kept.end
-        if hole > 0 { kept.append(.silence(at: kept.end, count: Int(hole), format: format)) }
-        kept.append(audio.slice(max(audio.position, kept.end)..<max(audio.end, kept.end)))
-        self.kept = kept
     }
 }

@@ -19,8 +19,12 @@ final class ClipBook: ControlledClips {
         /// Why no clip can begin now; nil if one can.
         var refusal: ControlFailure?
 
-        /// The frame behind the last one on the disk.
-        var end: Int64 { TimeBase.nanoseconds.rescale(stretch.end, to: program.rate.timeBase) }
+        /// The frame behind the last one on the disk before which nothing is missing: while the recorder runs, frames that
+        /// are shown earlier and audio come later.
+        var end: Int64 {
+            let margin: Int64 = refusal == nil ? 1_000_000_000 : 0
+            return TimeBase.nanoseconds.rescale(max(stretch.start, stretch.end - margin), to: program.rate.timeBase)
+        }
     }
 
     /// What is known of a clip besides its frames.
@@ -220,8 +224,8 @@ extension ClipBook {
             channel: archive.name, range: row.start..<row.start + length, name: row.name, isExact: nil)
         request.clip = ClipExport(
             run: row.clip.run, times: times, frameDuration: row.time(of: 1),
-            isRecorded: { [weak self] in self?.isComplete(id) ?? true },
-            finished: { [weak self] offset in self?.exported(id, hasHandles ? nil : offset) })
+            isRecorded: { self.isComplete(id) },
+            finished: { self.exported(id, hasHandles ? nil : $0) })
         return request
     }
 

@@ -195,10 +195,12 @@ extension ExportJobs {
 
     /// Waits for the last frames of a clip that was just ended to be on the disk.
     private func waitUntilRecorded(_ clip: ClipExport, _ id: String) throws(ClipFailure) {
-        for _ in 0..<Self.looks.count where !clip.isRecorded() {
+        for _ in 0..<Self.looks.count {
+            if clip.isRecorded() { return }
             if isCancelled(id) { throw .cancelled }
             usleep(Self.looks.pause)
         }
+        throw ClipFailure("The end of the clip is not on the disk yet. Try again later.")
     }
 
     private func isCancelled(_ id: String) -> Bool {
