@@ -118,7 +118,8 @@ extension SerialRecordings {
             let frames = try await DecodedFrames(path)
             #expect(frames.breaks.isEmpty && frames.counters.count == 150, "\(frames.breaks)")
             #expect(report.copiedFrames == 150)
-            #expect(try await AVOffset(path, frames: frames).worst < (try await worstOffset(of: clips)) + 1)
+            let own = try await worstOffset(of: clips)
+            #expect(try await AVOffset(path, frames: frames, joins: [1]).worst < own + 1)
             let samples = try await DecodedAudio(path).samples
             #expect(abs(samples.count - 150 * 1600) <= 1024)
             let chapters = try await run("ffprobe", ["-v", "error", "-show_chapters", "-of", "csv", path])
@@ -165,10 +166,10 @@ extension SerialRecordings {
                 #expect(
                     frames.counters.first == 0 && Array(frames.counters[90..<93]) != [nil, nil, nil], "\(kind.name)")
                 if kind.name != "rate.mp4" { #expect(frames.breaks.isEmpty, "\(kind.name): \(frames.breaks)") }
-                // A frame that is shown twice may flash a frame early.
-                let bound = try await worstOffset(of: [first, file]) + (kind.name == "rate.mp4" ? 34 : 1)
-                let offset = try await AVOffset(path, frames: frames).worst
-                #expect(offset < bound, "\(kind.name): \(offset), \(bound)")
+                // What ffmpeg makes of another rate has lost flashes.
+                if kind.name == "rate.mp4" { continue }
+                let offset = try await AVOffset(path, frames: frames, joins: [3]).worst
+                #expect(offset < 23, "\(kind.name): \(offset)")
             }
         }
 
@@ -186,7 +187,7 @@ extension SerialRecordings {
                 #expect(frames.breaks.isEmpty && frames.counters.count == 180, "\(name): \(frames.breaks)")
                 #expect(try await Probe.value(path, "a:0", "sample_rate") == "48000")
                 let bound = try await worstOffset(of: [first] + (isSilent ? [] : [file])) + 1
-                #expect(try await AVOffset(path, frames: frames).worst < bound, "\(name)")
+                #expect(try await AVOffset(path, frames: frames, joins: [3]).worst < bound, "\(name)")
                 let audio = try await DecodedAudio(path)
                 let loudest = audio.samples[150_000..<280_000].map(abs).max() ?? 0
                 #expect(isSilent ? loudest < 0.001 : loudest > 0.2, "\(name): \(loudest)")

@@ -60,7 +60,8 @@ struct DecodedAudio {
 struct AVOffset {
     let milliseconds: [Double]
 
-    init(_ path: String, frames: DecodedFrames) async throws {
+    /// Of beeps that begin with a clip the first milliseconds may be faded in: those at `joins`, in seconds, do not count.
+    init(_ path: String, frames: DecodedFrames, joins: [Double] = []) async throws {
         let frameTimes = try await Probe.times(path, "v:0")
         guard let audioStart = try await Probe.times(path, "a:0").first, frameTimes.count == frames.flashes.count else {
             throw HarnessFailure("\(path) has \(frameTimes.count) times for \(frames.flashes.count) frameTimes.")
@@ -70,6 +71,7 @@ struct AVOffset {
         milliseconds = frameTimes.indices.compactMap { index in
             guard frames.flashes[index], index == 0 || !frames.flashes[index - 1] else { return nil }
             let flash = frameTimes[index]
+            if joins.contains(where: { abs($0 - (flash - frameTimes[0])) < 0.01 }) { return nil }
             guard let beep = beeps.min(by: { abs($0 - flash) < abs($1 - flash) }), abs(beep - flash) < 0.4 else {
                 return nil
             }
