@@ -23,7 +23,8 @@ struct ClientCommandTests {
         let path = "\(directory)/decide"
         try "#!/bin/sh\n\(lines)\n".write(toFile: path, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
-        return ClientCommand(program: path, channel: "news") { [notices] in notices.note($0) }
+        // Beside a thousand tests at once a process takes its time to begin.
+        return ClientCommand(program: path, channel: "news", limit: .seconds(300)) { [notices] in notices.note($0) }
     }
 
     private func request(_ name: String) -> RTMPStreamRequest {

@@ -9,7 +9,7 @@ internal import Upload
 /// What the command should know is in environment variables. It is asked about clients that have the right key.
 struct ClientCommand: Sendable {
     /// Less than the server waits for a decision, so that its end is ours.
-    static let limit = Duration.seconds(8)
+    static let usualLimit = Duration.seconds(8)
     /// How much a client can have to say.
     private static let longestValue = 2048
 
@@ -17,6 +17,8 @@ struct ClientCommand: Sendable {
     let program: String
     /// The channel that it is asked for.
     let channel: String
+    /// How long it may take.
+    var limit = usualLimit
     /// Who is told why a client was refused; without secrets.
     let notice: @Sendable (String) -> Void
 
@@ -26,11 +28,11 @@ struct ClientCommand: Sendable {
     }
 
     /// Whether the command allows the `request` of the client at `address`. A command that fails, cannot be run or takes
-    /// longer than 8 s does not.
+    /// longer than its limit does not.
     func allows(_ request: RTMPStreamRequest, from address: String) async -> Bool {
         let command = ChildCommand(
             program: ChildCommand.absolute(program), arguments: [], environment: environment(request, address),
-            limit: Self.limit)
+            limit: limit)
         do throws(DeliveryFailure) {
             let outcome = try await command.run()
             if !outcome.isSuccess { tell(request, address, "\(program) \(outcome.ending)") }

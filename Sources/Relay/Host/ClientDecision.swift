@@ -65,7 +65,7 @@ struct ClientHook: Sendable {
             let answer = try await HTTPClient(endpoint).answer(
                 to: HTTPClient.Request(
                     "POST", headers: [("Content-Type", "application/json")], body: body(request, address)),
-                within: ClientCommand.limit, readsBody: false)
+                within: ClientCommand.usualLimit, readsBody: false)
             if answer.head.isSuccess { return true }
             reason = "\(endpoint.name) answers with \(answer.head.status)"
         } catch {
