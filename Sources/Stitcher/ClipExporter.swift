@@ -184,14 +184,7 @@ package struct ClipExporter {
         let frames = sources.reduce(0) { $0 + $1.video.count + $1.audio.count }
         // Tables, and pieces that are coded again.
         let needed = bytes + Int64(frames) * 32 + (request.isExact ? 16 << 20 : 1 << 20) + request.reserve
-        let slash = request.output.lastIndex(of: "/")
-        let directory = slash.map { String(request.output[...$0]) } ?? "."
-        let free = try SystemFreeSpace().space(at: directory).free
-        guard free >= needed else {
-            throw FileFailure(
-                "create", request.output,
-                text: "it needs \(ByteSize(bytes: needed)), and there are only \(ByteSize(bytes: free)) free")
-        }
+        try FinishedFile.checkRoom(for: needed, at: request.output, "it needs")
     }
 
     private var report: ClipReport {

@@ -29,9 +29,7 @@ package final class ClipFile {
                 throw FileFailure("replace", path, text: "it is not a regular file")
             }
         }
-        let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
-        let hidden = ".\(path[slash...].prefix(200)).\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
-        descriptor = try .create("\(path[..<slash])\(hidden)")
+        descriptor = try .create(FinishedFile.hidden(beside: path))
         end = Int64(MovieBox.headSize) + reserved
     }
 
@@ -87,12 +85,7 @@ package final class ClipFile {
     }
 
     private func rename() throws(FileFailure) {
-        if replaces {
-            guard Glibc.rename(descriptor.path, path) == 0 else { throw FileFailure("create", path, code: errno) }
-        } else if try !FileDescriptor.rename(descriptor.path, to: path) {
-            throw FileFailure("create", path, code: EEXIST)
-        }
+        try FinishedFile.publish(descriptor.path, as: path, replaces: replaces)
         isFinished = true
-        FileDescriptor.synchroniseDirectory(of: path)
     }
 }

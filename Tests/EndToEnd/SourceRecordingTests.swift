@@ -29,24 +29,19 @@ extension SerialRecordings {
         private let program = "/v1/channels/relay/program"
         private let recording = "/v1/channels/relay/recording"
 
-        init() throws { directory = try TemporaryDirectory() }
+        private let shows: ShowFiles
 
-        /// A file of 30 frames a second, whose luma is `luma` of the frame's number N, and a tone.
-        private func clip(_ name: String, luma: String, tone: Int = 440, frames: Int) async throws -> String {
-            let path = directory.file("\(name).mp4")
-            try await run(
-                "ffmpeg",
-                ["-v", "error", "-f", "lavfi", "-i", "color=gray:size=320x180:rate=30,geq=lum='\(luma)':cb=128:cr=128"]
-                    + ["-f", "lavfi", "-i", "sine=\(tone):sample_rate=48000", "-frames:v", "\(frames)", "-shortest"]
-                    + ["-c:v", "libx264", "-preset", "veryfast", "-crf", "4", "-g", "12", "-c:a", "aac", path])
-            return path
+        init() throws {
+            directory = try TemporaryDirectory()
+            shows = ShowFiles(directory: directory)
         }
 
         /// Two sources whose frames can be told from each other: from 40 on upwards, and from 148 on.
         private func sources() async throws -> [String] {
             [
-                "--input", "\(try await clip("low", luma: "40+4*mod(N\\,25)", frames: 50))#name=low", "--loop",
-                "--input", "\(try await clip("high", luma: "148+3*mod(N\\,25)", tone: 880, frames: 50))#name=high",
+                "--input", "\(try await shows.clip("low", luma: "40+4*mod(N\\,25)", frames: 50))#name=low", "--loop",
+                "--input",
+                "\(try await shows.clip("high", luma: "148+3*mod(N\\,25)", tone: 880, frames: 50))#name=high",
             ]
         }
 
@@ -66,17 +61,6 @@ extension SerialRecordings {
         private func put(_ api: APIClient, _ scene: String, at frame: Int) async throws {
             let answer = try await api.ask("PUT", program, body: #"{"scene":"\#(scene)","at":\#(frame)}"#)
             #expect(try answer.json()["frame"] as? Int == frame, "\(answer)")
-        }
-
-        /// The mean luma of each frame of a file.
-        private func lumas(_ path: String) async throws -> [Int] {
-            let raw = directory.file("raw")
-            try await run(
-                "ffmpeg",
-                ["-v", "error", "-nostdin", "-y", "-i", path, "-an", "-vsync", "passthrough"]
-                    + ["-vf", "scale=2:2:flags=area", "-f", "rawvideo", "-pix_fmt", "yuv420p", raw])
-            let data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: raw)))
-            return stride(from: 0, to: data.count - 5, by: 6).map { Int(data[$0]) }
         }
 
         private func listed() async throws -> [String: [Listing.Segment]] {
@@ -119,7 +103,7 @@ extension SerialRecordings {
             var seen: [String: [Int]] = [:]
             for (channel, files) in files {
                 for file in files {
-                    seen[channel, default: []] += try await lumas("\(directory.file("rec"))/\(file.name)")
+                    seen[channel, default: []] += try await shows.lumas(of: "\(directory.file("rec"))/\(file.name)")
                 }
             }
             let (whole, low, high) = (seen["relay"] ?? [], seen["relay-low"] ?? [], seen["relay-high"] ?? [])
@@ -149,12 +133,12 @@ extension SerialRecordings {
             let result = try await export(["-o", directory.file("clip.mp4")])
             #expect(result.ending == .exited(0), "\(result.log)")
             for (number, range) in [70..<95, 130..<201].enumerated() {
-                let seen = try await lumas(directory.file("clip-\(number + 1).mp4"))
+                let seen = try await shows.lumas(of: directory.file("clip-\(number + 1).mp4"))
                 #expect(seen.count == range.count && zip(seen, high[range]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
             }
             let other = try await export(["--channel", "relay-low", "-o", directory.file("low.mp4")])
             #expect(other.ending == .exited(0), "\(other.log)")
-            let seen = try await lumas(directory.file("low-1.mp4"))
+            let seen = try await shows.lumas(of: directory.file("low-1.mp4"))
             #expect(seen.count == 25 && zip(seen, low[70..<95]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
         }
 
@@ -198,7 +182,10 @@ extension SerialRecordings {
             let port = try Ports.free()
             let (relay, api) = try await start(
                 ["--record", directory.file("rec"), "--record-sources", "--segment", "2s", "--slate", "bars"]
-                    + ["--input", "\(try await clip("low", luma: "40+4*mod(N\\,25)", frames: 50))#name=low", "--loop"]
+                    + [
+                        "--input", "\(try await shows.clip("low", luma: "40+4*mod(N\\,25)", frames: 50))#name=low",
+                        "--loop",
+                    ]
                     + ["--input", "udp://127.0.0.1:\(port)#name=camera"], until: "segment opened")
             try await frame(api, reaches: 45)
             let sender = try ChildProcess(
@@ -222,7 +209,7 @@ extension SerialRecordings {
             try compare(files)
             var seen: [Int] = []
             for file in files["relay-camera"] ?? [] {
-                seen += try await lumas("\(directory.file("rec"))/\(file.name)")
+                seen += try await shows.lumas(of: "\(directory.file("rec"))/\(file.name)")
             }
             #expect(seen.count == files["relay"]?.reduce(0) { $0 + $1.frames })
             #expect(seen[0] < 200 && seen[came + 20] > 220 && (seen.last ?? 255) < 200, "\(seen)")

@@ -14,13 +14,9 @@ protocol BlockingCommand: AsyncParsableCommand, Sendable {
 extension BlockingCommand {
     func run() async throws {
         let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
-            let thread = Thread {
-                BlockingWork.setName("relay.\(Self._commandName)")
+            MediaThread.start("relay.\(Self._commandName)") {
                 continuation.resume(returning: Result { try work() })
             }
-            // As much as a main thread has: x264 and libavcodec run on it.
-            thread.stackSize = 8 << 20
-            thread.start()
         }
         try result.get()
     }

@@ -69,17 +69,13 @@ final class ChannelRun: Sendable {
     /// was on air. Returns at once; both are called on a thread of the channel's own.
     func start(report: @escaping @Sendable (ChannelStatus) -> Void, completion: @escaping @Sendable () -> Void) {
         over.enter()
-        let thread = Thread { [self] in
-            BlockingWork.setName("relay.\(name)")
+        MediaThread.start("relay.\(name)") { [self] in
             let status = run(report)
             control.closed(.over)
             state.withLock { $0.status = status }
             over.leave()
             completion()
         }
-        // As much as a main thread has: x264 and libavcodec run on it.
-        thread.stackSize = 8 << 20
-        thread.start()
     }
 
     /// Asks for a clean end. Returns at once; one that is still being opened is given up.

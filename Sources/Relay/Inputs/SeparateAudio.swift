@@ -30,4 +30,12 @@ struct SeparateAudio {
 
     /// Begins to read. Returns at once.
     func start() { source.start(into: feed, video: nil, audio: .program) }
+
+    /// Lets it play along on `stage`, as a source that is heard and never seen. For a program of several sources.
+    func source(on stage: Stage) -> Director.Source {
+        let own = Stage()
+        own.show(Scene(layers: [], audio: [.feed(feed)]))
+        stage.add(own)
+        return Director.Source(name: "audio", stage: own, hasVideo: false) { nil }
+    }
 }

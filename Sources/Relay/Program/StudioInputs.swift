@@ -67,12 +67,7 @@ final class StudioInputs: ProgramInputs {
                 inputs.selection?.onAir
             }
         }
-        if let audio {
-            let stage = Stage()
-            stage.show(Scene(layers: [], audio: [.feed(audio.feed)]))
-            self.stage.add(stage)
-            heard.append(Director.Source(name: "audio", stage: stage, hasVideo: false) { nil })
-        }
+        if let audio { heard.append(audio.source(on: stage)) }
         let director = Director(
             stage, sources: heard, audio: configuration.audioChoice,
             slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,

@@ -57,23 +57,14 @@ struct RecordingsExportCommand: BlockingCommand {
     var force = false
 
     func validate() throws {
-        if try limits() == nil, scene == nil {
+        if try ExportRange.optional(from: from, to: to) == nil, scene == nil {
             throw ValidationError("Say what to export: give --from and --to, or --scene.")
         }
         guard !output.isEmpty, !output.hasSuffix("/") else { throw ValidationError("--output names the file to make.") }
     }
 
-    /// What --from and --to say; nil where they are not given.
-    private func limits() throws -> Range<Int64>? {
-        switch (from, to) {
-        case (nil, nil): return nil
-        case (let from?, let to?): return try ExportRange(from: from, to: to).milliseconds
-        case (_?, nil), (nil, _?): throw ValidationError("--from and --to are given together.")
-        }
-    }
-
     func work() throws {
-        let limits = try limits()
+        let limits = try ExportRange.optional(from: from, to: to)
         // Every file that the clip is made of stays open.
         DescriptorLimit.raise()
         try options.withArchive { archive in

@@ -18,6 +18,15 @@ struct ExportRange: Equatable {
         milliseconds = start..<end
     }
 
+    /// What --from and --to say, which are given together; nil where they are not given.
+    static func optional(from: String?, to: String?) throws -> Range<Int64>? {
+        switch (from, to) {
+        case (nil, nil): return nil
+        case (let from?, let to?): return try ExportRange(from: from, to: to).milliseconds
+        case (_?, nil), (nil, _?): throw ValidationError("--from and --to are given together.")
+        }
+    }
+
     private static func moment(_ text: String, _ flag: String) throws -> Int64 {
         var text = text
         if text.hasSuffix("Z") { text.removeLast() }

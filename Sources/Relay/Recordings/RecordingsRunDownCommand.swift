@@ -31,19 +31,10 @@ struct RecordingsRunDownCommand: BlockingCommand {
     @Option(name: .shortAndLong, help: ArgumentHelp("The file to make. (default: standard output)", valueName: "file"))
     var output: String?
 
-    func validate() throws { _ = try limits() }
-
-    /// What --from and --to say; nil where they are not given.
-    private func limits() throws -> Range<Int64>? {
-        switch (from, to) {
-        case (nil, nil): return nil
-        case (let from?, let to?): return try ExportRange(from: from, to: to).milliseconds
-        case (_?, nil), (nil, _?): throw ValidationError("--from and --to are given together.")
-        }
-    }
+    func validate() throws { _ = try ExportRange.optional(from: from, to: to) }
 
     func work() throws {
-        let limits = try limits()
+        let limits = try ExportRange.optional(from: from, to: to)
         try options.withArchive { archive in
             let contents = try archive.contents()
             for note in contents.notes { Terminal.put("note: \(note)\n") }

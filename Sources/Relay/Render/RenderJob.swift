@@ -6,6 +6,7 @@ internal import Control
 internal import Dispatch
 internal import Foundation
 internal import Glibc
+internal import Ingest
 internal import Logging
 internal import Media
 internal import Program
@@ -39,8 +40,7 @@ final class RenderJob {
             throw RelayFailure(
                 .cannotRecord, "\(output) cannot be made in \(place): \(String(cString: strerror(errno))).")
         }
-        let own = ".\(url.lastPathComponent.prefix(200)).\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
-        directory = "\(place)/\(own)"
+        directory = FinishedFile.hidden(beside: "\(place)/\(url.lastPathComponent)")
         configuration.recording = ChannelConfiguration.Recording(
             directory: directory, length: .duration(Self.longest), expected: length.duration ?? .seconds(3600),
             warning: .zero, reserve: nil)
@@ -63,14 +63,11 @@ final class RenderJob {
         let over = DispatchGroup()
         let status = Mutex(ExitStatus.done)
         over.enter()
-        let thread = Thread { [channel] in
+        MediaThread.start("relay.render") { [channel] in
             let result = channel.run()
             status.withLock { $0 = result }
             over.leave()
         }
-        // As much as a main thread has: x264 and libavcodec run on it.
-        thread.stackSize = 8 << 20
-        thread.start()
         let rate = channel.status.frameRate
         let total = length.duration.map { rate.frames(atLeast: $0) } ?? 0
         var wasCancelled = false
@@ -109,14 +106,7 @@ final class RenderJob {
                 .cannotRecord, "The show could not be written as a whole to \(output). Is there room on the disk?")
         }
         do throws(FileFailure) {
-            if replaces {
-                guard rename("\(directory)/\(name)", output) == 0 else {
-                    throw FileFailure("create", output, code: errno)
-                }
-            } else if try !FileDescriptor.rename("\(directory)/\(name)", to: output) {
-                throw FileFailure("create", output, code: EEXIST)
-            }
-            FileDescriptor.synchroniseDirectory(of: output)
+            try FinishedFile.publish("\(directory)/\(name)", as: output, replaces: replaces)
         } catch {
             throw RelayFailure(.cannotRecord, "\(error)")
         }

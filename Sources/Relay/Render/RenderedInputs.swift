@@ -53,12 +53,7 @@ final class RenderedInputs: ProgramInputs {
         }
         for source in sources { stage.add(source.stage) }
         var heard = sources.map { source in Director.Source(name: source.name, stage: source.stage) { nil } }
-        if let audio {
-            let stage = Stage()
-            stage.show(Scene(layers: [], audio: [.feed(audio.feed)]))
-            self.stage.add(stage)
-            heard.append(Director.Source(name: "audio", stage: stage, hasVideo: false) { nil })
-        }
+        if let audio { heard.append(audio.source(on: stage)) }
         let director = Director(
             stage, sources: heard, audio: configuration.audioChoice,
             slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,

@@ -25,29 +25,10 @@ extension RunDownReader {
     }
 
     mutating func duration(_ node: ConfigurationNode, _ key: String) -> Duration? {
-        guard let text = time(node, key) else { return nil }
-        do throws(TextFailure) {
-            let duration = try DurationText(parsing: text).duration
-            if duration <= RunDown.longest { return duration }
-            fault(node.mark, key, "It is at most \(DurationText(RunDown.longest)).")
-        } catch {
-            fault(node.mark, key, "It is a length of time, such as 10s, 1m30s or 2.5.")
-        }
+        guard let duration = readTime(node, key) else { return nil }
+        if duration <= RunDown.longest { return duration }
+        fault(node.mark, key, "It is at most \(DurationText(RunDown.longest)).")
         return nil
-    }
-
-    mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
-        _ node: ConfigurationNode, _ key: String, of type: Choice.Type
-    ) -> Choice? {
-        guard let text = scalar(node, key) else { return nil }
-        if let choice = Choice(rawValue: text) { return choice }
-        wrong(node, key, text, known: Choice.allCases.map(\.rawValue))
-        return nil
-    }
-
-    private mutating func wrong(_ node: ConfigurationNode, _ key: String, _ text: String, known: [String]) {
-        let near = EditDistance.nearest(to: text, among: known).map { "; is \($0) meant" } ?? ""
-        fault(node.mark, key, "It is \(Self.either(known))\(near.isEmpty ? "." : near + "?")")
     }
 
     mutating func readLength(_ node: ConfigurationNode, _ key: String) -> RunDown.Length? {
@@ -73,25 +54,9 @@ extension RunDownReader {
     }
 
     mutating func readChange(_ node: ConfigurationNode, _ key: String) -> RunDown.Change? {
-        guard case .mapping(let entries) = node.content else {
-            return readKind(node, key).map { RunDown.Change($0) }
+        transition(node, key, kind: { $0.readKind($1, $2) }, length: { $0.duration($1, $2) }).map {
+            RunDown.Change($0.kind, $0.duration, easing: $0.easing)
         }
-        var (kind, seconds, easing): (Transition.Kind?, Duration?, Easing?)
-        let before = faults.count
-        for entry in entries {
-            let place = "\(key).\(entry.key)"
-            switch entry.key {
-            case "type": kind = readKind(entry.node, place)
-            case "seconds": seconds = duration(entry.node, place)
-            case "easing": easing = choice(entry.node, place, of: Easing.self)
-            default: unknown(entry, in: key, known: Self.transitionKeys)
-            }
-        }
-        guard let kind else {
-            if faults.count == before { fault(node.mark, key, "It has no type.") }
-            return nil
-        }
-        return RunDown.Change(kind, seconds ?? .seconds(1), easing: easing ?? .linear)
     }
 
     private mutating func readKind(_ node: ConfigurationNode, _ key: String) -> Transition.Kind? {

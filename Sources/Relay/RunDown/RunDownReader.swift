@@ -22,7 +22,6 @@ struct RunDownReader: NodeReader {
         "name", "source", "scene", "switch", "every", "order", "file", "in", "duration", "frames", "transition",
         "audio",
     ]
-    static let transitionKeys = ["type", "seconds", "easing"]
 
     let known: Known
     let files: RunDownFiles

@@ -36,6 +36,7 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
 
     /// Frames that wait at most, and jobs: what waits for longer has no audio either.
     private static let (mostFrames, mostJobs) = (16, 600)
+    private static let threadName = "relay.source"
     /// The program's threads, which have the usual priority, come first.
     private static let niceness: CInt = 5
     /// Between two words in the log about what is left out.
@@ -75,7 +76,7 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
 
     /// Begins to encode what it is given; `completion` is called when all of it is, after ``finish()``. Once.
     func start(_ completion: @escaping @Sendable () -> Void) {
-        Self.thread {
+        MediaThread.start(Self.threadName) {
             self.run()
             completion()
         }
@@ -109,7 +110,7 @@ extension SourceEncoder {
         _ settings: EncoderSettings, _ format: VideoFormat, _ sink: any PacketSink
     ) throws(RelayFailure) -> EncoderSession {
         let answer = Answer<Result<EncoderSession, RelayFailure>>()
-        thread {
+        MediaThread.start(threadName) {
             _ = nice(niceness)
             do {
                 answer.give(
@@ -123,16 +124,6 @@ extension SourceEncoder {
             throw RelayFailure(.internalError, "The encoder of a source cannot be opened: it takes too long.")
         }
         return try result.get()
-    }
-
-    private static func thread(_ work: @escaping @Sendable () -> Void) {
-        let thread = Thread {
-            BlockingWork.setName("relay.source")
-            work()
-        }
-        // As much as a main thread has: x264 and libavcodec run on it.
-        thread.stackSize = 8 << 20
-        thread.start()
     }
 
     private func run() {

@@ -10,7 +10,6 @@ internal import Stitcher
 struct StitchProject: NodeReader {
     static let keys = ["name", "transition", "segments"]
     static let segmentKeys = ["name", "file", "in", "out", "duration", "transition", "audioOffset"]
-    static let transitionKeys = ["type", "seconds", "easing"]
     static let mostSegments = 1000
 
     var faults: [ConfigurationFailure.Fault] = []
@@ -111,13 +110,6 @@ struct StitchProject: NodeReader {
 // MARK: Values
 
 extension StitchProject {
-    private mutating func readTime(_ node: ConfigurationNode, _ key: String) -> Duration? {
-        guard let text = time(node, key) else { return nil }
-        if let duration = try? DurationText(parsing: text).duration { return duration }
-        fault(node.mark, key, "It is a length of time, such as 10s, 1m30s or 2.5.")
-        return nil
-    }
-
     private mutating func readLength(_ node: ConfigurationNode, _ key: String) -> Duration? {
         if case .scalar("end", _) = node.content { return nil }
         return readTime(node, key)
@@ -134,37 +126,8 @@ extension StitchProject {
     }
 
     private mutating func readTransition(_ node: ConfigurationNode, _ key: String) -> StitchTransition? {
-        guard case .mapping(let entries) = node.content else {
-            return readChoice(node, key, of: Transition.Kind.self).map {
-                StitchTransition(Transition($0), duration: .seconds(1))
-            }
-        }
-        var (kind, seconds, easing): (Transition.Kind?, Duration?, Easing?)
-        let before = faults.count
-        for entry in entries {
-            let place = "\(key).\(entry.key)"
-            switch entry.key {
-            case "type": kind = readChoice(entry.node, place, of: Transition.Kind.self)
-            case "seconds": seconds = readTime(entry.node, place)
-            case "easing": easing = readChoice(entry.node, place, of: Easing.self)
-            default: unknown(entry, in: key, known: Self.transitionKeys)
-            }
-        }
-        guard let kind else {
-            if faults.count == before { fault(node.mark, key, "It has no type.") }
-            return nil
-        }
-        return StitchTransition(Transition(kind, easing: easing ?? .linear), duration: seconds ?? .seconds(1))
-    }
-
-    private mutating func readChoice<Choice: RawRepresentable<String> & CaseIterable>(
-        _ node: ConfigurationNode, _ key: String, of type: Choice.Type
-    ) -> Choice? {
-        guard let text = scalar(node, key) else { return nil }
-        if let choice = Choice(rawValue: text) { return choice }
-        let known = Choice.allCases.map(\.rawValue)
-        let near = EditDistance.nearest(to: text, among: known).map { "; is \($0) meant?" } ?? "."
-        fault(node.mark, key, "It is \(Self.either(known))\(near)")
-        return nil
+        let found = transition(
+            node, key, kind: { $0.choice($1, $2, of: Transition.Kind.self) }, length: { $0.readTime($1, $2) })
+        return found.map { StitchTransition(Transition($0.kind, easing: $0.easing), duration: $0.duration) }
     }
 }

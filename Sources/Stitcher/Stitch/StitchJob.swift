@@ -86,7 +86,7 @@ package struct StitchJob {
     package func run(
         progress: @escaping (_ done: Int, _ total: Int) -> Void, isCancelled: @escaping () -> Bool
     ) throws -> StitchReport {
-        try checkSpace()
+        try FinishedFile.checkRoom(for: estimatedBytes, at: request.output, "it may need")
         let file = try ClipFile(request.output, replaces: request.replaces, reserving: tableBytes)
         let settings = request.settings.encoder
         var audio: AudioWriter?
@@ -135,18 +135,6 @@ package struct StitchJob {
         let name = path.split(separator: "/").last ?? ""
         let dot = name.lastIndex(of: ".") ?? name.endIndex
         return String(dot == name.startIndex ? name : name[..<dot])
-    }
-
-    private func checkSpace() throws(FileFailure) {
-        let slash = request.output.lastIndex(of: "/")
-        let directory = slash.map { String(request.output[...$0]) } ?? "."
-        let free = try SystemFreeSpace().space(at: directory).free
-        guard free >= estimatedBytes else {
-            throw FileFailure(
-                "create", request.output,
-                text: "it may need \(ByteSize(bytes: estimatedBytes)), and there are only \(ByteSize(bytes: free)) free"
-            )
-        }
     }
 
     private var report: StitchReport {

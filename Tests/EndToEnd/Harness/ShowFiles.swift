@@ -8,14 +8,14 @@ import Testing
 struct ShowFiles {
     let directory: TemporaryDirectory
 
-    /// A file of 30 frames a second, whose luma is `luma` of the frame's number N.
+    /// A file of 30 frames a second, whose luma is `luma` of the frame's number N, and a tone.
     @discardableResult
-    func clip(_ name: String, luma: String, frames: Int) async throws -> String {
+    func clip(_ name: String, luma: String, tone: Int = 440, frames: Int) async throws -> String {
         let path = directory.file("\(name).mp4")
         try await run(
             "ffmpeg",
             ["-v", "error", "-f", "lavfi", "-i", "color=gray:size=320x180:rate=30,geq=lum='\(luma)':cb=128:cr=128"]
-                + ["-f", "lavfi", "-i", "sine=440:sample_rate=48000", "-frames:v", "\(frames)", "-shortest"]
+                + ["-f", "lavfi", "-i", "sine=\(tone):sample_rate=48000", "-frames:v", "\(frames)", "-shortest"]
                 + ["-c:v", "libx264", "-preset", "veryfast", "-crf", "4", "-g", "12", "-c:a", "aac", path])
         return path
     }

@@ -150,6 +150,19 @@ func ffmpeg(inputs: [[UInt8]], format: String, width: Int, height: Int, rate: In
     return try directory.bytes("out")
 }
 
+extension PlainFrame {
+    /// The one frame of 8 bits, 4:2:0, that `bytes` are.
+    init(yuv420p bytes: [UInt8], width: Int, height: Int) throws {
+        let (luma, chroma) = (width * height, width * height / 4)
+        try #require(bytes.count == luma + 2 * chroma)
+        self.init([
+            plane(bytes[..<luma], width: width, height: height),
+            plane(bytes[luma..<luma + chroma], width: width / 2, height: height / 2),
+            plane(bytes[(luma + chroma)...], width: width / 2, height: height / 2),
+        ])
+    }
+}
+
 /// A plane or frame out of raw bytes.
 func plane(_ bytes: ArraySlice<UInt8>, width: Int, height: Int) -> PlainPlane {
     let start = bytes.startIndex
