@@ -81,6 +81,12 @@ import Testing
         #expect(throws: (any Error).self) { try ledger.clips() }
     }
 
+    @Test func `Until the catalogue could be read once every file is kept`() throws {
+        try FileManager.default.removeItem(atPath: database)
+        try FileManager.default.createDirectory(atPath: database, withIntermediateDirectories: false)
+        #expect(kept == [true, true, true, true, true])
+    }
+
     @Test func `A row that is damaged is none`() throws {
         _ = try ledger.note([clip("x", 60, 70), clip("y", 80, 90)], removing: [])
         try DatabaseQueue(path: database).write {

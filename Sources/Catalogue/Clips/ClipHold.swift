@@ -6,7 +6,7 @@ public import Segmenter
 internal import Synchronization
 
 /// Keeps the files in which clips lie that were neither exported nor deleted. While the catalogue cannot be read it goes
-/// by what that said last.
+/// by what that said last; until it could be read once it keeps every file, as ``UploadHold`` does.
 public final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
@@ -14,9 +14,12 @@ public final class ClipHold: RetentionVeto {
 
     /// What the catalogue said last.
     private struct Known {
-        var clips: [CatalogueClip] = []
+        /// Nil until it could be read.
+        var clips: [CatalogueClip]?
         /// The database then; nil if it may have been written to since without another stamp.
         var stamp: Stamp?
+        /// When it is tried again after it could not be read, which may take seconds, and is asked for many files in a row.
+        var retryAt: ContinuousClock.Instant?
     }
 
     private struct Stamp: Equatable {
@@ -28,6 +31,7 @@ public final class ClipHold: RetentionVeto {
 
     /// Nanoseconds after which a file that is written to has another stamp in any file system.
     private static let stampAge: Int64 = 2_500_000_000
+    private static let retryInterval = Duration.seconds(10)
 
     /// A veto for the recordings of `channel` in `directory`. Nothing is read yet.
     public init(directory: RecordDirectory, channel: String) {
@@ -36,7 +40,7 @@ public final class ClipHold: RetentionVeto {
 
     /// May block on the disk, but not on what the catalogue is busy with.
     public func mayDelete(_ fileName: String) -> Bool {
-        let clips = clips
+        guard let clips else { return false }
         // What cannot be read is a part of no clip, and neither is a transport stream, which says nothing of itself.
         guard !clips.isEmpty, let facts = try? SegmentReader.read("\(directory.path)/\(fileName)"),
             let position = facts.position
@@ -45,17 +49,20 @@ public final class ClipHold: RetentionVeto {
         return !clips.contains { $0.clip.run == position.run && $0.held.overlaps(times) }
     }
 
-    /// The clips that need their files.
-    private var clips: [CatalogueClip] {
-        let stamp = stamp
-        let known = self.known.withLock { $0 }
+    /// The clips that need their files; nil if nobody can say.
+    private var clips: [CatalogueClip]? {
+        let (stamp, known) = (stamp, known.withLock { $0 })
         if let stamp, stamp == known.stamp { return known.clips }
-        let ledger = ChannelLedger(directory: directory, channel: channel)
-        guard let clips = try? ledger.clips() else { return known.clips }
-        let held = clips.filter { $0.released == nil }
-        let isOld = stamp.map { UTCTime.now.milliseconds * 1_000_000 - $0.modified > Self.stampAge } ?? false
-        self.known.withLock { $0 = Known(clips: held, stamp: isOld ? stamp : nil) }
-        return held
+        if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return known.clips }
+        var next = Known(clips: known.clips)
+        if let clips = try? ChannelLedger(directory: directory, channel: channel).clips() {
+            let isOld = stamp.map { UTCTime.now.milliseconds * 1_000_000 - $0.modified > Self.stampAge } ?? false
+            (next.clips, next.stamp) = (clips.filter { $0.released == nil }, isOld ? stamp : nil)
+        } else {
+            next.retryAt = .now.advanced(by: Self.retryInterval)
+        }
+        self.known.withLock { $0 = next }
+        return next.clips
     }
 
     /// What tells the database from how it was; nil if there is none.
