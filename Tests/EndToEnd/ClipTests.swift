@@ -59,16 +59,24 @@ extension SerialRecordings {
 
         /// Makes a file of the clip, and fetches it.
         private func export(_ id: String, _ api: APIClient) async throws -> String {
-            let asked = try await api.ask("POST", Self.clips + "/\(id)/export")
+            try await made("\(id).mp4", by: try await api.ask("POST", Self.clips + "/\(id)/export"), api)
+        }
+
+        /// Makes one file of clips, and fetches it.
+        private func stitch(_ name: String, _ body: String, _ api: APIClient) async throws -> String {
+            try await made("\(name).mp4", by: try await api.ask("POST", Self.clips + "/stitch", body: body), api)
+        }
+
+        private func made(_ name: String, by asked: APIClient.Answer, _ api: APIClient) async throws -> String {
             #expect(asked.status == 202, "\(asked)")
             var job = try JSONDecoder().decode(Job.self, from: Data(asked.body.utf8))
-            try await eventually("the clip \(id) is made", within: .seconds(60)) {
+            try await eventually("\(name) is made", within: .seconds(60)) {
                 let answer = try await api.ask("GET", "/v1/exports/\(job.id)")
                 job = try JSONDecoder().decode(Job.self, from: Data(answer.body.utf8))
                 return !["queued", "running"].contains(job.state)
             }
             #expect(job.state == "done" && job.detail == nil, "\(job)")
-            let path = directory.file("\(id).mp4")
+            let path = directory.file(name)
             try await run("curl", ["-sf", "-o", path, api.base + "/v1/exports/\(job.id)/file"])
             return path
         }
@@ -114,6 +122,45 @@ extension SerialRecordings {
                 let frames = try await DecodedFrames(file.path)
                 #expect(frames.counters == Array(recorded[file.frames]), "\(file.frames)")
             }
+        }
+
+        @Test("Clips of closed files and of the open one are one file, in any order, each of their frames once")
+        func stitched() async throws {
+            let (relay, api) = try await start()
+            try await waitUntil(9.5, api)
+            // In the first file; in the first and the second; in the one that is being written.
+            let ranges = ["first": 30..<75, "both": 100..<140, "open": 250..<280]
+            for (id, frames) in ranges {
+                let press = #"{"id":"\#(id)","at":\#(Double(frames.lowerBound) / 30)}"#
+                #expect(try await api.ask("POST", Self.clips, body: press).status == 201)
+                let release = #"{"at":\#(Double(frames.upperBound) / 30)}"#
+                #expect(try await api.ask("POST", Self.clips + "/\(id)/stop", body: release).status == 200)
+            }
+            let order = #"[{"id":"open"},{"id":"first","skipStart":5,"skipEnd":10},{"id":"both"},{"id":"open"}]"#
+            let trial = try await stitch("trial", #"{"clips":\#(order),"hold":true}"#, api)
+            #expect(try await list(api).allSatisfy(\.isHeld))
+            let faded = #"[{"id":"first"},{"id":"both","transition":{"type":"fade","seconds":0.5}}]"#
+            let fade = try await stitch("fade", #"{"clips":\#(faded),"name":"A fade"}"#, api)
+            #expect(try await list(api).filter(\.isHeld).map(\.id) == ["open"])
+            for (body, reason) in [
+                (#"{"clips":[]}"#, "1 to 200"), (#"{"clips":[{"id":"first","skipStart":45}]}"#, "Nothing is left"),
+                (#"{"clips":[{"id":"first","skipEnd":-1}]}"#, "numbers of frames"),
+                (#"{"clips":[{"id":"first","audioOffset":11}]}"#, "audioOffset"),
+                (#"{"clips":[{"id":"first","transition":{"type":"fade","seconds":6}}]}"#, "5 seconds"),
+                (#"{"clips":[{"id":"first","transition":{"type":"melt"}}]}"#, "There are"),
+            ] {
+                let answer = try await api.ask("POST", Self.clips + "/stitch", body: body)
+                #expect(answer.status == 422 && answer.body.contains(reason), "\(body): \(answer)")
+            }
+            #expect(try await api.ask("POST", Self.clips + "/stitch", body: #"{"clips":[{"id":"x"}]}"#).status == 404)
+            _ = try await relay.end(by: SIGTERM, within: .seconds(10))
+            let recorded = try await recordings.counters()
+            #expect(DecodedFrames.breaks(in: recorded).isEmpty)
+            let frames = [250..<280, 35..<65, 100..<140, 250..<280].flatMap { recorded[$0] }
+            #expect(try await DecodedFrames(trial).counters == frames)
+            for path in [trial, fade] { #expect(try await Probe.complaints(path) == "") }
+            // A transition takes from neither: what goes stands still, or plays on where frames are left.
+            #expect(try await DecodedFrames(fade).counters.count == 45 + 40)
         }
 
         @Test("A clip that runs while relay is killed ends with the last frame recorded, and keeps its file")

@@ -4,6 +4,7 @@ import Catalogue
 import Control
 import Foundation
 import Media
+import Program
 import Stitcher
 import Testing
 
@@ -58,8 +59,9 @@ struct ClipTests {
     @Test("Times that were rounded put no frame of a file beside a clip into it")
     func rounding() {
         let times = 10 * Self.second - 400_000_000..<10 * Self.second + 5
-        let pieces = ClipProject.pieces(times, of: clip("x", 240, 250), [file("one.mp4", 0), file("two.mp4", 10)])
-        #expect(pieces == [.init(file: "one.mp4", start: 9_600_000_000, length: 400_000_000)])
+        let pieces = ClipProject.pieces(times, frame: 40_000_000, [file("one.mp4", 0), file("two.mp4", 10)])
+        #expect(
+            pieces == [.init(file: "one.mp4", opened: "one.mp4", start: 9_600_000_000, length: 400_000_000)])
     }
 
     private func export(_ times: Range<Int64>) -> ClipExport {
@@ -76,6 +78,24 @@ struct ClipTests {
         #expect(three.files.map(\.path) == ["d/one.mp4", "d/two.mp4", "d/three.mp4.part"])
         #expect(three.range == 1_700_000_009_980..<1_700_000_020_020)
         #expect(throws: ClipFailure.self) { try export(40_000_000_000..<41_000_000_000).selection(files, in: "d") }
+    }
+
+    @Test("A clip that lies in two files is two pieces of what they are called now, and comes on once")
+    func stitched() throws {
+        let files = [file("one.mp4", 0), file("two.mp4", 10, isOpen: true)]
+        let part = ClipPart(
+            id: "x", transition: TransitionRequest(.fade, seconds: 0.5), audioOffset: .milliseconds(20))
+        let clip = StitchedClip(export(9_600_000_000..<10_400_000_000), title: "goal", part)
+        let pieces = ClipStitching.pieces(of: clip, files, in: "d")
+        #expect(pieces.map(\.path) == ["d/one.mp4", "d/two.mp4.part"])
+        #expect(
+            pieces.map(\.from) == [.milliseconds(9600), .zero]
+                && pieces.map(\.to) == [.seconds(10), .milliseconds(400)])
+        #expect(pieces.map(\.transition?.duration) == [.milliseconds(500), nil])
+        #expect(pieces.allSatisfy { $0.audioOffset == .milliseconds(20) && $0.title == "goal" })
+        let cut = StitchedClip(
+            export(0..<Self.second), title: nil, ClipPart(id: "x", transition: TransitionRequest(.cut)))
+        #expect(ClipStitching.pieces(of: cut, files, in: "d").map(\.transition) == [nil])
     }
 
     @Test("relay ctl shows clips in columns")

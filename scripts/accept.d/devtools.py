@@ -187,7 +187,7 @@ class Browser:
 
     def key(self, key, code=None, number=0, modifiers=0):
         """Presses a key."""
-        text = {"text": key} if len(key) == 1 else {}
+        text = {"text": "\r" if key == "Enter" else key} if len(key) == 1 or key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
             self.command(
                 "Input.dispatchKeyEvent",

@@ -523,13 +523,67 @@ class Trial:
             "Remove removes it", browser.wait("document.querySelector('#recordings .job') === null", 5) is not None
         )
 
+    def film(self):
+        """Clips by the key, and one file of them."""
+        browser = self.browser
+        listed = lambda: (self.api.get(self.path("/clips")) or {}).get("clips", [])
+        before = len(listed())
+        browser.press("#tab-clips")
+        browser.wait("document.querySelector('#view-clips [data-part=hold]')?.ariaDisabled !== 'true'", 5)
+        for number in range(3):
+            for _ in range(2):
+                browser.key("c", "KeyC", 67)
+                time.sleep(1.2)
+            self.until(lambda: len(listed()) > before + number, 5)
+        whole = self.until(lambda: [clip["state"] for clip in listed()[before:]] == ["done"] * 3, 10)
+        self.judge("a tap on C begins a clip, and the next one ends it", whole is not None, listed())
+        if whole is None:
+            return
+        names = [clip["id"] for clip in listed()]
+        cells = "document.querySelectorAll('#film .film-clip')"
+        shown = browser.wait(f"{cells}.length === {len(names)}", 5)
+        self.judge("each is a part of the file", shown is not None)
+        pick = "#film .film-clip:nth-child(%d) [data-part=pick]"
+        browser.press(pick % 1)
+        for _ in range(2):
+            browser.press("#film [data-part=in-more]")
+        self.judge("frames are cut off its start", self.text("#film [data-part=in-words]") == "+2 frames")
+        first = self.text(pick % 1)[2:]
+        browser.evaluate(f"(document.querySelector('{pick % 1}').focus(), true)")
+        browser.key("ArrowRight", "ArrowRight", 39, modifiers=1)
+        moved = browser.wait(f"document.querySelector('{pick % 2}').textContent.slice(2) === {json.dumps(first)}", 3)
+        self.judge("Alt and an arrow move it", moved is not None, self.text(pick % 2))
+        browser.evaluate(
+            "(() => { const n = document.querySelector('#film [data-part=type]'); n.value = 'fade';"
+            " n.dispatchEvent(new Event('change')); return true; })()"
+        )
+        browser.press("#film [data-part=play]")
+        plays = browser.wait("document.querySelector('#film video').currentTime > 0.3", 20)
+        self.judge("Play the join plays it", plays is not None, self.text("#film [data-part=failed]"))
+        gone = lambda: all(job["state"] != "done" for job in (self.api.get("v1/exports") or {})["exports"])
+        self.judge("and its file is forgotten", self.until(gone, 20) is not None)
+        browser.press("#film [data-part=make]")
+        made = browser.wait("document.querySelector('#film [data-part=download]').hidden === false", 60)
+        self.judge("one file is made of them", made is not None, self.text("#film [data-part=words]"))
+        if made is not None:
+            address = browser.evaluate("document.querySelector('#film [data-part=download]').href")
+            status, body = self.api.request(address.removeprefix(self.page))
+            self.judge("its download is a movie", status == 200 and body[4:8] == b"ftyp", f"{status}, {len(body)} bytes")
+        browser.screenshot(os.path.join(self.options.out, "clips.png"))
+        browser.shape(390, 844, 2, True)
+        width = browser.evaluate("document.documentElement.scrollWidth")
+        self.judge("clips do not scroll sideways at 390 pixels", width <= 390, f"{width} pixels")
+        browser.screenshot(os.path.join(self.options.out, "clips-phone.png"))
+        browser.shape(1440, 900)
+        browser.press("#tab-live")
+
     # ---- Looks, keyboard, names ----
 
     def views(self):
         """Without a program of several sources nothing is said of one."""
         if self.api.request(self.path("/program"))[0] == 200:
             return self.tell("the view of a program", "judged by program.py")
-        shown = self.shown("#views") or self.shown("#views-bar")
+        shown = self.shown("#tab-program") or self.shown("#views-bar [data-view=program]")
         self.judge("without a program of several sources there is no view of one", not shown)
 
     def screenshots(self):
@@ -743,6 +797,7 @@ class Trial:
                 "markers",
                 "recordings",
                 "clip",
+                "film",
                 "delete",
                 "stall",
                 "network_break",

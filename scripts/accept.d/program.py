@@ -4,10 +4,11 @@
 judgement, and 1 at the end if one fails.
 
 It cuts, fades, mutes, shows the slate, and stops and starts the recording. Give it a relay of its own, with at least two
-sources, a scene with a name, and a directory to record to:
+sources, a scene with a name, an overlay of text and a stinger, and a directory to record to:
 
     relay --input 'test:#name=one' --input 'two.mp4#name=two' --loop --size 1280x720 --fps 30 --record DIR \\
-        --scene duo=pip:one,two --rundown DIR --http 127.0.0.1:PORT --no-status
+        --scene duo=pip:one,two --overlay 'title=text:Hello' --stinger 'wipe=wipe.mov#cut=0.4' \\
+        --rundown DIR --http 127.0.0.1:PORT --no-status
 """
 
 import json
@@ -59,6 +60,7 @@ PARTS = [
     "focus",
     "layouts",
     "transition",
+    "extras",
     "inset",
     "sound",
     "record",
@@ -315,6 +317,53 @@ class ProgramTrial(Trial):
         browser.key("ArrowRight", "ArrowRight", 39)
         self.becomes("arrows go through them", lambda now: now["transition"]["type"] == "zoom-in")
         browser.evaluate("(document.activeElement.blur(), true)")
+
+    def extras(self):
+        """Overlays and stingers, which have names of their own."""
+        browser = self.browser
+        of = '#view-program [data-part="overlays"] li:nth-child(1) [data-part="%s"]'
+
+        def overlay(now):
+            return now["overlays"][0]
+
+        def press(part):
+            browser.wait(f"document.querySelector('{of % part}')?.checkVisibility()", 3)
+            browser.press(of % part)
+
+        press("show")
+        self.becomes("an overlay is shown by its button", lambda now: overlay(now)["isSeen"])
+        seen = browser.wait(f"document.querySelector('{of % 'show'}').ariaPressed === 'true'", 3)
+        self.judge("and its button says so", seen is not None)
+        browser.evaluate(f"(document.querySelector('{of % 'text'}').focus(), document.activeElement.select(), true)")
+        browser.command("Input.insertText", text="Ada <b> 1")
+        browser.key("Enter", "Enter", 13)
+        self.becomes("Enter gives a text other words", lambda now: overlay(now)["text"] == "Ada <b> 1")
+        self.judge("and nothing was taken by it", "progress" not in self.program())
+        browser.evaluate("(document.activeElement.blur(), true)")
+        press("show")
+        self.becomes("pressed again it is hidden", lambda now: not overlay(now)["isSeen"])
+        press("release")
+        self.becomes("it is left to the scenes again", lambda now: "visible" not in overlay(now))
+        name = self.program()["stingers"][0]
+        browser.press(f'{self.part_of("stingers")} [aria-label="Stinger {name} as the transition"]')
+        self.becomes(
+            "a stinger is chosen",
+            lambda now: (now["transition"]["type"], now["transition"].get("name")) == ("stinger", name),
+        )
+        browser.wait(f"document.querySelector('{self.part_of('auto-words')}').textContent.includes('Stinger')", 2)
+        self.judge("and Auto says so", f"Stinger {name}" in self.text(self.part_of("auto-words")))
+        one, two = self.names_of_sources[:2]
+        self.put("/program", {"scene": self.single(one)})
+        self.put("/preview", {"scene": self.single(two)})
+        time.sleep(0.8)
+        browser.key("Enter", "Enter", 13)
+        self.becomes("it runs over the change", lambda now: now["scene"]["sources"] == [two], 4)
+        self.until(lambda: "progress" not in self.program(), 4)
+        browser.press(f'{self.part_of("families")} [data-value="fade"]')
+        self.becomes(
+            "another transition takes its place",
+            lambda now: now["transition"]["type"] == "fade" and "name" not in now["transition"],
+        )
 
     # ---- Inset ----
 

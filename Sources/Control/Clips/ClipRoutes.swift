@@ -19,6 +19,19 @@ struct ClipRoutes {
         let exact: Bool?
     }
 
+    private struct NewStitch: Decodable {
+        struct Part: Decodable {
+            let id: String
+            let skipStart: Int64?
+            let skipEnd: Int64?
+            let transition: TransitionRequest?
+            let audioOffset: Double?
+        }
+        let clips: [Part]
+        let name: String?
+        let hold: Bool?
+    }
+
     private static let path = "/v1/channels/{channel}/clips"
     private static let clip = path + "/{clip}"
     private static let longestName = 100
@@ -27,6 +40,12 @@ struct ClipRoutes {
     private static let longestBefore = 600.0
     /// A year, in seconds.
     private static let latest = 31_536_000.0
+    /// Clips that one file is made of at most.
+    private static let mostParts = 200
+    /// Frames of years.
+    private static let mostSkipped: Int64 = 1 << 40
+    /// Seconds by which audio can be moved.
+    private static let offsets = -10.0...10.0
 
     let host: any ControlledHost
 
@@ -93,6 +112,18 @@ struct ClipRoutes {
                 }
                 return JSON.response(job, status: .accepted, headers: [.location: Self.place(of: job, request)])
             },
+            Endpoint(.post, Self.path + "/stitch", .operate) { request in
+                let clips = try clips(request)
+                let asked = try await JSON.body(NewStitch.self, of: request)
+                let name = try Self.name(asked.name)
+                let parts = try Self.parts(asked)
+                let job = try await Blocking.disk.run {
+                    var wanted = try clips.stitch(parts)
+                    wanted.name = name
+                    return try host.startExport(wanted)
+                }
+                return JSON.response(job, status: .accepted, headers: [.location: Self.place(of: job, request)])
+            },
         ]
     }
 
@@ -103,21 +134,53 @@ struct ClipRoutes {
     }
 
     private static func checked(_ asked: NewClip?) throws(ControlFailure) -> ClipStart {
-        if let name = asked?.name {
-            guard (1...longestName).contains(name.unicodeScalars.count),
-                !name.unicodeScalars.contains(where: { $0.value < 32 || $0 == "/" }), !name.hasPrefix(".")
-            else {
-                throw ControlFailure(
-                    .unusable, "name has 1 to \(longestName) characters, no slash, and no point in front.")
-            }
-        }
         let before = asked?.before ?? 0
         guard (0...longestBefore).contains(before) else {
             throw ControlFailure(.unusable, "before is a number of seconds from 0 to \(Int(longestBefore)).")
         }
         return ClipStart(
-            id: try asked?.id.map { (id) throws(ControlFailure) in try self.id(id) }, name: asked?.name,
+            id: try asked?.id.map { (id) throws(ControlFailure) in try self.id(id) }, name: try name(asked?.name),
             at: try moment(asked?.at), before: before)
+    }
+
+    private static func name(_ text: String?) throws(ControlFailure) -> String? {
+        guard let text else { return nil }
+        guard (1...longestName).contains(text.unicodeScalars.count),
+            !text.unicodeScalars.contains(where: { $0.value < 32 || $0 == "/" }), !text.hasPrefix(".")
+        else {
+            throw ControlFailure(
+                .unusable, "name has 1 to \(longestName) characters, no slash, and no point in front.")
+        }
+        return text
+    }
+
+    private static func parts(_ asked: NewStitch) throws(ControlFailure) -> [ClipPart] {
+        guard (1...mostParts).contains(asked.clips.count) else {
+            throw ControlFailure(.unusable, "clips is a list of 1 to \(mostParts) clips.")
+        }
+        var parts: [ClipPart] = []
+        for part in asked.clips {
+            let (start, end, offset) = (part.skipStart ?? 0, part.skipEnd ?? 0, part.audioOffset ?? 0)
+            let seconds = part.transition?.seconds ?? 0
+            guard (0...mostSkipped).contains(start), (0...mostSkipped).contains(end) else {
+                throw ControlFailure(.unusable, "skipStart and skipEnd are numbers of frames.")
+            }
+            guard offsets.contains(offset) else {
+                throw ControlFailure(.unusable, "audioOffset is a number of seconds from -10 to 10.")
+            }
+            guard part.transition?.stinger == nil else {
+                throw ControlFailure(.unusable, "Clips are not put together with stingers.")
+            }
+            guard (0...TransitionRequest.longest).contains(seconds) else {
+                throw ControlFailure(
+                    .unusable, "A transition lasts from 0 to \(Int(TransitionRequest.longest)) seconds.")
+            }
+            parts.append(
+                ClipPart(
+                    id: try id(part.id), skipped: (start, end), transition: part.transition,
+                    audioOffset: .seconds(offset), isHeldOn: asked.hold ?? false))
+        }
+        return parts
     }
 
     private static func moment(_ seconds: Double?) throws(ControlFailure) -> Double? {

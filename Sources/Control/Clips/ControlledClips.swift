@@ -16,6 +16,8 @@ package protocol ControlledClips: Sendable {
     func remove(_ id: String) throws(ControlFailure)
     /// What is to be exported for the clip `id`, with a frame more on each side if it `hasHandles`.
     func export(_ id: String, hasHandles: Bool) throws(ControlFailure) -> ExportRequest
+    /// What is to be exported for the clips of `parts`, one behind the other, as one file.
+    func stitch(_ parts: [ClipPart]) throws(ControlFailure) -> ExportRequest
     /// The clip `id` is being made by the job `job`. Returns at once.
     func exporting(_ id: String, job: String)
     /// The clips as a run-down: where each lies in which files.
@@ -81,6 +83,44 @@ package struct RecordedClip: Sendable, Encodable {
         (self.id, self.name, self.state, self.start) = (id, name, state, start)
         (self.programSeconds, self.durationSeconds, self.frames) = (programSeconds, durationSeconds, frames)
         isHeld = true
+    }
+}
+
+/// A clip as a part of a file of several.
+package struct ClipPart: Sendable {
+    package var id: String
+    /// Frames that are left out at its start and at its end.
+    package var skipped: (start: Int64, end: Int64)
+    /// How it comes on; a cut for nil. The first has none.
+    package var transition: TransitionRequest?
+    /// By how much its audio is to be later; earlier for less than nothing.
+    package var audioOffset: Duration
+    /// Whether its files are held as before when it was made.
+    package var isHeldOn: Bool
+
+    /// A part of these properties.
+    package init(
+        id: String, skipped: (start: Int64, end: Int64) = (0, 0), transition: TransitionRequest? = nil,
+        audioOffset: Duration = .zero, isHeldOn: Bool = false
+    ) {
+        (self.id, self.skipped, self.transition) = (id, skipped, transition)
+        (self.audioOffset, self.isHeldOn) = (audioOffset, isHeldOn)
+    }
+}
+
+/// A clip that is put behind others in one file.
+package struct StitchedClip: Sendable {
+    /// Its frames.
+    package var clip: ClipExport
+    /// What its chapter is called.
+    package var title: String?
+    package var transition: TransitionRequest?
+    package var audioOffset: Duration
+
+    /// The clip `clip`, as `part` has it.
+    package init(_ clip: ClipExport, title: String?, _ part: ClipPart) {
+        (self.clip, self.title) = (clip, title)
+        (transition, audioOffset) = (part.transition, part.audioOffset)
     }
 }
 

@@ -4,6 +4,7 @@
 import { channelPath, get, post, remove, urlOf } from "./api.js";
 import { announce, byID, copy, enable, isBlocked, KeyedList, onPress, partsOf, Question, setAttribute, setProperty,
     setShown, setText, showFailure } from "./dom.js";
+import { FilmPanel } from "./film.js";
 import { isRecording } from "./glance.js";
 import { count, duration, sentence, shortClock, timeOfDay } from "./words.js";
 
@@ -25,6 +26,7 @@ export class ClipsView {
         this.clips = [];
         this.jobs = new Map();
         this.rows = new KeyedList(this.parts.strip, () => new ClipRow(this));
+        this.film = new FilmPanel(byID("film"), this);
         this.#wire();
     }
 
@@ -79,7 +81,7 @@ export class ClipsView {
         this.isReading = true;
         try {
             const [{ clips }, jobs] = await Promise.all([get(this.path()),
-                this.clips.some((clip) => clip.export) ? get("v1/exports") : { exports: [] }]);
+                this.clips.length > 0 ? get("v1/exports") : { exports: [] }]);
             if (channel !== this.channel) return;
             this.clips = clips ?? [];
             this.jobs = new Map((jobs.exports ?? []).map((job) => [job.id, job]));
@@ -98,6 +100,7 @@ export class ClipsView {
         enable(parts.hold, canPress || Boolean(this.running), why);
         for (const button of parts.replays.children) enable(button, canPress, why);
         this.rows.show([...this.clips].reverse(), (clip) => clip.id);
+        this.film.update(this.channel, this.clips, this.jobs);
         setShown(parts.none, this.clips.length === 0);
         setText(parts.count, this.clips.length ? count(this.clips.length, "clip") : "");
         this.#clock();
@@ -184,15 +187,15 @@ export class ClipsView {
 
     #ask(rest, body) { return post(this.path(rest), body); }
 
-    /** Where a frame of the recordings can be seen that is on the screen with the clip's first. */
-    thumbnail(clip) {
-        const start = Date.parse(clip.start);
+    /** Where a frame of the recordings can be seen that is on the screen so many seconds behind the clip's first. */
+    thumbnail(clip, seconds = 0) {
+        const start = Date.parse(clip.start) + seconds * 1000;
         const file = this.recordings().find((one) => one.state !== "deleted" && Date.parse(one.start) <= start
             && start < Date.parse(one.end));
         if (!file) return null;
-        const seconds = ((start - Date.parse(file.start)) / 1000).toFixed(3);
+        const at = ((start - Date.parse(file.start)) / 1000).toFixed(3);
         return urlOf(channelPath(this.channel,
-            `/recordings/${encodeURIComponent(file.id)}/thumbnail.jpg?width=320&at=${seconds}`));
+            `/recordings/${encodeURIComponent(file.id)}/thumbnail.jpg?width=320&at=${at}`));
     }
 }
 

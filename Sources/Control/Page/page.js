@@ -12,6 +12,7 @@ import { Outputs } from "./outputs.js";
 import { ProgramView } from "./program.js";
 import { Recorder, Storage } from "./recorder.js";
 import { Recordings } from "./recordings.js";
+import { store, stored } from "./storage.js";
 import { fragment, Views } from "./views.js";
 import { channelWords, duration, timeOfDay } from "./words.js";
 
@@ -422,22 +423,6 @@ class Keys {
             else if (event.key === "]") page.switcher.step(1);
             else if (!page.clips.key(event)) page.program.key(event);
         });
-    }
-}
-
-function stored(name) {
-    try {
-        return localStorage.getItem(`relay.${name}`);
-    } catch {
-        return null;
-    }
-}
-
-function store(name, value) {
-    try {
-        localStorage.setItem(`relay.${name}`, value);
-    } catch {
-        // A browser that keeps nothing forgets the choice.
     }
 }
 

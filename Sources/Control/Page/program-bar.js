@@ -20,18 +20,21 @@ export class ProgramBar {
             onPress(parts[name], () => this.#ask((now) => ({ seconds: lengthAfter(lengthOf(now), name === "longer") })),
                 failed);
         }
-        this.scenes = new KeyedList(parts.scenes, () => new SceneButton(scene, failed));
+        this.scenes = new KeyedList(parts.scenes, () => new NameButton("Scene", scene, failed));
+        this.stingers = new KeyedList(parts.stingers, () => new NameButton("Stinger",
+            (name) => transition(() => ({ type: "stinger", name })), failed));
     }
 
     /** Asks for the transition that is set, changed. */
-    #ask(change) { return this.transition((now) => ({ ...now, ...change(now) })); }
+    #ask(change) { return this.transition(({ name, ...now }) => ({ ...now, ...change(now) })); }
 
-    update({ preview, previewName, transition, scenes }) {
+    update({ preview, previewName, transition, scenes, stingers, overlays }) {
         const { parts } = this;
         const { family, way } = familyOf(transition.type);
         this.layouts.show(preview.layout);
         this.families.show(family);
-        const isCut = family === "cut";
+        const why = { cut: "A cut has no length", stinger: "A stinger is as long as it is" }[family];
+        const isFixed = why !== undefined;
         for (const [name, radios] of this.ways) {
             const isShown = waysOf[name].includes(family);
             setShown(parts[`ways-${name}`], isShown);
@@ -39,21 +42,27 @@ export class ProgramBar {
         }
         // It keeps its room, so that nothing moves.
         parts.ways.classList.toggle("away", families[family] === undefined);
-        this.easings.show(isCut ? null : transition.easing ?? "linear", !isCut, "A cut has no length");
+        this.easings.show(isFixed ? null : transition.easing ?? "linear", !isFixed, why);
         const seconds = lengthOf(transition);
-        setText(parts.length, isCut ? "–" : `${seconds.toFixed(1)} s`);
-        enable(parts.shorter, !isCut && seconds > 0, isCut ? "A cut has no length" : "It cannot be shorter");
-        enable(parts.longer, !isCut && seconds < 5, isCut ? "A cut has no length" : "It cannot be longer");
+        setText(parts.length, isFixed ? "–" : `${seconds.toFixed(1)} s`);
+        enable(parts.shorter, !isFixed && seconds > 0, why ?? "It cannot be shorter");
+        enable(parts.longer, !isFixed && seconds < 5, why ?? "It cannot be longer");
         setShown(parts["scenes-group"], scenes.length > 0);
         this.scenes.show(scenes.map((name) => ({ name, isChosen: name === previewName })), ({ name }) => name);
+        setShown(parts.extras, stingers.length + overlays.length > 0);
+        setShown(parts["stingers-group"], stingers.length > 0);
+        const stinger = family === "stinger" ? transition.name : null;
+        this.stingers.show(stingers.map((name) => ({ name, isChosen: name === stinger })), ({ name }) => name);
     }
 }
 
 /** Which families go by which group of ways. */
 const waysOf = { sides: ["slide", "push", "wipe"], depth: ["zoom"], axes: ["flip"] };
 
-class SceneButton {
-    constructor(choose, failed) {
+/** A scene or a stinger, which have names of their own. */
+class NameButton {
+    constructor(kind, choose, failed) {
+        this.kind = kind;
         this.root = copy("t-scene");
         this.parts = partsOf(this.root);
         onPress(this.parts.choose, () => choose(this.name), failed);
@@ -62,7 +71,8 @@ class SceneButton {
     update({ name, isChosen }) {
         this.name = name;
         setText(this.parts.name, name);
-        setAttribute(this.parts.choose, "aria-label", `Scene ${name} to the preview`);
+        setAttribute(this.parts.choose, "aria-label",
+            this.kind === "Scene" ? `Scene ${name} to the preview` : `Stinger ${name} as the transition`);
         setAttribute(this.parts.choose, "aria-pressed", String(isChosen));
         enable(this.parts.choose);
     }

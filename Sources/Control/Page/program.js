@@ -8,6 +8,7 @@ import { isOnAir, isRecording, recordedSeconds } from "./glance.js";
 import { Snapshots } from "./snapshots.js";
 import { ProgramBar } from "./program-bar.js";
 import { ProgramFeed } from "./program-feed.js";
+import { ProgramOverlays } from "./program-overlays.js";
 import { ProgramPreview } from "./program-preview.js";
 import { RunDownPanel } from "./program-rundown.js";
 import { SourceTiles } from "./program-sources.js";
@@ -44,6 +45,7 @@ export class ProgramView {
             seen: () => this.#look(),
         });
         this.feed = new ProgramFeed((report) => this.#received(report));
+        this.overlays = new ProgramOverlays(this.parts, this.feed, this.parts.failed);
         this.runDown = new RunDownPanel(byID("rundown"), this.feed);
         this.#wire();
     }
@@ -117,6 +119,7 @@ export class ProgramView {
         const { width = 16, height = 9 } = this.state.report.video ?? {};
         this.preview.update(report, width / height);
         this.bar.update(report);
+        this.overlays.update(report);
         this.tiles.update(report.sources, this.#statuses(report));
         this.runDown.update(report);
         this.#desk(report);

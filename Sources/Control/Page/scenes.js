@@ -135,6 +135,7 @@ export function lengthAfter(seconds, isLonger) {
 
 /** `Slide left 1.0 s`. */
 export function transitionWords(transition) {
+    if (transition.type === "stinger") return `Stinger ${transition.name}`;
     const words = transition.type.replace("-", " ");
     const name = words[0].toUpperCase() + words.slice(1);
     return transition.type === "cut" ? "Cut" : `${name} ${lengthOf(transition).toFixed(1)} s`;

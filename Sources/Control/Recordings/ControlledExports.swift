@@ -23,6 +23,8 @@ package struct ExportRequest: Sendable {
     package var isExact: Bool?
     /// The clip whose very frames these are; the range says about when that was.
     package var clip: ClipExport?
+    /// The clips that are to be one file, one behind the other, in place of the range; empty for what is one piece.
+    package var stitched: [StitchedClip] = []
 
     /// A request.
     package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?) {

@@ -42,6 +42,9 @@ struct RenderCommand: BlockingCommand {
     @Option(help: ArgumentHelp("A scene, as relay run has it: NAME=LAYOUT:SOURCE,SOURCE.", valueName: "scene"))
     var scene: [String] = []
 
+    @Option(help: ArgumentHelp("What may stand over it, as relay run has it: NAME=image:FILE.", valueName: "overlay"))
+    var overlay: [String] = []
+
     @Flag(help: "Play each --input again and again.")
     var loop = false
 
@@ -87,6 +90,7 @@ struct RenderCommand: BlockingCommand {
         var configuration = ChannelConfiguration()
         let flags: [[String]] = [
             ["--rundown=\(show)"], input.map { "--input=\($0)" }, scene.map { "--scene=\($0)" },
+            overlay.map { "--overlay=\($0)" },
             audioInput.map { ["--audio-input=\($0)"] } ?? [], audioFrom.map { ["--audio-from=\($0)"] } ?? [],
             loop ? ["--loop"] : [],
         ]

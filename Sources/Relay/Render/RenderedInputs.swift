@@ -29,22 +29,30 @@ final class RenderedInputs: ProgramInputs {
         _ configuration: ChannelConfiguration, listening: ChannelListening, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
-        let opened = try configuration.sources.map { (source) throws(RelayFailure) in
-            let (input, video) = try Self.open(source.input, configuration) {
-                (location, options) throws(RelayFailure) in
-                try listening.open(location, options, clock: clock, logger: logger)
+        var opened: [(name: String, input: any MediaSource, video: VideoFormat)] = []
+        let overlays: OverlayDesk
+        do throws(RelayFailure) {
+            for source in configuration.sources {
+                let (input, video) = try Self.open(source.input, configuration) {
+                    (location, options) throws(RelayFailure) in
+                    try listening.open(location, options, clock: clock, logger: logger)
+                }
+                opened.append((source.name, input, video))
             }
-            return (name: source.name, input: input, video: video)
+            format =
+                if let first = opened.first {
+                    ChannelInputs.shape(first.video, configuration)
+                } else {
+                    try StudioInputs.format(of: configuration, listening: listening, logger: logger)
+                }
+            overlays = try OverlayDesk(configuration.overlays, format: format)
+            audio = try SeparateAudio(
+                configuration, ofFile: .rendered, listening: listening, clock: clock, logger: logger)
+        } catch {
+            for source in opened { source.input.stop() }
+            throw error
         }
-        let format =
-            if let first = opened.first {
-                ChannelInputs.shape(first.video, configuration)
-            } else {
-                try StudioInputs.format(of: configuration, listening: listening, logger: logger)
-            }
-        self.format = format
-        audio = try SeparateAudio(
-            configuration, ofFile: .rendered, listening: listening, clock: clock, logger: logger)
+        let format = format
         sources = opened.map { opened in
             let feed = SourceFeed(pacing: .rendered, frameRate: format.frameRate, audio: .program, clock: clock)
             let source = Source(name: opened.name, source: opened.input, feed: feed)
@@ -57,7 +65,7 @@ final class RenderedInputs: ProgramInputs {
         let director = Director(
             stage, sources: heard, audio: configuration.audioChoice,
             slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,
-            scenes: configuration.scenes, overlays: try OverlayDesk(configuration.overlays, format: format),
+            scenes: configuration.scenes, overlays: overlays,
             stingers: [], recordings: recordings,
             playing: RunDownPlaying(isRendered: true, clock: clock, logger: logger))
         self.director = director

@@ -86,7 +86,9 @@ package struct StitchJob {
     package func run(
         progress: @escaping (_ done: Int, _ total: Int) -> Void, isCancelled: @escaping () -> Bool
     ) throws -> StitchReport {
-        try FinishedFile.checkRoom(for: estimatedBytes, at: request.output, "it may need")
+        try FinishedFile.checkRoom(
+            for: estimatedBytes + request.reserve, at: request.output,
+            request.reserve > 0 ? "with what stays free it may need" : "it may need")
         let file = try ClipFile(request.output, replaces: request.replaces, reserving: tableBytes)
         let settings = request.settings.encoder
         var audio: AudioWriter?

@@ -75,6 +75,8 @@ package struct StitchRequest: Sendable {
     package var replaces: Bool
     /// The program's version, for the tags.
     package var version: String
+    /// Bytes of the disk that stay free.
+    package var reserve: Int64 = 0
 
     /// A request of these properties.
     package init(

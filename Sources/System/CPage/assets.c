@@ -37,6 +37,9 @@ static const unsigned char dom_js[] = {
 static const unsigned char events_js[] = {
 #embed "../../Control/Page/events.js"
 };
+static const unsigned char film_js[] = {
+#embed "../../Control/Page/film.js"
+};
 static const unsigned char glance_js[] = {
 #embed "../../Control/Page/glance.js"
 };
@@ -64,6 +67,9 @@ static const unsigned char program_feed_js[] = {
 static const unsigned char program_preview_js[] = {
 #embed "../../Control/Page/program-preview.js"
 };
+static const unsigned char program_overlays_js[] = {
+#embed "../../Control/Page/program-overlays.js"
+};
 static const unsigned char program_rundown_js[] = {
 #embed "../../Control/Page/program-rundown.js"
 };
@@ -78,6 +84,9 @@ static const unsigned char recordings_js[] = {
 };
 static const unsigned char scenes_js[] = {
 #embed "../../Control/Page/scenes.js"
+};
+static const unsigned char storage_js[] = {
+#embed "../../Control/Page/storage.js"
 };
 static const unsigned char views_js[] = {
 #embed "../../Control/Page/views.js"
@@ -100,6 +109,7 @@ static const struct relay_asset assets[] = {
     {"page/deck.js", SCRIPT, deck_js, sizeof deck_js},
     {"page/dom.js", SCRIPT, dom_js, sizeof dom_js},
     {"page/events.js", SCRIPT, events_js, sizeof events_js},
+    {"page/film.js", SCRIPT, film_js, sizeof film_js},
     {"page/glance.js", SCRIPT, glance_js, sizeof glance_js},
     {"page/live-preview.js", SCRIPT, live_preview_js, sizeof live_preview_js},
     {"page/outputs.js", SCRIPT, outputs_js, sizeof outputs_js},
@@ -109,11 +119,13 @@ static const struct relay_asset assets[] = {
     {"page/program-bar.js", SCRIPT, program_bar_js, sizeof program_bar_js},
     {"page/program-feed.js", SCRIPT, program_feed_js, sizeof program_feed_js},
     {"page/program-preview.js", SCRIPT, program_preview_js, sizeof program_preview_js},
+    {"page/program-overlays.js", SCRIPT, program_overlays_js, sizeof program_overlays_js},
     {"page/program-rundown.js", SCRIPT, program_rundown_js, sizeof program_rundown_js},
     {"page/program-sources.js", SCRIPT, program_sources_js, sizeof program_sources_js},
     {"page/recorder.js", SCRIPT, recorder_js, sizeof recorder_js},
     {"page/recordings.js", SCRIPT, recordings_js, sizeof recordings_js},
     {"page/scenes.js", SCRIPT, scenes_js, sizeof scenes_js},
+    {"page/storage.js", SCRIPT, storage_js, sizeof storage_js},
     {"page/views.js", SCRIPT, views_js, sizeof views_js},
     {"page/words.js", SCRIPT, words_js, sizeof words_js},
 };

@@ -27,22 +27,6 @@ final class ClipBook: ControlledClips {
         }
     }
 
-    /// What is known of a clip besides its frames.
-    fileprivate struct Details {
-        let rate: FrameRate
-        let start: Int64
-        let name: String?
-        var released: Int64?
-        var audioOffset: Int64?
-        var job: String?
-    }
-
-    fileprivate struct State {
-        var machine = ClipMachine()
-        var details: [String: Details] = [:]
-        var isLoaded = false
-    }
-
     private let archive: ChannelArchive
     private let writer: ClipWriter
     /// What is being recorded now. Throws where that is nothing.
@@ -213,20 +197,52 @@ extension ClipBook {
 
 extension ClipBook {
     func export(_ id: String, hasHandles: Bool) throws(ControlFailure) -> ExportRequest {
-        let shown = try clip(id)
-        guard shown.state != .running else { throw ControlFailure(.conflict, "The clip is running: end it before.") }
-        guard let row = row(id), let end = row.clip.end else { throw Self.unknown }
-        guard end > row.clip.first else { throw ControlFailure(.conflict, "Nothing of the clip is recorded.") }
+        let row = try ended(id)
         let handle = hasHandles ? CatalogueClip.handle : 0
-        let times = row.time(of: max(0, row.clip.first - handle))..<row.time(of: end + handle)
-        let length = max(1, (times.upperBound - times.lowerBound) / 1_000_000)
-        var request = ExportRequest(
-            channel: archive.name, range: row.start..<row.start + length, name: row.name, isExact: nil)
-        request.clip = ClipExport(
-            run: row.clip.run, times: times, frameDuration: row.time(of: 1),
-            isRecorded: { self.isComplete(id) },
+        var request = ExportRequest(channel: archive.name, range: row.clock, name: row.name, isExact: nil)
+        request.clip = export(
+            row, max(0, row.clip.first - handle)..<row.lastEnd + handle,
             finished: { self.exported(id, hasHandles ? nil : $0) })
         return request
+    }
+
+    func stitch(_ parts: [ClipPart]) throws(ControlFailure) -> ExportRequest {
+        var stitched: [StitchedClip] = []
+        var range: Range<Int64>?
+        for part in parts {
+            let row = try ended(part.id)
+            let (first, end) = (row.clip.first + part.skipped.start, row.lastEnd - part.skipped.end)
+            guard first < end else {
+                throw ControlFailure(
+                    .unusable,
+                    "Nothing is left of the clip \(part.id), which has \(row.lastEnd - row.clip.first) frames.")
+            }
+            let clip = export(row, first..<end) { _ in if !part.isHeldOn { self.exported(part.id, nil) } }
+            stitched.append(StitchedClip(clip, title: row.name, part))
+            let clock = row.clock
+            range = min(range?.lowerBound ?? .max, clock.lowerBound)..<max(range?.upperBound ?? 0, clock.upperBound)
+        }
+        guard let range else { throw ControlFailure(.unusable, "clips names at least one clip.") }
+        var request = ExportRequest(channel: archive.name, range: range, name: nil, isExact: nil)
+        request.stitched = stitched
+        return request
+    }
+
+    /// The clip `id`, of which something is recorded.
+    private func ended(_ id: String) throws(ControlFailure) -> CatalogueClip {
+        let shown = try clip(id)
+        guard shown.state != .running else { throw ControlFailure(.conflict, "The clip is running: end it before.") }
+        guard let row = row(id) else { throw Self.unknown }
+        guard row.lastEnd > row.clip.first else { throw ControlFailure(.conflict, "Nothing of the clip is recorded.") }
+        return row
+    }
+
+    private func export(
+        _ row: CatalogueClip, _ frames: Range<Int64>, finished: @escaping @Sendable (Int64?) -> Void
+    ) -> ClipExport {
+        ClipExport(
+            run: row.clip.run, times: row.time(of: frames.lowerBound)..<row.time(of: frames.upperBound),
+            frameDuration: row.time(of: 1), isRecorded: { self.isComplete(row.id) }, finished: finished)
     }
 
     func exporting(_ id: String, job: String) { state.withLock { $0.details[id]?.job = job } }
@@ -257,31 +273,10 @@ extension ClipBook {
     }
 }
 
-extension ClipBook.State {
-    fileprivate func row(_ id: String, channel: String) -> CatalogueClip? {
-        guard let clip = machine.clip(id), let details = details[id] else { return nil }
-        var row = CatalogueClip(
-            clip, channel: channel, rate: details.rate, start: details.start, name: details.name)
-        (row.released, row.audioOffset) = (details.released, details.audioOffset)
-        return row
-    }
+extension CatalogueClip {
+    /// The frame behind its last one; its first as long as nobody has ended it.
+    fileprivate var lastEnd: Int64 { max(clip.first, clip.end ?? clip.first) }
 
-    /// As the API shows it.
-    fileprivate func shown(_ clip: ClipMachine.Clip, _ program: ClipMachine.Program?) -> RecordedClip? {
-        guard let details = details[clip.id] else { return nil }
-        let newest = program?.run == clip.run ? program?.frames.upperBound : nil
-        let frames = max(0, (clip.end ?? newest ?? clip.first) - clip.first)
-        let base = details.rate.timeBase
-        func seconds(_ frames: Int64) -> Double { Double(base.rescale(frames, to: .nanoseconds)) / 1e9 }
-        let state: RecordedClip.State =
-            if clip.isComplete { frames > 0 ? .done : .empty } else { clip.end == nil ? .running : .ending }
-        var shown = RecordedClip(
-            id: clip.id, name: details.name, state: state, start: UTCTime(milliseconds: details.start).extended,
-            programSeconds: seconds(clip.first), durationSeconds: seconds(frames), frames: frames)
-        if clip.lacking > 0 { shown.lackingSeconds = seconds(clip.lacking) }
-        shown.audioOffsetSeconds = details.audioOffset.map { Double($0) / 1e9 }
-        shown.isHeld = details.released == nil
-        shown.export = details.job
-        return shown
-    }
+    /// When it was on air: milliseconds since 1970.
+    fileprivate var clock: Range<Int64> { start..<start + max(1, time(of: lastEnd - clip.first) / 1_000_000) }
 }

@@ -18,7 +18,8 @@ struct ClipProject {
         ]
         for (number, clip) in clips.enumerated() {
             let name = clip.name ?? "Clip \(number + 1)"
-            let pieces = clip.times.map { Self.pieces($0, of: clip, files[clip.clip.run] ?? []) } ?? []
+            let pieces =
+                clip.times.map { Self.pieces($0, frame: clip.time(of: 1), files[clip.clip.run] ?? []) } ?? []
             if pieces.isEmpty {
                 let why = clip.clip.end == nil ? "is running" : "is not recorded any more"
                 lines.append("  # \(Self.plain(name)) \(why).")
@@ -38,18 +39,21 @@ struct ClipProject {
 
     /// A part of a clip: nanoseconds from the file's first frame on.
     struct Piece: Equatable {
+        /// The name that the file has when it is closed, and the one that it is opened under now.
         let file: String
+        let opened: String
         let start: Int64
         let length: Int64
     }
 
-    static func pieces(_ times: Range<Int64>, of clip: CatalogueClip, _ files: [RunFile]) -> [Piece] {
+    /// What of `times` lies in which of `files`, which are of its run; `frame` is how long a frame lasts, all in nanoseconds.
+    static func pieces(_ times: Range<Int64>, frame: Int64, _ files: [RunFile]) -> [Piece] {
         files.compactMap { file in
             let part = times.clamped(to: file.program)
             // Times are rounded to nanoseconds: less than half a frame is none.
-            guard (part.upperBound - part.lowerBound) * 2 > clip.time(of: 1) else { return nil }
+            guard (part.upperBound - part.lowerBound) * 2 > frame else { return nil }
             return Piece(
-                file: file.closedName, start: part.lowerBound - file.program.lowerBound,
+                file: file.closedName, opened: file.name, start: part.lowerBound - file.program.lowerBound,
                 length: part.upperBound - part.lowerBound)
         }
     }

@@ -123,10 +123,10 @@ extension ExportJobs {
         }
         let logger = entry.archive.logger
         do {
-            let (report, bytes) = try make(entry)
-            change(id) { $0.finish(report, bytes: bytes) }
-            logger.notice("export finished: \(report.milliseconds) ms", metadata: ["export": "\(id)"])
-        } catch let failure as ClipFailure where failure == .cancelled {
+            let made = try make(entry)
+            change(id) { $0.finish(made) }
+            logger.notice("export finished: \(made.milliseconds) ms", metadata: ["export": "\(id)"])
+        } catch let failure as ClipFailure where failure == .cancelled || failure == .stitchCancelled {
             change(id) { $0.end(.cancelled, "") }
             logger.notice("export cancelled", metadata: ["export": "\(id)"])
         } catch {
@@ -137,9 +137,9 @@ extension ExportJobs {
         prune()
     }
 
-    /// Makes the clip, and returns its size, too. A file that is closed meanwhile gets another name: then it is tried once
+    /// Makes the clip. A file that is closed meanwhile gets another name: then it is tried once
     /// more.
-    private func make(_ entry: Entry) throws -> (ClipReport, Int64) {
+    private func make(_ entry: Entry) throws -> Made {
         guard let directory = try entry.archive.directory() else { throw ClipFailure("Nothing was recorded yet.") }
         // Every file that the clip is made of stays open.
         DescriptorLimit.raise()
@@ -148,7 +148,7 @@ extension ExportJobs {
         let isExact = entry.request.isExact ?? true
         do {
             return try attempt(entry, isExact: isExact, directory, place)
-        } catch let failure as ClipFailure where failure == .cancelled {
+        } catch let failure as ClipFailure where failure == .cancelled || failure == .stitchCancelled {
             throw failure
         } catch is EncoderError where entry.request.isExact == nil {
             change(entry.job.id) { $0.job.isExact = false }
@@ -160,7 +160,8 @@ extension ExportJobs {
 
     private func attempt(
         _ entry: Entry, isExact: Bool, _ directory: RecordDirectory, _ place: ExportPlace
-    ) throws -> (ClipReport, Int64) {
+    ) throws -> Made {
+        guard entry.request.stitched.isEmpty else { return try stitch(entry, directory, place) }
         let id = entry.job.id
         let (files, range) = try selection(entry, directory)
         var request = ClipRequest(
@@ -175,7 +176,20 @@ extension ExportJobs {
             clip.tell(&report)
             clip.finished(report.audioOffset)
         }
-        return (report, try FileDescriptor.open(readOnly: place.path(of: id)).size())
+        return Made(report, bytes: try FileDescriptor.open(readOnly: place.path(of: id)).size())
+    }
+
+    private func stitch(_ entry: Entry, _ directory: RecordDirectory, _ place: ExportPlace) throws -> Made {
+        let (id, clips) = (entry.job.id, entry.request.stitched)
+        for clip in clips { try waitUntilRecorded(clip.clip, id) }
+        let work = ClipStitching(
+            clips: clips, archive: entry.archive, directory: directory.path, reserve: entry.reserve)
+        let report = try work.make(
+            place.path(of: id),
+            progress: { done, total in self.change(id) { $0.progressed(Int64(done), of: Int64(total)) } },
+            isCancelled: { self.isCancelled(id) })
+        for clip in clips { clip.clip.finished(nil) }
+        return Made(report, bytes: try FileDescriptor.open(readOnly: place.path(of: id)).size())
     }
 
     /// The files that a clip is made of, and its times in milliseconds since 1970, by the files' own dates.
@@ -239,15 +253,12 @@ extension ExportJobs.Entry {
         job.secondsLeft = Double(elapsed.components.seconds) * (1 - job.progress) / job.progress
     }
 
-    fileprivate mutating func finish(_ report: ClipReport, bytes: Int64) {
-        var notes = report.gaps.map { "nothing was recorded from \($0.from) to \($0.to)" }
-        if report.widenedStart > 0 { notes.append("it begins \(report.widenedStart) ms earlier than asked for") }
-        if report.widenedEnd > 0 { notes.append("it ends \(report.widenedEnd) ms later than asked for") }
-        end(.done, notes.joined(separator: "; "))
+    fileprivate mutating func finish(_ made: Made) {
+        end(.done, made.notes.joined(separator: "; "))
         job.progress = 1
-        job.bytes = bytes
-        job.durationSeconds = Double(report.milliseconds) / 1000
-        (job.copiedFrames, job.encodedFrames) = (report.copiedFrames, report.encodedFrames)
+        job.bytes = made.bytes
+        job.durationSeconds = Double(made.milliseconds) / 1000
+        (job.copiedFrames, job.encodedFrames) = (made.copiedFrames, made.encodedFrames)
         job.url = "v1/exports/\(job.id)/file"
     }
 
@@ -256,5 +267,27 @@ extension ExportJobs.Entry {
         job.detail = detail.isEmpty ? nil : detail
         job.secondsLeft = nil
         ended = .now
+    }
+}
+
+/// What came of an export.
+private struct Made {
+    var milliseconds: Int64
+    let bytes: Int64
+    var (copiedFrames, encodedFrames): (Int, Int)
+    /// What a reader of the file should know.
+    var notes: [String] = []
+
+    init(_ report: ClipReport, bytes: Int64) {
+        (milliseconds, self.bytes) = (report.milliseconds, bytes)
+        (copiedFrames, encodedFrames) = (report.copiedFrames, report.encodedFrames)
+        notes = report.gaps.map { "nothing was recorded from \($0.from) to \($0.to)" }
+        if report.widenedStart > 0 { notes.append("it begins \(report.widenedStart) ms earlier than asked for") }
+        if report.widenedEnd > 0 { notes.append("it ends \(report.widenedEnd) ms later than asked for") }
+    }
+
+    init(_ report: StitchReport, bytes: Int64) {
+        (milliseconds, self.bytes) = (report.milliseconds, bytes)
+        (copiedFrames, encodedFrames) = (report.copiedFrames, report.encodedFrames)
     }
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands over a program, image or text: shown and hidden whatever the scene, left to the scenes again, and its words.
+
+import { put } from "./api.js";
+import { copy, enable, holdsFocus, KeyedList, onPress, partsOf, setAttribute, setIcon, setShown, setText }
+    from "./dom.js";
+
+/** Seconds that an overlay takes to come or go by the page's buttons. */
+const seconds = 0.5;
+
+export class ProgramOverlays {
+    /** `parts` has `overlays-group` and `overlays`. */
+    constructor(parts, feed, failed) {
+        Object.assign(this, { parts, feed });
+        this.list = new KeyedList(parts.overlays, () => new OverlayControl(
+            (name, change) => this.#change(name, change), failed));
+    }
+
+    async #change(name, change) {
+        const { frame } = await this.feed.change(() => put(
+            this.feed.path(`/overlays/${encodeURIComponent(name)}`), change));
+        return `${name}, from frame ${frame} on`;
+    }
+
+    update({ overlays }) {
+        setShown(this.parts["overlays-group"], overlays.length > 0);
+        this.list.show(overlays, ({ name }) => name);
+    }
+}
+
+class OverlayControl {
+    /** `change(name, change)` asks for a change, and returns a promise of words. */
+    constructor(change, failed) {
+        this.root = copy("t-overlay");
+        this.parts = partsOf(this.root);
+        const { parts } = this;
+        onPress(parts.show, () => change(this.overlay.name, { visible: !this.overlay.isSeen, seconds }), failed);
+        onPress(parts.release, () => change(this.overlay.name, { visible: null, seconds }), failed);
+        onPress(parts.set, () => change(this.overlay.name, { text: parts.text.value.trim() }), failed);
+        parts.form.addEventListener("submit", (event) => {
+            event.preventDefault();
+            parts.set.click();
+        });
+        parts.text.addEventListener("keydown", (event) => {
+            if (event.key !== "Escape") return;
+            parts.text.value = this.overlay.text;
+            this.#words();
+        });
+        parts.text.addEventListener("input", () => this.#words());
+    }
+
+    update(overlay) {
+        const { parts } = this;
+        const before = this.overlay?.text;
+        this.overlay = overlay;
+        const { name, text, isSeen, visible } = overlay;
+        setText(parts.name, name);
+        setAttribute(parts.show, "aria-pressed", String(isSeen));
+        setAttribute(parts.show, "aria-label", `Overlay ${name}`);
+        setIcon(parts.icon, isSeen ? "eye" : "cover");
+        enable(parts.show);
+        setShown(parts.release, visible !== undefined);
+        setAttribute(parts.release, "aria-label", `Leave ${name} to the scenes`);
+        enable(parts.release);
+        setShown(parts.form, text !== undefined);
+        if (text === undefined) return;
+        setAttribute(parts.form, "aria-label", `Overlay ${name}`);
+        setAttribute(parts.text, "aria-label", `Words of ${name}`);
+        // What someone is writing stays.
+        if (before === undefined || (parts.text.value === before && !holdsFocus(parts.text))) parts.text.value = text;
+        this.#words();
+    }
+
+    /** What is written here and not said yet can be. */
+    #words() {
+        const { parts, overlay } = this;
+        const written = parts.text.value.trim();
+        setShown(parts.set, written !== overlay.text);
+        enable(parts.set, written !== "", "An overlay without words is hidden instead");
+    }
+}

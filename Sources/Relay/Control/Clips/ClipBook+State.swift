@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Catalogue
+internal import Control
+internal import Media
+
+extension ClipBook {
+    /// What is known of a clip besides its frames.
+    struct Details {
+        let rate: FrameRate
+        let start: Int64
+        let name: String?
+        var released: Int64?
+        var audioOffset: Int64?
+        var job: String?
+    }
+
+    struct State {
+        var machine = ClipMachine()
+        var details: [String: Details] = [:]
+        var isLoaded = false
+    }
+}
+
+extension ClipBook.State {
+    /// As the catalogue has it.
+    func row(_ id: String, channel: String) -> CatalogueClip? {
+        guard let clip = machine.clip(id), let details = details[id] else { return nil }
+        var row = CatalogueClip(
+            clip, channel: channel, rate: details.rate, start: details.start, name: details.name)
+        (row.released, row.audioOffset) = (details.released, details.audioOffset)
+        return row
+    }
+
+    /// As the API shows it.
+    func shown(_ clip: ClipMachine.Clip, _ program: ClipMachine.Program?) -> RecordedClip? {
+        guard let details = details[clip.id] else { return nil }
+        let newest = program?.run == clip.run ? program?.frames.upperBound : nil
+        let frames = max(0, (clip.end ?? newest ?? clip.first) - clip.first)
+        let base = details.rate.timeBase
+        func seconds(_ frames: Int64) -> Double { Double(base.rescale(frames, to: .nanoseconds)) / 1e9 }
+        let state: RecordedClip.State =
+            if clip.isComplete { frames > 0 ? .done : .empty } else { clip.end == nil ? .running : .ending }
+        var shown = RecordedClip(
+            id: clip.id, name: details.name, state: state, start: UTCTime(milliseconds: details.start).extended,
+            programSeconds: seconds(clip.first), durationSeconds: seconds(frames), frames: frames)
+        if clip.lacking > 0 { shown.lackingSeconds = seconds(clip.lacking) }
+        shown.audioOffsetSeconds = details.audioOffset.map { Double($0) / 1e9 }
+        shown.isHeld = details.released == nil
+        shown.export = details.job
+        return shown
+    }
+}
