@@ -71,10 +71,7 @@ final class PreviewRoutes: Sendable {
     /// processor busy by asking.
     private func snapshot(_ request: ControlRequest) async throws -> Response {
         let name = try request.parameter("channel")
-        let widths = Snapshot.widths
-        let width = try request.number("width", in: Double(widths.lowerBound)...Double(widths.upperBound)).map {
-            Int($0)
-        }
+        let width = try request.integer("width", in: Snapshot.widths)
         let stream = try stream(name)
         let bytes = try await Blocking.disk.run { [snapshots] in
             try snapshots.bytes(of: "\(name) \(width ?? 0)") { () throws(ControlFailure) in

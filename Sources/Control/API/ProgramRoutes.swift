@@ -13,7 +13,7 @@ struct ProgramRoutes {
     private static let path = "/v1/channels/{channel}"
 
     /// Of a snapshot, where nothing else is asked for.
-    private static let width = 320.0
+    private static let width = 320
 
     let host: any ControlledHost
     /// Good for less than a page takes between two looks.
@@ -69,11 +69,11 @@ struct ProgramRoutes {
             },
             Endpoint(.get, Self.path + "/sources/{source}/snapshot.jpg", .view) { request in
                 let (program, name) = (try program(request), try request.parameter("source"))
-                let width = try request.number("width", in: 32...1920) ?? Self.width
-                let key = "\(request.request.uri.path) \(Int(width))"
+                let width = try request.integer("width", in: 32...1920) ?? Self.width
+                let key = "\(request.request.uri.path) \(width)"
                 let bytes = try await Blocking.stills.run {
                     try snapshots.bytes(of: key) { () throws(ControlFailure) in
-                        try program.snapshot(of: name, width: Int(width))
+                        try program.snapshot(of: name, width: width)
                     }
                 }
                 return Response(

@@ -26,8 +26,8 @@ struct RunDownRoutes {
                 return JSON.response(try program.runDown())
             },
             Endpoint(.post, Self.path + "/start", .operate) { request in
-                let segment = try request.number("segment", in: 0...Double(RunDown.mostSegments)) ?? 0
-                return try effect(of: .start(segment: Int(segment)), request)
+                let segment = try request.integer("segment", in: 0...RunDown.mostSegments) ?? 0
+                return try effect(of: .start(segment: segment), request)
             },
             Endpoint(.post, Self.path + "/stop", .operate) { try effect(of: .stop, $0) },
             Endpoint(.post, Self.path + "/next", .operate) { try effect(of: .next, $0) },

@@ -29,7 +29,7 @@ struct RecordingRoutes {
                 let (from, to) = (try request.moment("from"), try request.moment("to"))
                 let lower = from ?? Self.allTimes.lowerBound
                 let range = lower..<max(lower, to ?? Self.allTimes.upperBound)
-                let limit = Int(try request.number("limit", in: 1...Double(Self.mostListed)) ?? 1000)
+                let limit = try request.integer("limit", in: 1...Self.mostListed) ?? 1000
                 return JSON.response(try await Blocking.disk.run { try archive.list(range, limit: limit) })
             },
             Endpoint(.get, "/v1/channels/{channel}/playlist.m3u8", .view) { request in
@@ -66,7 +66,7 @@ struct RecordingRoutes {
             Endpoint(.get, Self.recording + "/thumbnail.jpg", .view) { request in
                 let (archive, id) = (try archive(request), try request.parameter("recording"))
                 let seconds = try request.number("at", in: 0...31_536_000) ?? 0
-                let width = Int(try request.number("width", in: 32...1920) ?? 320)
+                let width = try request.integer("width", in: 32...1920) ?? 320
                 let (bytes, isLasting) = try await Blocking.disk.run {
                     try archive.thumbnail(of: id, at: seconds, width: width)
                 }

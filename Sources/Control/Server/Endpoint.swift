@@ -52,6 +52,16 @@ struct ControlRequest: Sendable {
         }
         return number
     }
+
+    /// A whole number in the query, in `range`.
+    func integer(_ name: String, in range: ClosedRange<Int>) throws(ControlFailure) -> Int? {
+        guard let text = query(name) else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw ControlFailure(
+                .malformed, "\(name) is a whole number from \(range.lowerBound) to \(range.upperBound).")
+        }
+        return number
+    }
 }
 
 /// What Hummingbird keeps of a request, and its connection.
