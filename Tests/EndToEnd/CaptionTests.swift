@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// Closed captions in supplemental information.
     @Suite("Captions")
     struct CaptionTests {

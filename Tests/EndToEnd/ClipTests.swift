@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialRecordings {
+extension SerialShows {
     /// Clips, pressed while relay records, and judged to the frame.
     @Suite("Clips while on air")
     struct ClipTests {

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// A process that runs what a file says, and reads it again.
     @Suite("Configuration files")
     struct ConfigurationFileTests {

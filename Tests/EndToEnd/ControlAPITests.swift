@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// A relay that is operated by HTTP while it is on air.
     @Suite("Operating by HTTP")
     struct ControlAPITests {

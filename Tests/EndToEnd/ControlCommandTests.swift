@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// What acts beside a relay that runs: commands, and servers that it tells and asks.
     @Suite("relay ctl, diagnose, webhooks and decisions by HTTP")
     struct ControlCommandTests {

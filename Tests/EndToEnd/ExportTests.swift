@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension SerialRecordings {
+extension SerialShows {
     /// `relay recordings export`: clips of real recordings, decoded by another program.
     @Suite("Export")
     struct ExportTests {

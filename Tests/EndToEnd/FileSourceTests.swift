@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// Files among several sources: what they do off air, and from where they are played.
     @Suite("Files off air")
     struct FileSourceTests {

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// A moment that is marked while the program is on air, in all that can carry it.
     @Suite("Markers")
     struct MarkerTests {

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// What is watched of the program, and its loudness.
     @Suite("Monitors")
     struct MonitorTests {

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// What stands over a program, and what is shown over its changes, as it was recorded.
     @Suite("Overlays")
     struct OverlayTests {

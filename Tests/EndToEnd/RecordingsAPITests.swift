@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialRecordings {
+extension SerialShows {
     /// Recordings by HTTP, asked for while relay records.
     @Suite("Recordings by HTTP")
     struct RecordingsAPITests {

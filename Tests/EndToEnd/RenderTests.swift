@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// Shows that are made faster than the clock.
     @Suite("Rendered shows")
     struct RenderTests {

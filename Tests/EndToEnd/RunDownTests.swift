@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// Shows that are played by themselves.
     @Suite("Run-downs")
     struct RunDownTests {

@@ -2,7 +2,7 @@
 
 import Testing
 
-// End-to-end tests run in three lanes, side by side. In a lane there is one at a time, because each plays a program in
+// End-to-end tests run in four lanes, side by side. In a lane there is one at a time, because each plays a program in
 // real time; what shares something of the machine beyond its own files and ports is in one lane. The lanes last about
 // as long as each other. A test's limit is there for a hang, and beyond what any busy machine needs.
 
@@ -17,3 +17,7 @@ enum SerialPeers {}
 /// The lane of recordings and disks, which has all loop devices to itself, and of switches from input to input.
 @Suite("End to end: recordings", .serialized, .timeLimit(.minutes(10)))
 enum SerialRecordings {}
+
+/// The lane of what is operated, shown and cut: files, the API, programs of several sources, clips.
+@Suite("End to end: shows", .serialized, .timeLimit(.minutes(10)))
+enum SerialShows {}

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// What a service manager is told.
     @Suite("As a service")
     struct ServiceTests {

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// A program of several sources, switched by HTTP while it is on air.
     @Suite("Several sources")
     struct SourcesTests {

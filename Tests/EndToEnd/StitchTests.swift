@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialRecordings {
+extension SerialShows {
     /// `relay stitch`: files of many kinds become one, decoded by another program.
     @Suite("Stitch")
     struct StitchTests {

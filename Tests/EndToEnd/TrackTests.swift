@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// What stands behind the `#` of an input: tracks, and the audio's offset.
     @Suite("Tracks of inputs")
     struct TrackTests {

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension SerialPeers {
+extension SerialShows {
     /// `--upload` with the real rclone, to a local remote and to a WebDAV server that rclone is; and `--on-segment`.
     @Suite("Upload")
     struct UploadTests {
