@@ -5,9 +5,9 @@ internal import LibAV
 public import Media
 internal import Synchronization
 
-/// The one encoder session of a channel: x264 for the video, AAC-LC for the audio.
+/// An encoder session: x264 for the video, AAC-LC for the audio. A channel has one, and one more for each rendition.
 ///
-/// The program's thread feeds it, and its packets go straight to the sink. Keyframes may be requested and the status
+/// One thread, such as the program's, feeds it, and its packets go straight to the sink. Keyframes may be requested and the status
 /// be read on any thread, without waiting for the encoder.
 public final class EncoderSession: ProgramSink, KeyframeRequester {
     private struct Codecs {
@@ -91,7 +91,9 @@ public final class EncoderSession: ProgramSink, KeyframeRequester {
         counters.withLock { counters in
             counters.bytes += Int64(packet.payload.count)
             switch packet.track {
-            case .video: counters.framesOut += 1
+            case .video:
+                counters.framesOut += 1
+                counters.keyframes += packet.isKeyframe ? 1 : 0
             case .audio: counters.audioBytes += Int64(packet.payload.count)
             case .data: break
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the one encoder session codes the program.
+/// How an encoder session codes the program.
 public struct EncoderSettings: Sendable, Equatable {
     /// x264's presets, fastest first.
     public enum Preset: String, Sendable, CaseIterable {

@@ -12,6 +12,8 @@ public struct EncoderStatus: Sendable, Codable {
     public var bytes: Int64 = 0
     /// Coded bytes of audio among them.
     public var audioBytes: Int64 = 0
+    /// IDR frames among those that came out.
+    public var keyframes = 0
     /// IDR frames that somebody asked for.
     public var forcedKeyframes = 0
     /// CPU time that the program's thread spent in the encoders, in seconds.

@@ -9,6 +9,8 @@ internal import Synchronization
 public struct OutputDefinition: Sendable {
     /// The output's name, unique in its set.
     public var name: String
+    /// Which further encoding of the program it takes; nil for the program's own.
+    public var rendition: String?
     /// Where it goes.
     public var target: any OutputTarget
     /// Where it goes when the target does not serve.
@@ -22,10 +24,10 @@ public struct OutputDefinition: Sendable {
 
     /// An output of these values.
     public init(
-        name: String, target: any OutputTarget, backup: (any OutputTarget)? = nil, limits: QueueLimits = .live,
-        retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags
+        name: String, rendition: String? = nil, target: any OutputTarget, backup: (any OutputTarget)? = nil,
+        limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags
     ) {
-        self.name = name
+        (self.name, self.rendition) = (name, rendition)
         self.target = target
         self.backup = backup
         self.limits = limits
@@ -72,17 +74,19 @@ public final class OutputSet: Sendable {
     private static let teardown = Duration.milliseconds(2600)
 
     private let stream: PacketStream
+    /// Further encodings of the program, by their names.
+    private let renditions: [String: PacketStream]
     private let clock: any MonotonicClock
     private let timers: any OutputTimers
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// An empty set whose outputs are fed by `stream`.
+    /// An empty set whose outputs are fed by `stream`, or by the one of `renditions` that they name.
     public init(
-        stream: PacketStream, clock: any MonotonicClock = SystemClock(), timers: any OutputTimers = SystemTimers(),
-        logger: Logger
+        stream: PacketStream, renditions: [String: PacketStream] = [:], clock: any MonotonicClock = SystemClock(),
+        timers: any OutputTimers = SystemTimers(), logger: Logger
     ) {
-        self.stream = stream
+        (self.stream, self.renditions) = (stream, renditions)
         self.clock = clock
         self.timers = timers
         self.logger = logger
@@ -133,13 +137,16 @@ public final class OutputSet: Sendable {
         _ definition: OutputDefinition, isPaused: Bool, to state: inout State
     ) throws(OutputSetError) {
         guard !state.isOver else { throw .over }
-        let stream = stream
+        guard let stream = stream(of: definition.rendition) else {
+            throw .refused(definition.name, reason: "There is no rendition \(definition.rendition ?? "").")
+        }
         for target in [definition.target, definition.backup].compactMap(\.self) {
             guard let reason = target.refusal(of: stream.description) else { continue }
             throw .refused(definition.name, reason: reason)
         }
         let output = OutputSupervisor(
-            name: definition.name, target: definition.target, backup: definition.backup,
+            name: definition.name, rendition: definition.rendition, target: definition.target,
+            backup: definition.backup,
             description: stream.description, limits: definition.limits, retry: definition.retry,
             origin: definition.origin, joinsRunningProgram: state.isRunning, keyframes: stream, clock: clock,
             timers: timers, logger: logger)
@@ -149,7 +156,7 @@ public final class OutputSet: Sendable {
     }
 
     private func leave(_ output: OutputSupervisor) {
-        stream.remove(output)
+        stream(of: output.rendition)?.remove(output)
         output.finish(deadline: clock.now + Self.teardown.inNanoseconds) { [weak self] in
             self?.state.withLock { state in state.leaving.removeAll { $0 === output } }
         }
@@ -189,8 +196,14 @@ public final class OutputSet: Sendable {
     }
 
     private func begin(_ output: OutputSupervisor) {
-        stream.add(output)
+        stream(of: output.rendition)?.add(output)
         output.start()
+    }
+
+    /// What an output that takes this rendition is fed by; nil if there is none of this name.
+    private func stream(of rendition: String?) -> PacketStream? {
+        guard let rendition else { return stream }
+        return renditions[rendition]
     }
 
     private func output(_ name: String) throws(OutputSetError) -> OutputSupervisor {

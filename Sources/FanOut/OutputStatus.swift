@@ -4,6 +4,8 @@
 public struct OutputStatus: Sendable, Codable {
     /// The output's name, unique in its channel.
     public var name: String
+    /// Which further encoding of the program it takes; nil for the program's own.
+    public var rendition: String?
     /// The protocol.
     public var kind: String
     /// The address without secrets.

@@ -17,6 +17,8 @@ public final class OutputSupervisor: PacketConsumer {
 
     /// The output's name, unique in its channel.
     public let name: String
+    /// Which further encoding of the program it takes; nil for the program's own.
+    let rendition: String?
 
     let primary: any OutputTarget
     let backup: (any OutputTarget)?
@@ -35,14 +37,14 @@ public final class OutputSupervisor: PacketConsumer {
     /// keyframe that comes anyway, and not with the program's first frame. A `backup` is used by the rules of `retry`.
     /// `description` is asked for at each attempt, on any thread.
     public init(
-        name: String, target: any OutputTarget, backup: (any OutputTarget)? = nil,
+        name: String, rendition: String? = nil, target: any OutputTarget, backup: (any OutputTarget)? = nil,
         description: @autoclosure @escaping @Sendable () -> StreamDescription,
         limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags,
         joinsRunningProgram: Bool = false,
         keyframes: any KeyframeRequester, clock: any MonotonicClock = SystemClock(),
         timers: any OutputTimers = SystemTimers(), logger: Logger
     ) {
-        self.name = name
+        (self.name, self.rendition) = (name, rendition)
         primary = target
         self.backup = backup
         self.description = description
@@ -149,6 +151,7 @@ public final class OutputSupervisor: PacketConsumer {
             details: lanes.current?.attempt.progress.details ?? [:], wasLive: machine.connections > 0,
             endpoint: machine.endpoint, keyframesRequested: lanes.keyframes.requests, origin: origin)
         status.queue.boundMilliseconds = limits.maximumDuration.inNanoseconds / 1_000_000
+        status.rendition = rendition
         status.roundTripSeconds = status.details["rtt_ms"].map { $0 / 1000 }
         (status.cause, status.failures) = (machine.lastFailure?.kind, machine.record.failuresInRow)
         switch machine.state {

@@ -118,6 +118,36 @@ struct OutputSetTests {
         #expect(keyframes.count == 0)
     }
 
+    @Test("An output that names a rendition gets that alone; one that is not there is refused")
+    func renditions() async throws {
+        let (small, wanted) = (PacketStream(), KeyframeCounter())
+        small.begin(.sample, keyframes: wanted)
+        let set = OutputSet(
+            stream: hub, renditions: ["small": small], clock: time, timers: time, logger: log.logger)
+        set.start()
+        let (own, other) = (ScriptedTarget(), ScriptedTarget("scripted://small"))
+        try set.add(OutputDefinition(name: "own", target: own))
+        try set.add(OutputDefinition(name: "other", rendition: "small", target: other))
+        for target in [own, other] { try await accept(0, of: target) }
+        #expect(set.statuses.map(\.rendition) == [nil, "small"])
+        let smaller = InterleavingSink(small)
+        for packet in Packets.video(0..<60, gop: 30) {
+            smaller.publish(packet)
+            smaller.publish(Packets.audio(packet.pts * 1600 / 1024 + 2))
+        }
+        publish(0..<30)
+        try await eventually { other.attempts[0].sent == Array(0..<60) && own.attempts[0].sent == Array(0..<30) }
+        #expect(throws: OutputSetError.refused("third", reason: "There is no rendition none.")) {
+            try set.add(OutputDefinition(name: "third", rendition: "none", target: ScriptedTarget()))
+        }
+        try set.remove("other")
+        try await eventually { other.attempts[0].isDraining }
+        smaller.publish(Packets.video(60..<61, gop: 30)[0])
+        publish(30..<60)
+        try await eventually { own.attempts[0].sent == Array(0..<60) }
+        #expect(other.attempts[0].sent == Array(0..<60) && wanted.count == 0 && keyframes.count == 0)
+    }
+
     @Test("A reconnect request is met at a keyframe: no frame is lost, none is sent twice")
     func moves() async throws {
         let destination = ScriptedTarget("scripted://b")

@@ -86,7 +86,8 @@ struct HostConfigurationTests {
         let options = (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
         let ofScenes =
             ConfigurationReader.sceneKeys + ConfigurationReader.insetKeys + ConfigurationReader.overlayKeys
-            + ConfigurationReader.stingerKeys + ConfigurationKey.mappings
+            + ConfigurationReader.stingerKeys + ConfigurationReader.renditionOptions.map(\.key)
+            + ConfigurationKey.mappings
         for key in options + ofScenes + ["address", "input", "inputs", "outputs", "format", "verbose", "status"] {
             #expect(text.contains(try Regex("(?m)^ *(- )?\(key):")), "\(key)")
         }
@@ -103,6 +104,8 @@ struct HostConfigurationTests {
         #expect(studio.outputNames == ["srt-1", "platform", "rtmp-1", "hls-1"] && studio.backups.count == 2)
         #expect(studio.input.tracks.audioOffset == .milliseconds(40) && studio.input.isReference)
         #expect(studio.recording?.isClockAligned == true && studio.encoder.gop == .seconds(2))
+        #expect(studio.outputs[1].rendition == "archive" && studio.recording?.rendition == "archive")
+        #expect(studio.recordedEncoder.rateControl == .bitrate(12_000_000) && studio.recordedEncoder.tune == nil)
         let show = file.channels[3].configuration
         #expect(show.sources.map(\.name) == ["cam1", "cam2", "desk", "opener"])
         #expect(show.sources[3].whenOff == .close && !show.sources[3].input.tracks.hasAudio)

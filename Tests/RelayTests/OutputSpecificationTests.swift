@@ -68,7 +68,7 @@ struct OutputSpecificationTests {
             ("rtmp://host/live/key#name=a,name=b", "twice"), ("secret#name=a,name=b", "The output option name"),
             (
                 "rtmp://host/live/key#color=1",
-                "primary-check, proxy, queue, queue-bytes, retry, tls and tls-ca. Write a comma"
+                "primary-check, proxy, queue, queue-bytes, rendition, retry, tls and tls-ca. Write a comma"
             ),
             ("rtmp://host/live/key#backup=rtmp://secret", "backup="),
             ("rtmp://host/live/key#backup-after=2", "backup="),

@@ -4,9 +4,9 @@
 enum MetricsText {
     /// All families, in the order in which they are written: `docs/metrics.md` lists them.
     static let families =
-        ChannelMetrics.families + ProgramMetrics.families + EncoderMetrics.families + OutputMetrics.families
-        + RecorderMetrics.families + SourceRecordingMetrics.families + StorageMetrics.families + SourceMetrics.families
-        + SRTMetrics.families
+        ChannelMetrics.families + ProgramMetrics.families + EncoderMetrics.families + RenditionMetrics.families
+        + OutputMetrics.families + RecorderMetrics.families + SourceRecordingMetrics.families + StorageMetrics.families
+        + SourceMetrics.families + SRTMetrics.families
         + MonitorMetrics.families + WebhookMetrics.families + ProcessMetrics.families
 
     /// All metrics.

@@ -123,7 +123,7 @@ class OutputView {
         setAttribute(this.root, "aria-label", `${output.name}, ${state.words}`);
         setIcon(parts.icon, state.icon);
         setText(parts.name, output.name);
-        setText(parts.kind, protocolOf(output));
+        setText(parts.kind, protocolOf(output) + (output.rendition ? ` · ${output.rendition}` : ""));
         setAttribute(parts.name, "title", output.address);
         const verb = isPaused ? "Resume" : "Pause";
         setIcon(parts["pause-icon"], isPaused ? "play" : "pause");

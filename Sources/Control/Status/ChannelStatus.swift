@@ -21,9 +21,13 @@ package struct ChannelStatus: Sendable, Codable {
     package var audioFeed: FeedStatus?
     package var program: ProgramStatus
     package var encoder: EncoderStatus
+    /// Its further encodings; nil without any.
+    package var renditions: [RenditionStatus]?
     package var frameRate: FrameRate
     package var outputs: [OutputStatus]
     package var recorder: RecorderStatus?
+    /// Which rendition is recorded; nil for the program's own encoding, and while nothing is recorded.
+    package var recordedRendition: String?
     package var storage: StorageStatus?
     package var retention: RetentionStatus?
     package var upload: UploadStatus?

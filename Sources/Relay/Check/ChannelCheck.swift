@@ -39,7 +39,7 @@ struct ChannelCheck: Sendable {
             within("recording") { room(for: recording) }
         }
         let uploaded = configuration.recording?.upload.map { target in within("upload") { upload(to: target) } }
-        return inputs() + outputs() + [recorded, uploaded, encoder()].compactMap(\.self)
+        return inputs() + outputs() + untaken() + [recorded, uploaded, encoder()].compactMap(\.self)
     }
 
     /// What `work` says of `subject`, unless it takes too long.
@@ -182,12 +182,13 @@ struct ChannelCheck: Sendable {
         guard place.result == .ok else { return place }
         do throws(FileFailure) {
             let space = try SystemFreeSpace().space(at: Self.existing(recording.directory))
-            guard !configuration.copies, case .bitrate(let bitrate) = configuration.encoder.rateControl else {
+            let encoder = configuration.recordedEncoder
+            guard !configuration.copies, case .bitrate(let bitrate) = encoder.rateControl else {
                 return row("recording", .ok, "\(place.text); \(ByteSize(bytes: space.free)) are free")
             }
             let count = 1 + recording.sources.count
             var budget = StorageBudget(
-                videoBitrate: bitrate * count, audioBitrate: configuration.encoder.audioBitrate * count,
+                videoBitrate: bitrate * count, audioBitrate: encoder.audioBitrate * count,
                 duration: recording.expected,
                 reserve: recording.reserve, capacity: space.capacity)
             let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
@@ -225,18 +226,29 @@ struct ChannelCheck: Sendable {
 
     // MARK: The encoder
 
+    /// What is encoded, and goes nowhere. It is no fault: an output may be added that takes it.
+    private func untaken() -> [Row] {
+        configuration.untakenRenditions.map { name in
+            row("rendition \(name)", .warning, "no output and no recording takes it, and it costs processor time")
+        }
+    }
+
     private func encoder() -> Row? {
         guard configuration.copying != .all else { return nil }
         do throws(RelayFailure) {
             let trial = try EncoderTrial(configuration, resources: resources, logger: logger)
+            let renditions = try configuration.renditions.map { (rendition) throws(RelayFailure) in
+                try EncoderTrial(configuration, as: rendition, resources: resources, logger: logger)
+            }
             let sources = configuration.recording?.sources.count ?? 0
-            let needed = trial.cores * Double(1 + sources)
+            let needed = trial.cores * Double(1 + sources) + renditions.reduce(0) { $0 + $1.cores }
+            let others = zip(configuration.renditions, renditions).map { ", \($0.name) \($1.subject)" }.joined()
             let cores = Double((needed * 100).rounded()) / 100
             let isEnough = needed < Double(trial.available) * 0.85
             return row(
                 "encoder", isEnough || !configuration.isPaced ? .ok : .warning,
-                "\(trial.subject)\(sources > 0 ? ", \(1 + sources) times," : "") needs \(cores) of "
-                    + "\(trial.available) cores")
+                "\(trial.subject)\(sources > 0 ? ", \(1 + sources) times" : "")\(others)"
+                    + "\(sources > 0 || !others.isEmpty ? "," : "") needs \(cores) of \(trial.available) cores")
         } catch {
             return row("encoder", .failed, "\(error)")
         }

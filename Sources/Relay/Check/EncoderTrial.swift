@@ -20,9 +20,18 @@ struct EncoderTrial {
     let available: Int
 
     /// Runs the trial; blocks for as long as the machine needs for 3 s of program. The size and rate are the
-    /// configuration's, or those of the test pattern where the input decides. Throws ``RelayFailure``.
-    init(_ configuration: ChannelConfiguration, resources: HostResources, logger: Logger) throws(RelayFailure) {
+    /// configuration's, or those of the test pattern where the input decides; of a `rendition` they are its own. Throws
+    /// ``RelayFailure``.
+    init(
+        _ configuration: ChannelConfiguration, as rendition: RenditionSpecification? = nil, resources: HostResources,
+        logger: Logger
+    ) throws(RelayFailure) {
         var trial = configuration
+        if let rendition {
+            trial.encoder = rendition.settings(beside: configuration.encoder)
+            trial.size = rendition.frameSize(beside: configuration.size)
+        }
+        trial.renditions = []
         trial.input = InputLocation("test:")
         (trial.sources, trial.backups, trial.slate) = ([], [], nil)
         (trial.audioInput, trial.certificate) = (nil, nil)
@@ -43,7 +52,7 @@ struct EncoderTrial {
         available = max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))
         let size = format.map { "\($0.width)x\($0.height), " } ?? ""
         let tenths = Double((rate.value * 100).rounded()) / 100
-        subject = "\(configuration.encoder.preset) at \(size)\(tenths) fps"
+        subject = "\(trial.encoder.preset) at \(size)\(tenths) fps"
     }
 
     private static var processorSeconds: Double {

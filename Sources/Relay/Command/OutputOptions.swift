@@ -30,7 +30,7 @@ struct OutputOptions: ParsableArguments {
                 + "pkt_size=), hls:directory or rtmp-listen://[address][:port]/app/name, from which players pull, on the "
                 + "loopback interface unless an address is given, such as 0.0.0.0 (?players=, how many, key=, which they "
                 + "add to the name as ?key=; rtmps-listen:// with --tls-cert and --tls-key). Behind a #, here and there, options of this output: "
-                + "name=youtube, queue=2s (what may wait for a slow target), queue-bytes=8MB, retry=forever or a number, "
+                + "name=youtube, rendition=archive (an encoding that --rendition names), queue=2s (what may wait for a slow target), queue-bytes=8MB, retry=forever or a number, "
                 + "backup=address (used after backup-after=3 failures in a row; the first is looked at each "
                 + "primary-check=15s and gets the stream back when it answers). "
                 + "For RTMP(S): proxy=http://… or socks5://…, tls-ca=file, tls=insecure, enhanced=yes (the server takes HEVC, "
@@ -79,6 +79,16 @@ struct OutputOptions: ParsableArguments {
         if let twice = names.first(where: { name in names.count { $0 == name } > 1 }) {
             throw ValidationError("Two outputs have the name \(twice); give each its own by #name=.")
         }
+    }
+
+    /// How the output of this index among all of them was given, such as `--srt number 1`.
+    func label(of index: Int) -> String {
+        var number = index
+        for (flag, texts) in [("--rtmp", rtmp), ("--srt", srt)] {
+            if number < texts.count { return "\(flag) number \(number + 1)" }
+            number -= texts.count
+        }
+        return "--output number \(number + 1)"
     }
 
     private func read(_ texts: [String], of flag: String, schemes: [String]) throws -> [OutputSpecification] {

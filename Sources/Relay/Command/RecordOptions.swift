@@ -61,6 +61,11 @@ struct RecordOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Record the encoding of this --rendition. (default: the program's own)", valueName: "rendition"))
+    var recordRendition: String?
+
+    @Option(
+        help: ArgumentHelp(
             "When recordings are made durable: never, segment, fragment, or a length of time. (default: 10s)",
             discussion: "A length of time means at the end of each file, too.", valueName: "when"),
         transform: ArgumentParsing.syncPolicy)
@@ -140,6 +145,7 @@ struct RecordOptions: ParsableArguments {
                     + "--record-name.")
         }
         recording.upload = target
+        recording.rendition = recordRendition
         configuration.recording = recording
     }
 
@@ -181,8 +187,8 @@ struct RecordOptions: ParsableArguments {
         let flags = [
             ("--segment", segment != Self.usualLength), ("--segment-align", segmentAlign != .start),
             ("--record-format", recordFormat != .hybrid), ("--record-name", recordName != .standard),
-            ("--timezone", timezone != nil), ("--record-sources", recordSources), ("--sync", sync != .standard),
-            ("--expect", expect != nil),
+            ("--timezone", timezone != nil), ("--record-sources", recordSources),
+            ("--record-rendition", recordRendition != nil), ("--sync", sync != .standard), ("--expect", expect != nil),
             ("--disk-warn", diskWarn != nil), ("--disk-reserve", diskReserve != nil),
         ]
         return flags.first { $0.1 }?.0

@@ -32,6 +32,7 @@ struct RunCommand: BlockingCommand {
     @OptionGroup(title: "Recording") var record: RecordOptions
     @OptionGroup(title: "Retention") var retention: RetentionOptions
     @OptionGroup(title: "Encoder") var encoder: EncoderOptions
+    @OptionGroup(title: "Renditions") var renditions: RenditionOptions
     @OptionGroup(title: "Monitors") var monitor: MonitorOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
@@ -169,7 +170,10 @@ struct RunCommand: BlockingCommand {
                     "\(monitoring) is for what is encoded, and \(flag) passes it on. Leave one of them out.")
             }
         }
+        try renditions.check(against: configuration, by: input.copyFlag)
         encoder.apply(to: &configuration)
+        try renditions.apply(to: &configuration)
+        try renditions.checkNames(in: configuration, label: output.label(of:))
         configuration.monitor = monitor.settings(isCopied: configuration.copies)
         configuration.name = operation.channel
         try record.applySources(to: &configuration)

@@ -72,6 +72,7 @@ struct ConfigurationKey {
         .init("recording.name", "--record-name"),
         .init("recording.timezone", "--timezone"),
         .init("recording.sources", "--record-sources", .isGiven),
+        .init("recording.rendition", "--record-rendition"),
         .init("recording.sync", "--sync", .time),
         .init("recording.expect", "--expect", .time),
         .init("recording.diskWarn", "--disk-warn", .time),
@@ -86,14 +87,15 @@ struct ConfigurationKey {
     ]
 
     /// Keys with names below them.
-    static let mappings = ["scenes", "overlays", "stingers"]
+    static let mappings = ["renditions", "scenes", "overlays", "stingers"]
 
     /// Every word that is a key.
     static let words = Set(
         all.flatMap { $0.path.split(separator: ".").map(String.init) }
             + (ConfigurationOption.ofInput + ConfigurationOption.ofOutput).map(\.key)
             + ConfigurationReader.sceneKeys + ConfigurationReader.insetKeys
-            + ConfigurationReader.overlayKeys + ConfigurationReader.stingerKeys + mappings
+            + ConfigurationReader.overlayKeys + ConfigurationReader.stingerKeys
+            + ConfigurationReader.renditionOptions.map(\.key) + mappings
             + RunDownReader.keys + RunDownReader.segmentKeys + RunDownReader.transitionKeys
             + [
                 "channels", "log", "input", "inputs", "outputs", "address", "format", "verbose", "status",
@@ -102,9 +104,8 @@ struct ConfigurationKey {
     /// Flags that no key of a channel stands for: outputs are one list, scenes and the like mappings, and the rest is about the
     /// process or the command line.
     static let flagsWithoutKey: Set = [
-        "--scene", "--overlay", "--stinger", "--rtmp", "--srt", "--http", "--http-socket", "--http-token", "--webhook",
-        "--log-format",
-        "--no-status",
+        "--rendition", "--scene", "--overlay", "--stinger", "--rtmp", "--srt", "--http", "--http-socket",
+        "--http-token", "--webhook", "--log-format", "--no-status",
         "--verbose", "--config", "--help", "--version",
     ]
 }
@@ -144,7 +145,8 @@ struct ConfigurationOption {
             .init("backups", "backup", .addresses),
         ]
     static let ofOutput: [ConfigurationOption] = [
-        .init("name", "name"), .init("queue", "queue", .time), .init("queueBytes", "queue-bytes"),
+        .init("name", "name"), .init("rendition", "rendition"), .init("queue", "queue", .time),
+        .init("queueBytes", "queue-bytes"),
         .init("retry", "retry"), .init("backup", "backup"), .init("backupAfter", "backup-after"),
         .init("primaryCheck", "primary-check", .time), .init("proxy", "proxy"), .init("tlsCa", "tls-ca"),
         .init("tls", "tls"), .init("enhanced", "enhanced", .answer), .init("segment", "segment", .time),

@@ -93,6 +93,7 @@ extension ConfigurationReader {
             case "inputs":
                 values["input"] = readAddresses(
                     entry.node, key, "inputs", "--input", ConfigurationOption.ofInput, &channel)
+            case "renditions": values["renditions"] = readRenditions(entry.node, key, &channel)
             case "scenes": values["scenes"] = readScenes(entry.node, key)
             case "overlays": values["overlays"] = readOverlays(entry.node, key)
             case "stingers": values["stingers"] = readStingers(entry.node, key)
@@ -193,7 +194,7 @@ extension ConfigurationReader {
         return address + "#" + pairs.joined(separator: ",")
     }
 
-    private mutating func values(
+    mutating func values(
         of option: ConfigurationOption, _ node: ConfigurationNode, _ key: String
     ) -> [String]? {
         switch option.form {

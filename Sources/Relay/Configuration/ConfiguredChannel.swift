@@ -75,6 +75,9 @@ struct ConfiguredChannel {
             let number = text.firstMatch(of: /input number (\d+)/).flatMap { Int($0.1) }
             paths[0] = number.map { "inputs[\($0 - 1)]" } ?? "inputs"
         }
+        if paths.first == "renditions", let name = text.firstMatch(of: /renditions ([A-Za-z0-9._-]+):/)?.1 {
+            paths[0] = "renditions.\(name)"
+        }
         let path = paths.first { flags.marks[$0] != nil } ?? paths.first
         let key = [flags.key, path].compactMap(\.self).joined(separator: ".")
         return .init(mark: path.flatMap { flags.marks[$0] } ?? flags.mark, key: key, text: text)
@@ -85,6 +88,7 @@ struct ConfiguredChannel {
         switch flag {
         case "--input": return "input"
         case "--output", "--rtmp", "--srt": return "outputs"
+        case "--rendition": return "renditions"
         case "--scene": return "scenes"
         case "--overlay": return "overlays"
         case "--stinger": return "stingers"

@@ -276,7 +276,7 @@ extension ChannelControl {
         guard try open().cutRecording() else { throw ControlFailure(.conflict, "\(RecordingSlotError.notRecording)") }
     }
 
-    func requestKeyframe() throws(ControlFailure) { try open().stream.requestKeyframe(at: nil) }
+    func requestKeyframe() throws(ControlFailure) { try open().requestKeyframe() }
 
     func mark(_ text: String) throws(ControlFailure) -> Marker {
         let channel = try open()

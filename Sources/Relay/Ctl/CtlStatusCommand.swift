@@ -41,6 +41,7 @@ struct CtlChannel: Decodable {
             let droppedFrames: Int?
         }
         let name: String
+        let rendition: String?
         let state: String
         let address: String?
         let detail: String?
@@ -97,7 +98,7 @@ struct CtlChannel: Decodable {
     }
 
     private static func words(_ output: Output) -> String {
-        var words: [String] = []
+        var words = output.rendition.map { ["takes \($0)"] } ?? []
         if output.state == "live" {
             words += [output.liveSeconds.map { Figure.clock($0) }, output.address].compactMap(\.self)
             if let place = output.endpoint, place != "primary" { words.append("at \(place)") }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Encoder
 internal import FanOut
 internal import Logging
 internal import Media
@@ -21,7 +22,7 @@ extension Channel {
         do {
             try recordings.replace {
                 let place = try RecordingPlace(configuration, channel: name, logger: logger)
-                var program = recorded(configuration)
+                var program = try recorded(configuration)
                 // One that the storage guard refuses is no better than what is recorded now.
                 if recordings.current != nil { program.hasOutputs = false }
                 return try Recording(configuration, in: place, of: program)
@@ -73,7 +74,7 @@ extension Channel {
 
     /// Marks the moment `time` of the program, in nanoseconds, with `text`. Returns at once.
     func mark(_ text: String, at time: Int64) {
-        stream.mark(text, at: time)
+        for encoding in [stream] + program.renditions.map(\.stream) { encoding.mark(text, at: time) }
         recordings.current?.mark(text, at: time)
         logger.info("marked: \(text)")
     }
@@ -84,14 +85,29 @@ extension Channel {
         logger.notice("\(text)", metadata: output.map { ["output": "\($0)"] } ?? [:])
     }
 
-    /// What a recording that is made as `configuration` says is told of this channel.
-    private func recorded(_ configuration: ChannelConfiguration.Recording) -> Recording.Program {
+    /// What a recording that is made as `configuration` says is told of this channel. Throws ``RelayFailure`` if that names a
+    /// rendition that there is not.
+    private func recorded(
+        _ configuration: ChannelConfiguration.Recording
+    ) throws(RelayFailure) -> Recording.Program {
+        let rendition = try configuration.rendition.map(self.rendition)
         var recorded = Recording.Program(
             channel: name, hasOutputs: !self.configuration.outputs.isEmpty || !outputs.statuses.isEmpty,
-            delay: program.delay, gop: program.gop,
-            description: hub.description, keyframes: program.keyframes, ledger: resources.ledger,
-            clock: clock, logger: logger)
-        if !configuration.sources.isEmpty { recorded.sources = program.recordedSources }
+            delay: rendition.map { program.delay(of: $0) } ?? program.delay,
+            gop: rendition?.settings.gop ?? program.gop,
+            description: rendition?.encoder.description ?? hub.description,
+            keyframes: rendition?.encoder ?? program.keyframes, ledger: resources.ledger, clock: clock, logger: logger)
+        recorded.rendition = rendition
+        guard !configuration.sources.isEmpty else { return recorded }
+        recorded.sources = program.recordedSources
+        if let rendition { recorded.sources?.encoder = rendition.settings }
         return recorded
+    }
+
+    private func rendition(_ name: String) throws(RelayFailure) -> Rendition {
+        guard let rendition = program.renditions.first(where: { $0.name == name }) else {
+            throw RelayFailure(.usage, "Recording: \(configuration.renditions.unknown(name))")
+        }
+        return rendition
     }
 }

@@ -61,43 +61,63 @@ final class Channel: Sendable {
         self.hub = hub
         let listening = try ChannelListening(
             configuration, resources: resources, opening: opening ?? own, logger: logger)
+        let streams = Dictionary(uniqueKeysWithValues: configuration.renditions.map { ($0.name, PacketStream()) })
         context = OutputContext(
-            pool: resources.writers, listening: listening, stream: hub, isCopied: configuration.copies)
+            pool: resources.writers, listening: listening, stream: hub, renditions: streams,
+            isCopied: configuration.copies)
         // Before the input, which may keep us waiting: what is wrong with them is named at once.
         let definitions = try Self.definitions(of: configuration, in: context)
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
-        program =
-            switch (configuration.copies, configuration.hasChoice) {
-            case (true, true):
-                try SwitchedPassthrough(
-                    configuration, into: hub, recordings: recordings, listening: listening, clock: clock,
-                    logger: logger)
-            case (true, false):
-                try Passthrough(
-                    configuration, into: hub, recordings: recordings, listening: listening, clock: clock,
-                    logger: logger)
-            case (false, _):
-                try EncodedProgram(
-                    configuration, into: hub, recordings: recordings, listening: listening, clock: clock,
-                    logger: logger)
-            }
+        program = try Self.program(
+            of: configuration, in: context, recordings: recordings, clock: clock, logger: logger)
         hub.begin(program.description, keyframes: program.keyframes)
-        outputs = OutputSet(stream: hub, clock: clock, logger: logger)
+        for rendition in program.renditions {
+            rendition.stream.begin(rendition.encoder.description, keyframes: rendition.encoder)
+        }
+        outputs = OutputSet(stream: hub, renditions: streams, clock: clock, logger: logger)
         do throws(RelayFailure) {
             if let recording = configuration.recording, let place {
                 try prepare(recording, in: place, canLack: canLackRecording)
             }
             try add(definitions)
         } catch {
-            // What is open holds ports and devices, which another attempt needs.
+            // What is open holds ports and devices, which another attempt needs; a stream and its encoder hold each other.
             program.stop()
+            for stream in [hub] + streams.values { stream.finish() }
             throw error
+        }
+        for name in configuration.untakenRenditions {
+            logger.warning("no output and no recording takes the rendition", metadata: ["rendition": "\(name)"])
+        }
+    }
+
+    private static func program(
+        of configuration: ChannelConfiguration, in context: OutputContext, recordings: RecordingSlot,
+        clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) -> any ChannelProgram {
+        let (hub, listening) = (context.stream, context.listening)
+        switch (configuration.copies, configuration.hasChoice) {
+        case (true, true):
+            return try SwitchedPassthrough(
+                configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
+        case (true, false):
+            return try Passthrough(
+                configuration, into: hub, recordings: recordings, listening: listening, clock: clock, logger: logger)
+        case (false, _):
+            return try EncodedProgram(
+                configuration, into: hub, renditions: context.renditions, recordings: recordings,
+                listening: listening, clock: clock, logger: logger)
         }
     }
 
     /// What goes on air, in packets.
     var stream: PacketStream { hub }
+
+    /// Asks for a keyframe as soon as possible in all encodings. Returns at once.
+    func requestKeyframe() {
+        for encoding in [hub] + program.renditions.map(\.stream) { encoding.requestKeyframe(at: nil) }
+    }
 
     /// Puts the program on air and returns how it ended, when outputs and recordings have ended, too.
     func run() -> ExitStatus {
@@ -131,6 +151,7 @@ final class Channel: Sendable {
         status.retention = recording.retention
         status.upload = recording.upload
         status.sourceRecordings = recording.sources.isEmpty ? nil : recording.sources
+        status.recordedRendition = recordings.current?.rendition
         return status
     }
 

@@ -33,6 +33,8 @@ struct ChannelConfiguration {
         var upload: UploadTarget?
         /// The sources of the program that are recorded beside it, each into files of its own.
         var sources: [String] = []
+        /// The rendition that is recorded; nil for the program's own encoding.
+        var rendition: String?
     }
 
     /// One of several sources of a program.
@@ -97,6 +99,8 @@ struct ChannelConfiguration {
     var frameRate: FrameRate?
     var duration: Duration?
     var encoder = EncoderSettings()
+    /// Further encodings of the program.
+    var renditions: [RenditionSpecification] = []
     var monitor = MonitorSettings()
     var outputs: [OutputSpecification] = []
     var recording: Recording?
@@ -107,6 +111,18 @@ extension ChannelConfiguration {
     var recordedNames: [String] {
         guard let recording else { return [] }
         return [name] + recording.sources.map { RecordedSources.channel(name, $0) }
+    }
+
+    /// How what is recorded is encoded.
+    var recordedEncoder: EncoderSettings {
+        let rendition = renditions.first { $0.name == recording?.rendition }
+        return rendition?.settings(beside: encoder) ?? encoder
+    }
+
+    /// The renditions that neither an output nor the recording takes.
+    var untakenRenditions: [String] {
+        let taken = Set(outputs.compactMap(\.rendition) + [recording?.rendition].compactMap(\.self))
+        return renditions.map(\.name).filter { !taken.contains($0) }
     }
 
     /// Whether any track of the input is passed through.
@@ -182,8 +198,9 @@ extension OutputSpecification {
         name: String, in context: OutputContext, origin: OutputOrigin
     ) throws(EndpointFailure) -> OutputDefinition {
         let limits = context.isCopied ? limits.forBursts : limits
+        let context = try context.of(rendition)
         return OutputDefinition(
-            name: name, target: try address.target(name: name, in: context),
+            name: name, rendition: rendition, target: try address.target(name: name, in: context),
             backup: try backup.map { (address) throws(EndpointFailure) in try address.target(name: name, in: context) },
             limits: limits, retry: retry, origin: origin)
     }

@@ -97,7 +97,23 @@ struct OutputContext: Sendable {
     /// Serves those who pull.
     let listening: ChannelListening
     /// What is on air.
-    let stream: PacketStream
+    var stream: PacketStream
+    /// The same in further encodings, by their names.
+    let renditions: [String: PacketStream]
     /// Whether it is what somebody else encoded, and comes as it comes.
     let isCopied: Bool
+
+    /// The same for an output that takes `rendition`; nil for the program's own encoding. Throws if there is none of this
+    /// name.
+    func of(_ rendition: String?) throws(EndpointFailure) -> OutputContext {
+        guard let rendition else { return self }
+        guard let stream = renditions[rendition] else {
+            let names = renditions.keys.sorted()
+            throw EndpointFailure(
+                .refused, step: "rendition", reason: [RenditionSpecification].unknown(rendition, among: names))
+        }
+        var context = self
+        context.stream = stream
+        return context
+    }
 }

@@ -28,9 +28,15 @@ protocol ChannelProgram: AnyObject, Sendable {
     var director: Director? { get }
     /// What there is to record of its sources; nil where there is one.
     var recordedSources: RecordedSources? { get }
+    /// What else it is encoded as.
+    var renditions: [Rendition] { get }
+    /// How long after its time a frame leaves the encoder of a rendition; nil if it leaves in time.
+    func delay(of rendition: Rendition) -> Duration?
 }
 
 extension ChannelProgram {
     var director: Director? { nil }
     var recordedSources: RecordedSources? { nil }
+    var renditions: [Rendition] { [] }
+    func delay(of rendition: Rendition) -> Duration? { rendition.delay(ahead: 0) }
 }

@@ -15,17 +15,18 @@ final class EncodedProgram: ChannelProgram {
     private let interleaver: InterleavingSink
     private let encoder: EncoderSession
     private let monitor: MonitoredSink
+    private let encodings: Renditions
     private let program: Program
     private let isAhead: Bool
     private let settings: EncoderSettings
     private let logger: Logger
     let gop: Duration
 
-    /// Opens inputs and encoder; nothing is on air yet. Blocks until the inputs answer. Packets go to `hub`; without a
-    /// clock `recordings` holds the program back. Throws ``RelayFailure``.
+    /// Opens inputs and encoders; nothing is on air yet. Blocks until the inputs answer. Packets go to `hub`, those of
+    /// renditions to `streams`, by name; without a clock `recordings` holds the program back. Throws ``RelayFailure``.
     init(
-        _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
-        listening: ChannelListening, clock: any MonotonicClock, logger: Logger
+        _ configuration: ChannelConfiguration, into hub: PacketStream, renditions streams: [String: PacketStream] = [:],
+        recordings: RecordingSlot, listening: ChannelListening, clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         self.logger = logger
         (settings, gop) = (configuration.encoder, configuration.encoder.gop)
@@ -51,11 +52,13 @@ final class EncodedProgram: ChannelProgram {
         let delay = inputs.format.frameRate.timeBase.duration(Int64(encoder.delayInFrames))
         interleaver.wait(upTo: max(.seconds(10), delay * 2))
         let heartbeat = Heartbeat("program", clock: clock)
-        monitor = try Self.openMonitor(
-            configuration, inputs,
-            sink: configuration.isPaced
+        encodings = try Self.openRenditions(
+            configuration, inputs, into: streams,
+            before: configuration.isPaced
                 ? encoder : RecorderPacedSink(encoder: encoder, recordings: recordings, heartbeat: heartbeat),
-            logger)
+            clock, logger)
+        monitor = try Self.openMonitor(
+            configuration, inputs, sink: encodings.all.isEmpty ? encodings.next : encodings, logger)
         program = Program(
             frameRate: inputs.format.frameRate, audio: .program,
             pacing: configuration.isPaced
@@ -73,9 +76,19 @@ final class EncodedProgram: ChannelProgram {
         return .nanoseconds(rate.timeBase.rescale(Int64(encoder.delayInFrames), to: .nanoseconds))
     }
 
+    var renditions: [Rendition] { encodings.all }
+
+    func delay(of rendition: Rendition) -> Duration? {
+        rendition.delay(ahead: isAhead ? encoder.delayInFrames : 0)
+    }
+
     func run() -> ExitStatus {
+        encodings.start()
         inputs.start()
-        defer { inputs.stop() }
+        defer {
+            inputs.stop()
+            encodings.end()
+        }
         do {
             switch try program.run() {
             case .finished, .stopped:
@@ -107,6 +120,7 @@ final class EncodedProgram: ChannelProgram {
     }
 
     func stop() {
+        encodings.hurry()
         program.stop()
         inputs.stop()
     }
@@ -117,6 +131,7 @@ final class EncodedProgram: ChannelProgram {
             sources: inputs.statuses, selection: inputs.selection, feed: feeds.video, audioFeed: feeds.audio,
             program: program.status, encoder: encoder.status, frameRate: inputs.format.frameRate, outputs: [])
         (status.monitor, status.parts) = (monitor.status, inputs.parts)
+        status.renditions = encodings.all.isEmpty ? nil : encodings.all.map(\.status)
         return status
     }
 
@@ -129,6 +144,24 @@ final class EncodedProgram: ChannelProgram {
                 audio: inputs.feedStatuses.audio == nil ? nil : .program, logger: logger)
         } catch {
             throw RelayFailure(.internalError, "Loudness cannot be measured: \(error).")
+        }
+    }
+
+    private static func openRenditions(
+        _ configuration: ChannelConfiguration, _ inputs: any ProgramInputs, into streams: [String: PacketStream],
+        before next: any ProgramSink, _ clock: any MonotonicClock, _ logger: Logger
+    ) throws(RelayFailure) -> Renditions {
+        do throws(RelayFailure) {
+            let all = try configuration.renditions.map { (specification) throws(RelayFailure) in
+                try Rendition(
+                    specification, of: inputs.format, beside: configuration.encoder,
+                    into: streams[specification.name] ?? PacketStream(), clock: clock, logger: logger)
+            }
+            return Renditions(all, of: inputs.format, before: next, clock: clock)
+        } catch {
+            // What x264 refuses is no reason to keep ports and devices.
+            inputs.stop()
+            throw error
         }
     }
 

@@ -5,12 +5,13 @@ internal import Networking
 
 /// Options that inputs and outputs have in common.
 extension OptionList {
-    /// Takes `name=`, what logs and the status call an input or an output; nil if it is not given.
-    mutating func takeName() throws(AddressError) -> String? {
-        guard let name = try take("name") else { return nil }
+    /// Takes `name=`, what logs and the status call an input or an output, or another `option` with a name; nil if it is not
+    /// given.
+    mutating func takeName(_ option: String = "name") throws(AddressError) -> String? {
+        guard let name = try take(option) else { return nil }
         let isPlain = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
         guard isPlain, name.count <= 40 else {
-            throw AddressError("name= takes at most 40 letters, digits, hyphens, dots and underscores.")
+            throw AddressError("\(option)= takes at most 40 letters, digits, hyphens, dots and underscores.")
         }
         return name
     }

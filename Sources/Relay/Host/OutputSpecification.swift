@@ -25,6 +25,8 @@ struct OutputSpecification {
     var name: String?
     var address: OutputAddress
     var backup: OutputAddress?
+    /// Which encoding of the program it takes; nil for the program's own.
+    var rendition: String?
     var limits = QueueLimits.live
     var retry = RetryPolicy()
 
@@ -46,6 +48,7 @@ struct OutputSpecification {
             }
             identity = ([text] + values).joined(separator: "\n")
             name = try options.takeName()
+            rendition = try options.takeName("rendition")
             limits = try Self.limits(taking: &options)
             let backup = try options.take("backup")
             retry = try Self.retry(taking: &options, hasBackup: backup != nil)

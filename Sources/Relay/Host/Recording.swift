@@ -36,6 +36,8 @@ final class Recording: Sendable {
         let ledger: SpaceLedger
         let clock: any MonotonicClock
         let logger: Logger
+        /// What is recorded, if it is not the program's own encoding.
+        var rendition: Rendition?
         /// Its sources, if they are recorded beside it.
         var sources: RecordedSources?
         /// What a recording of a source has in common with that of its program; nil for the program's.
@@ -59,6 +61,9 @@ final class Recording: Sendable {
 
     /// What its files are.
     let format: RecordFormat
+    /// What is recorded, if it is not the program's own encoding, and its name.
+    var stream: PacketStream? { program.rendition?.stream }
+    var rendition: String? { program.rendition?.name }
     private let program: Program
     private let place: RecordingPlace
     private let recorder: Recorder

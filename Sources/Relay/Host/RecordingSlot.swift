@@ -70,7 +70,7 @@ final class RecordingSlot: Sendable {
     private let queue = DispatchQueue(label: "relay.recording", qos: .utility)
     private let state = Mutex(State())
 
-    /// A slot whose recordings are fed by `hub`. `group` is left when all that they began is done.
+    /// A slot whose recordings are fed by `hub`, unless they have a stream of their own. `group` is left when all that they began is done.
     init(hub: PacketStream, group: DispatchGroup) {
         self.hub = hub
         self.group = group
@@ -84,7 +84,7 @@ final class RecordingSlot: Sendable {
         state.withLock { state in
             guard case .prepared(let recording) = state.phase else { return }
             state.phase = .recording(recording)
-            recording.start(at: hub, joinsRunningProgram: false, in: group)
+            recording.start(at: stream(of: recording), joinsRunningProgram: false, in: group)
         }
     }
 
@@ -112,7 +112,7 @@ final class RecordingSlot: Sendable {
         try state.withLock { state in
             guard case .starting = state.phase else { throw RecordingSlotError.over }
             state.phase = .recording(recording)
-            recording.start(at: hub, joinsRunningProgram: true, in: group)
+            recording.start(at: stream(of: recording), joinsRunningProgram: true, in: group)
         }
     }
 
@@ -133,7 +133,7 @@ final class RecordingSlot: Sendable {
             let old: Recording? = if case .recording(let old) = state.phase { old } else { nil }
             if let old { end(old, &state) }
             state.phase = .recording(recording)
-            recording.start(at: hub, joinsRunningProgram: true, in: group)
+            recording.start(at: stream(of: recording), joinsRunningProgram: true, in: group)
             return old
         }
         if let old { finish(old) }
@@ -182,7 +182,7 @@ final class RecordingSlot: Sendable {
             state.withLock { state in
                 guard isDue(state) else { return }
                 state.phase = .recording(recording)
-                recording.start(at: hub, joinsRunningProgram: true, in: group)
+                recording.start(at: stream(of: recording), joinsRunningProgram: true, in: group)
             }
         } catch {
             if state.withLock({ isDue($0) }) { self.lack("\(error)", lack.make) }
@@ -200,6 +200,9 @@ final class RecordingSlot: Sendable {
         if let recording { finish(recording) }
     }
 
+    /// What it records.
+    private func stream(of recording: Recording) -> PacketStream { recording.stream ?? hub }
+
     /// Under the lock: whoever finds the recording gone from its phase must find the group entered.
     private func end(_ recording: Recording, _ state: inout State) {
         state.ending.append(recording)
@@ -207,7 +210,7 @@ final class RecordingSlot: Sendable {
     }
 
     private func finish(_ recording: Recording) {
-        recording.finish(from: hub) { [self] in
+        recording.finish(from: stream(of: recording)) { [self] in
             state.withLock { state in
                 state.ending.removeAll { $0 === recording }
                 state.last = recording.status

@@ -17,7 +17,7 @@ struct RecordedSources: Sendable {
     let sources: [(name: String, stage: Stage)]
     /// What all of them are converted to.
     let format: VideoFormat
-    let encoder: EncoderSettings
+    var encoder: EncoderSettings
 
     /// The channel that the recording of a source has in names and in the catalogue.
     static func channel(_ channel: String, _ source: String) -> String { "\(channel)-\(source)" }

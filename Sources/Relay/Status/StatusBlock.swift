@@ -20,9 +20,9 @@ struct StatusBlock {
     /// Seconds between the two.
     let interval: Double
 
-    /// One line for the program, one for each output, one for the recording and for that of each source, and one for uploads.
+    /// One line for the program, one for each rendition and output, one for the recording and for that of each source, and one for uploads.
     var lines: [String] {
-        [program] + now.outputs.map(output) + (recording.map { [$0] } ?? [])
+        [program] + (now.renditions ?? []).map(rendition) + now.outputs.map(output) + (recording.map { [$0] } ?? [])
             + (now.sourceRecordings ?? []).map(sourceRecording) + (upload.map { [$0] } ?? [])
     }
 
@@ -121,8 +121,21 @@ struct StatusBlock {
         return parts
     }
 
+    private func rendition(_ rendition: RenditionStatus) -> String {
+        let last = before?.renditions?.first { $0.name == rendition.name }
+        let bytes = rendition.encoder.bytes - (last?.encoder.bytes ?? 0)
+        let rate = last == nil || interval <= 0 ? 0 : Double(bytes) / interval
+        var parts = [
+            "  \(rendition.name)", "\(rendition.width)x\(rendition.height)", "\(Int(rate * 8 / 1000)) kbit/s",
+        ]
+        if rendition.droppedFrames > 0 { parts.append("frames left out \(rendition.droppedFrames)") }
+        if let failure = rendition.failure { parts.append("FAILED: \(failure)") }
+        return parts.joined(separator: "  ")
+    }
+
     private func output(_ output: OutputStatus) -> String {
         var parts = [Self.padded(output.name, 8), Self.padded(output.state, 11)]
+        if let rendition = output.rendition { parts.append("takes \(rendition)") }
         if output.state == "live" || output.state == "draining" {
             parts.append("queue \(output.queue.milliseconds) ms")
             for noun in ["callers", "players"] {

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Encoder
+
+/// What an operator can know of a further encoding of a program.
+package struct RenditionStatus: Sendable, Codable {
+    package var name: String
+    /// The size of its frames.
+    package var width: Int
+    package var height: Int
+    package var encoder: EncoderStatus
+    /// Frames that were left out because the encoder could not keep up.
+    package var droppedFrames: Int
+    /// Why it ended before the program; nil if it did not.
+    package var failure: String?
+
+    /// What is known of one.
+    package init(
+        name: String, width: Int, height: Int, encoder: EncoderStatus, droppedFrames: Int, failure: String? = nil
+    ) {
+        (self.name, self.width, self.height) = (name, width, height)
+        (self.encoder, self.droppedFrames, self.failure) = (encoder, droppedFrames, failure)
+    }
+}

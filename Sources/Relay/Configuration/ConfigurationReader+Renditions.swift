@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Renditions by name, and the flags that they stand for.
+extension ConfigurationReader {
+    /// The keys of a rendition. Each may be written as the option is, too.
+    static let renditionOptions: [ConfigurationOption] = [
+        .init("videoBitrate", "video-bitrate"), .init("gop", "gop", .time), .init("size", "size"),
+        .init("preset", "preset"), .init("tune", "tune"), .init("profile", "profile"), .init("bFrames", "bframes"),
+        .init("audioBitrate", "audio-bitrate"),
+    ]
+
+    /// `renditions`: a mapping of names to how each is encoded.
+    mutating func readRenditions(
+        _ node: ConfigurationNode, _ key: String, _ channel: inout ChannelFlags
+    ) -> [String]? {
+        let entries = mapping(node, key, "It is a mapping, a rendition behind each name.") ?? []
+        for entry in entries { channel.marks["renditions.\(entry.key)"] = entry.node.mark }
+        // Their order means nothing: another one is no change.
+        return entries.sorted { $0.key < $1.key }.compactMap { entry in
+            readRendition(entry.node, "\(key).\(entry.key)").map { "--rendition=\(entry.key)#\($0)" }
+        }
+    }
+
+    private mutating func readRendition(_ node: ConfigurationNode, _ key: String) -> String? {
+        guard let entries = mapping(node, key, "It is a mapping with the rendition's keys.") else { return nil }
+        if entries.isEmpty { fault(node.mark, key, "It says nothing: give at least one key, such as videoBitrate.") }
+        var given: [String: String] = [:]
+        for entry in entries {
+            let option = Self.renditionOptions.first { [$0.key, $0.option].contains(entry.key) }
+            guard let option else {
+                unknown(entry, in: key, known: Self.renditionOptions.map(\.key))
+                continue
+            }
+            let place = "\(key).\(entry.key)"
+            if given[option.option] != nil { fault(entry.mark, place, "It is given twice, in two ways.") }
+            given[option.option] = values(of: option, entry.node, place)?.first
+        }
+        if given.isEmpty { return nil }
+        return Self.renditionOptions.compactMap { option in given[option.option].map { "\(option.option)=\($0)" } }
+            .joined(separator: ",")
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Media
+internal import Synchronization
+
+/// Hands packets from the thread that makes them to another one, which publishes them: threads that are started on the
+/// way, as Dispatch does, have the priority of whoever publishes.
+final class PacketHandover: PacketSink {
+    private struct State {
+        var packets: [EncodedPacket] = []
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+    private let news = DispatchSemaphore(value: 0)
+
+    func publish(_ packet: EncodedPacket) {
+        state.withLock { $0.packets.append(packet) }
+        news.signal()
+    }
+
+    func finish() {
+        state.withLock { $0.isOver = true }
+        news.signal()
+    }
+
+    /// Publishes to `sink` what comes, and calls `afterEach` behind each packet or run of them. Returns when no more comes,
+    /// and `sink` knows that.
+    func run(into sink: any PacketSink, afterEach work: () -> Void) {
+        while true {
+            news.wait()
+            let (packets, isOver) = state.withLock { state in
+                defer { state.packets.removeAll(keepingCapacity: true) }
+                return (state.packets, state.isOver)
+            }
+            for packet in packets { sink.publish(packet) }
+            work()
+            guard isOver else { continue }
+            sink.finish()
+            return
+        }
+    }
+}

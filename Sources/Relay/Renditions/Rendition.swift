@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Encoder
+internal import FanOut
+internal import Logging
+internal import Media
+
+/// A further encoding of a program: an encoder session with a ``FanOut/PacketStream`` of its own. All calls may come from
+/// any thread.
+struct Rendition: Sendable {
+    let name: String
+    let settings: EncoderSettings
+    let format: VideoFormat
+    let encoder: SideEncoder
+    /// Its packets.
+    let stream: PacketStream
+
+    /// Opens the encoder session of `specification` for a program of `format` that is encoded as `program` says. Its packets
+    /// go to `stream`. Blocks as long as that takes. Throws ``RelayFailure``.
+    init(
+        _ specification: RenditionSpecification, of format: VideoFormat, beside program: EncoderSettings,
+        into stream: PacketStream, clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) {
+        (name, self.stream) = (specification.name, stream)
+        settings = specification.settings(beside: program)
+        self.format = specification.format(of: format)
+        var logger = logger
+        logger[metadataKey: "rendition"] = "\(name)"
+        encoder = try SideEncoder(
+            .init(subject: "the rendition \(name)", thread: "relay.rendition"), settings, format: self.format,
+            into: stream, clock: clock, logger: logger)
+    }
+
+    /// How long after its time a frame leaves the encoder, where the program runs so many frames ahead; nil if it leaves in
+    /// time.
+    func delay(ahead frames: Int) -> Duration? {
+        let late = encoder.delayInFrames - frames
+        return late > 0 ? format.frameRate.timeBase.duration(Int64(late)) : nil
+    }
+
+    /// A snapshot.
+    var status: RenditionStatus {
+        RenditionStatus(
+            name: name, width: format.width, height: format.height, encoder: encoder.status,
+            droppedFrames: encoder.dropped, failure: encoder.failure)
+    }
+}
