@@ -41,8 +41,10 @@ final class SideEncoder: KeyframeRequester {
         let thread: String
     }
 
-    /// Frames that wait at most, and frames and audio together: what waits for longer has no audio either.
-    private static let (mostFrames, mostJobs) = (16, 600)
+    /// Bytes of frames that wait at most, and how many frames that is at least and at most.
+    private static let (mostBytes, frameCounts) = (64 << 20, 16...240)
+    /// Frames and audio together that wait at most: what waits for longer has no audio either.
+    private static let mostJobs = 600
     /// Captions of some seconds.
     private static let mostCaptions = 9000
     /// The program's threads, which have the usual priority, come first.
@@ -123,11 +125,17 @@ final class SideEncoder: KeyframeRequester {
         news.signal()
     }
 
+    /// How many frames of this size wait at most.
+    private static func mostFrames(like frame: VideoFrame) -> Int {
+        let count = mostBytes / (frame.width * frame.height * 3 / 2)
+        return min(max(count, frameCounts.lowerBound), frameCounts.upperBound)
+    }
+
     /// Takes the program's `index`-th frame, which is encoded as `resized` if that is given.
     func take(_ frame: VideoFrame, _ resized: ResizedFrame? = nil, at index: Int64) {
         state.withLock { state in
             guard !state.isOver else { return }
-            guard state.frames < Self.mostFrames else {
+            guard state.frames < Self.mostFrames(like: frame) else {
                 state.dropped += 1
                 return state.captions += frame.captions.prefix(max(0, Self.mostCaptions - state.captions.count))
             }
