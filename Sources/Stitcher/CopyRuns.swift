@@ -19,16 +19,25 @@ struct CopyRuns {
 
     /// The runs of `frames` and `audio` of `source`, both of whose tracks lie in the order of decoding.
     init(_ source: ClipSource, frames: Range<Int>, audio: Range<Int>) {
+        self.init(source.video, source.audio, frames: frames, audio: audio)
+    }
+
+    /// The runs of `frames` of `video` and `audio` of `packets`, none of which has more than `limit` frames or a larger hole.
+    init(
+        _ video: [IndexedSample], _ packets: [IndexedSample], frames: Range<Int>, audio: Range<Int>, limit: Int = .max,
+        hole largestHole: Int64 = largestHole
+    ) {
         var (nextFrame, nextPacket) = (0, 0)
         var isBroken = true
-        while nextFrame < source.video.count || nextPacket < source.audio.count {
+        while nextFrame < video.count || nextPacket < packets.count {
             let isVideo =
-                nextPacket == source.audio.count
-                || nextFrame < source.video.count && source.video[nextFrame].offset < source.audio[nextPacket].offset
-            let sample = isVideo ? source.video[nextFrame] : source.audio[nextPacket]
+                nextPacket == packets.count
+                || nextFrame < video.count && video[nextFrame].offset < packets[nextPacket].offset
+            let sample = isVideo ? video[nextFrame] : packets[nextPacket]
+            if isVideo, let last = runs.last, last.frames.count >= limit { isBroken = true }
             if isVideo ? frames.contains(nextFrame) : audio.contains(nextPacket) {
                 let hole = sample.offset - (runs.last?.bytes.upperBound ?? 0)
-                if isBroken || hole > Self.largestHole || hole < 0 {
+                if isBroken || hole > largestHole || hole < 0 {
                     runs.append(
                         Run(
                             bytes: sample.offset..<sample.offset, frames: nextFrame..<nextFrame,

@@ -131,6 +131,18 @@ enum SampleInput {
         #expect(inner.clips[0].reasons == ["it is coded as hevc"])
     }
 
+    @Test func `A keyframe of HEVC that leads on from others begins the result, and nothing behind other frames`() throws {
+        let source = SampleInput.source {
+            $0.video.codec = "hevc"
+            $0.video.dependentKeyframes = [30]
+        }
+        let late = StitchClip(path: "a.mp4", from: .seconds(1))
+        let first = try plan([source, source], [late, StitchClip(path: "a.mp4")])
+        #expect(first.parts == [.copied(clip: 0, samples: 30..<90), .copied(clip: 1, samples: 0..<90)])
+        let second = try plan([source, source], [StitchClip(path: "a.mp4"), late])
+        #expect(second.codec == "h264" && second.copiedFrames == 0)
+    }
+
     @Test func `A transition begins with its clip, whose first frames are drawn`() throws {
         let fade = StitchTransition(Transition(.fade), duration: .milliseconds(500))
         var clip = StitchClip(path: "b.mp4")

@@ -19,7 +19,7 @@ struct StitchCommand: BlockingCommand {
             reason. Of a clip that begins or ends within a GOP only the frames up to the next keyframe are coded again.
 
             The result is as large and as fast as the first clip, unless --size and --fps say otherwise. Each clip's audio \
-            stays with its frames; at a join it is faded from one to the other.
+            stays with its frames; at a join it is faded from one to the other. AAC is copied, too, as --audio says.
 
             Instead of files, one project may be given: a list of clips in YAML, as docs/stitch.md has it.
 

@@ -12,12 +12,18 @@ struct StitchDocument: Encodable {
         let milliseconds: Int64
         let copiedFrames: Int
         let encodedFrames: Int
+        /// Whether packets of its audio are copied.
+        let copiesAudio: Bool
+        /// By how much its frames come later than their rate says, so that its audio can be copied; in microseconds.
+        let moved: Int64
         /// Why none of its frames is copied; empty if some are.
         let reasons: [String]
         let notes: [String]
 
         enum CodingKeys: String, CodingKey {
             case file, from, milliseconds, reasons, notes
+            case copiesAudio = "copies_audio"
+            case moved = "moved_us"
             case copiedFrames = "copied_frames"
             case encodedFrames = "encoded_frames"
         }
@@ -59,7 +65,8 @@ struct StitchDocument: Encodable {
                 from: source.video.timeBase.rescale(
                     source.video.times[clip.frames.lowerBound] - source.video.times[0], to: .milliseconds),
                 milliseconds: frame.rescale(Int64(clip.count), to: .milliseconds), copiedFrames: copied,
-                encodedFrames: clip.count - copied, reasons: clip.reasons, notes: clip.notes)
+                encodedFrames: clip.count - copied, copiesAudio: job.copiesAudio(of: index),
+                moved: job.move(of: index).inNanoseconds / 1000, reasons: clip.reasons, notes: clip.notes)
         }
     }
 
@@ -79,7 +86,14 @@ struct StitchDocument: Encodable {
             } else {
                 line += "coded again: \(clip.reasons.joined(separator: "; "))"
             }
+            if sampleRate != nil { line += clip.copiesAudio ? "; audio copied" : "; audio coded again" }
             lines.append(line)
+            if clip.moved != 0 {
+                let time = "\(abs(clip.moved) / 1000).\(abs(clip.moved) / 100 % 10) ms"
+                lines.append(
+                    "   its frames come \(time) \(clip.moved > 0 ? "later" : "sooner"), so that its audio can be copied"
+                )
+            }
             lines += clip.notes.map { "   \($0)" }
         }
         return lines.map { $0 + "\n" }.joined()

@@ -44,7 +44,13 @@ struct StitchOptions: ParsableArguments {
     var crf: Double?
 
     @Option(
-        help: ArgumentHelp("Bits a second of AAC. (default: 160k)", valueName: "rate"),
+        help: ArgumentHelp(
+            "Which AAC is copied: auto (where frames keep their rate, and that of clips of a minute and more, whose frames "
+                + "may come up to 12 ms later or sooner for it), copy (whatever can be) or encode (none)."))
+    var audio = StitchAudio.automatic
+
+    @Option(
+        help: ArgumentHelp("Bits a second of AAC that is coded again. (default: 160k)", valueName: "rate"),
         transform: { try ArgumentParsing.bitrate($0, in: 32_000...512_000) })
     var audioBitrate: Int?
 
@@ -57,7 +63,7 @@ struct StitchOptions: ParsableArguments {
 
     var settings: StitchSettings {
         var settings = StitchSettings()
-        (settings.size, settings.rate, settings.fitting) = (size, fps, fit)
+        (settings.size, settings.rate, settings.fitting, settings.audio) = (size, fps, fit, audio)
         if let preset { settings.encoder.preset = preset }
         if let crf { settings.encoder.rateControl = .quality(crf) }
         if let audioBitrate { settings.encoder.audioBitrate = audioBitrate }
@@ -74,3 +80,4 @@ struct StitchOptions: ParsableArguments {
 }
 
 extension FrameFitting: ExpressibleByArgument {}
+extension StitchAudio: ExpressibleByArgument {}

@@ -2,13 +2,15 @@
 
 internal import Media
 
-/// The audio of the result as it is before it is encoded: that of all clips, each with its fades. Asked for from the
-/// beginning to the end. Used by one thread.
+/// The audio of the result as it is before it is encoded: that of all clips, each with its fades. Mostly asked for from one
+/// place on; another place is sought. Used by one thread.
 struct AudioMixer {
     private let plan: AudioPlan
     private let format: AudioFormat
     private let sources: [StitchSource]
     private var readers: [Int: AudioReader] = [:]
+    /// Behind what was asked for last.
+    private var end: Int64?
 
     init(_ plan: AudioPlan, _ format: AudioFormat, _ sources: [StitchSource]) {
         (self.plan, self.format, self.sources) = (plan, format, sources)
@@ -16,6 +18,8 @@ struct AudioMixer {
 
     /// The samples in `range`.
     mutating func mix(_ range: Range<Int64>) throws -> AudioBuffer {
+        if end != range.lowerBound { readers = [:] }
+        end = range.upperBound
         var channels = [[Float]](
             repeating: [Float](repeating: 0, count: range.count), count: format.channels)
         for (index, clip) in plan.clips.enumerated() {
@@ -29,9 +33,11 @@ struct AudioMixer {
             readers[index] = reader
             let samples = try reader.read(wanted)
             let offset = Int(heard.lowerBound - range.lowerBound)
-            let factors = heard.map(clip.factor)
+            let factors = clip.isPlain(heard) ? nil : heard.map(clip.factor)
             for (channel, values) in samples.channels.enumerated() {
-                for place in values.indices { channels[channel][offset + place] += values[place] * factors[place] }
+                for place in values.indices {
+                    channels[channel][offset + place] += values[place] * (factors?[place] ?? 1)
+                }
             }
         }
         return AudioBuffer(position: range.lowerBound, format: format, channels: channels)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Foundation
+internal import MP4
 internal import Media
 
 /// Which samples of which files are heard when, and how one clip gives way to the next. In samples of the result; pure.
@@ -53,12 +54,30 @@ struct AudioPlan: Equatable {
             return (low..<max(low, high)).clamped(to: available)
         }
 
+        /// Whether it is as loud in `range` as in its file.
+        func isPlain(_ range: Range<Int64>) -> Bool {
+            (fadeIn?.range.upperBound ?? .min) <= range.lowerBound
+                && (fadeOut?.range.lowerBound ?? .max) >= range.upperBound
+        }
+
         func factor(at position: Int64) -> Float {
             (fadeIn?.rising(at: position) ?? 1) * (fadeOut?.falling(at: position) ?? 1)
         }
     }
 
+    /// A stretch of the result's packets.
+    enum Span: Equatable {
+        /// These packets of the clip's file, as they are.
+        case copied(clip: Int, packets: Range<Int>)
+        /// New packets for these samples.
+        case encoded(Range<Int64>)
+    }
+
     private(set) var clips: [Clip] = []
+    /// By how many samples the frames of each clip come later than their rate says, so that its audio can be copied.
+    private(set) var moves: [Int64] = []
+    /// The packets, in order and without a hole.
+    private(set) var spans: [Span] = []
     /// Samples of the result.
     let count: Int64
 
@@ -70,39 +89,97 @@ struct AudioPlan: Equatable {
     /// Samples by which two pieces of one recording may seem to be apart because their times were rounded.
     private static let rounding: Int64 = 2
 
-    /// The audio of the clips of `plan`; nil if it has none.
-    init?(_ plan: StitchPlan, _ clips: [StitchClip], _ sources: [StitchSource]) {
+    /// The audio of the clips of `plan`; nil if it has none. `window` says how a packet of a source was cut out.
+    init?(
+        _ plan: StitchPlan, _ clips: [StitchClip], _ sources: [StitchSource], _ mode: StitchAudio = .automatic,
+        window: @escaping (_ source: Int, _ packet: Int) -> AACWindow? = { _, _ in nil }
+    ) {
         guard let format = plan.audio else { return nil }
         let (frame, sample) = (plan.video.frameRate.timeBase, format.timeBase)
-        count = frame.rescale(Int64(plan.frameCount), to: sample)
-        for (planned, clip) in zip(plan.clips, clips) {
-            let source = sources[planned.source]
-            let place = frame.rescale(Int64(planned.place), to: sample)
-            let end = frame.rescale(Int64(planned.place + planned.count), to: sample)
-            let first = source.video.timeBase.rescale(source.time(planned.frames.lowerBound), to: sample)
-            var shift = place - first + sample.ticks(clip.audioOffset)
-            if let last = self.clips.last, Self.goesOn(plan.clips, self.clips.count, sources) {
-                let same = last.shift + Self.distance(sources, self.clips.count, sample)
-                if abs(same - shift) <= Self.rounding { shift = same }
+        let half = max(frame.rescale(1, to: sample) / 2, sample.ticks(Self.shortest))
+        let pieces = plan.clips.indices.map { Self.piece($0, plan, clips, sources, format) }
+        let rules = AudioGrid.Rules(
+            mode: mode, rate: Int64(format.sampleRate), frame: frame.rescale(1, to: sample),
+            margin: half + AudioGrid.step,
+            isSeam: { clip, packet in
+                guard let before = window(plan.clips[clip].source, packet - 1),
+                    let after = window(plan.clips[clip].source, packet)
+                else { return false }
+                return before.isLong && before.isKaiser && after.isLong
+            })
+        let grid = AudioGrid(pieces, rules)
+        moves = grid.moves
+        count = (pieces.last?.range.upperBound ?? 0) + (moves.last ?? 0)
+        layClips(pieces, grid)
+        for index in self.clips.indices.dropFirst() {
+            if let more = pieces[index].continuation,
+                abs(grid.shifts[index] - grid.shifts[index - 1] - more) <= Self.rounding
+            {
+                continue
             }
-            let heard = source.audio.map { audio in
-                audio.timeBase.rescale(audio.range.lowerBound, to: sample) + shift..<audio.timeBase.rescale(
-                    audio.range.upperBound, to: sample) + shift
-            }
-            self.clips.append(Clip(range: place..<end, shift: shift, available: heard ?? place..<place))
-        }
-        let half = frame.rescale(1, to: sample) / 2
-        for index in self.clips.indices.dropFirst() where !Self.goesOn(plan.clips, index, sources) {
-            let transition = frame.rescale(Int64(plan.clips[index].transition), to: sample)
             let isOne = sources[plan.clips[index - 1].source].path == sources[plan.clips[index].source].path
             fade(
-                into: index, length: max(half, sample.ticks(Self.shortest)), transition: transition,
-                edge: sample.ticks(Self.edge), isOne ? .linear : .equalPower)
+                into: index, length: half, transition: pieces[index].lead, edge: sample.ticks(Self.edge),
+                isOne ? .linear : .equalPower)
         }
+        spans = Self.spans(grid, pieces, count)
+    }
+
+    private mutating func layClips(_ pieces: [AudioGrid.Piece], _ grid: AudioGrid) {
+        for (index, piece) in pieces.enumerated() {
+            let (shift, low) = (grid.shifts[index], piece.range.lowerBound + moves[index])
+            let next = index + 1 < pieces.count ? pieces[index + 1].range.lowerBound + moves[index + 1] : count
+            let available = piece.available.lowerBound + shift..<piece.available.upperBound + shift
+            clips.append(
+                Clip(range: low..<next, shift: shift, available: piece.available.isEmpty ? low..<low : available))
+        }
+    }
+
+    private static func piece(
+        _ index: Int, _ plan: StitchPlan, _ clips: [StitchClip], _ sources: [StitchSource], _ format: AudioFormat
+    ) -> AudioGrid.Piece {
+        let (frame, sample) = (plan.video.frameRate.timeBase, format.timeBase)
+        let planned = plan.clips[index]
+        let source = sources[planned.source]
+        let low = frame.rescale(Int64(planned.place), to: sample)
+        let high = frame.rescale(Int64(planned.place + planned.count), to: sample)
+        let first = source.video.timeBase.rescale(source.time(planned.frames.lowerBound), to: sample)
+        let available = source.audio.map { audio in
+            audio.timeBase.rescale(
+                audio.range.lowerBound, to: sample)..<audio.timeBase.rescale(
+                    audio.range.upperBound, to: sample)
+        }
+        return AudioGrid.Piece(
+            range: low..<high, shift: low - first + sample.ticks(clips[index].audioOffset),
+            continuation: goesOn(plan.clips, index, sources) ? distance(sources, index, sample) : nil,
+            lead: frame.rescale(Int64(planned.transition), to: sample), available: available ?? 0..<0,
+            packets: source.audio?.format == format ? source.audio?.packets ?? [] : [])
+    }
+
+    private static func spans(_ grid: AudioGrid, _ pieces: [AudioGrid.Piece], _ count: Int64) -> [Span] {
+        let step = AudioGrid.step
+        // The packet in front of the first that is heard, which its decoder needs.
+        var position = grid.phase - (grid.phase > 0 ? 2 : 1) * step
+        var spans: [Span] = []
+        for (clip, packets) in grid.copies.enumerated() {
+            guard let packets, !packets.isEmpty, let first = pieces[clip].packets.first else { continue }
+            let begin = first.pts + grid.shifts[clip] + Int64(packets.lowerBound) * step
+            if spans.isEmpty, begin <= 0 { position = begin }
+            if begin > position { spans.append(.encoded(position..<begin)) }
+            spans.append(.copied(clip: clip, packets: packets))
+            position = begin + Int64(packets.count) * step
+        }
+        // What is missing at the end of a file that is copied to its end is less than one more packet.
+        let isWhole = if case .copied(pieces.count - 1, _) = spans.last { position >= count - step } else { false }
+        if position < count, !isWhole {
+            spans.append(.encoded(position..<position + (count - position + step - 1) / step * step))
+        }
+        return spans
     }
 
     /// Whether the clip `index` goes on where the one before it ends, with a cut that nobody would hear without a fade.
     private static func goesOn(_ clips: [StitchPlan.Clip], _ index: Int, _ sources: [StitchSource]) -> Bool {
+        guard index > 0 else { return false }
         let (before, after) = (clips[index - 1], clips[index])
         let (one, other) = (sources[before.source], sources[after.source])
         guard after.transition == 0 else { return false }

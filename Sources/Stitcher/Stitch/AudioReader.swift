@@ -6,9 +6,9 @@ internal import Media
 /// Decodes the audio of one file and gives any stretch of it, in samples of the result's format from the file's time 0 on.
 /// Stretches are asked for one behind the other. Used by one thread.
 final class AudioReader {
-    private let demuxer: Demuxer
-    private let stream: StreamInfo
+    private let feed: any AudioFeed
     private let decoder: Decoder
+    private let base: TimeBase
     private let resampler: Resampler
     private let name: String
     private let format: AudioFormat
@@ -20,27 +20,24 @@ final class AudioReader {
 
     /// A hole of stamps that is none: what containers in milliseconds round, and a little more.
     private static let tolerance = Duration.milliseconds(5)
-    /// What is decoded before the first sample that counts: an AAC decoder needs a packet or two.
-    private static let preroll = Duration.milliseconds(200)
-    /// What is skipped by decoding rather than by seeking.
-    private static let stride = Duration.seconds(5)
 
     /// A reader of the audio of `source` from `position` on.
     init(_ source: StitchSource, _ audio: StitchSource.Audio, format: AudioFormat, from position: Int64) throws {
         name = source.name
         self.format = format
-        demuxer = try StitchInspector.open(source.path, name: source.name)
-        guard let stream = demuxer.streams.first(where: { $0.index == audio.stream }) else {
-            throw ClipFailure("\(source.name) has changed.")
-        }
-        self.stream = stream
-        decoder = try Decoder(stream, threading: .slices, subject: source.name)
         resampler = Resampler(target: format, subject: source.name)
-        demuxer.select([stream.index])
-        let start = format.timeBase.rescale(position, to: stream.timeBase)
-        let early = stream.timeBase.ticks(Self.preroll)
-        if start - audio.range.lowerBound > stream.timeBase.ticks(Self.stride) {
-            try demuxer.seek(stream, to: start - early)
+        if audio.packets.isEmpty {
+            let feed = try DemuxedAudio(source, audio, from: format.timeBase.rescale(position, to: audio.timeBase))
+            decoder = try Decoder(feed.stream, threading: .slices, subject: source.name)
+            (self.feed, base) = (feed, feed.stream.timeBase)
+        } else {
+            let track = TrackDescription(
+                audio: .aac, format: audio.format, decoderConfiguration: SharedBytes(audio.configuration),
+                frameLength: Int(AudioGrid.step))
+            decoder = try Decoder(track, subject: source.name)
+            feed = try IndexedAudio(
+                source, audio, track, from: format.timeBase.rescale(position, to: audio.timeBase))
+            base = track.timeBase
         }
     }
 
@@ -66,17 +63,11 @@ final class AudioReader {
         switch try receive() {
         case .frame(let frame): try take(frame)
         case .needsPacket:
-            while let packet = try demuxer.readPacket() {
-                guard packet.streamIndex == stream.index else { continue }
-                do throws(AVFailure) {
-                    try decoder.send(packet)
-                } catch {
-                    // It costs this packet; silence takes its place.
-                    if error.isMissingLibrary { throw error }
-                }
-                return
+            do {
+                try feed.sendNext(to: decoder)
+            } catch is AudioFeedFailure {
+                // Silence takes the packet's place.
             }
-            try decoder.send(nil)
         case .ended:
             append(try resampler.flush())
             hasEnded = true
@@ -94,7 +85,7 @@ final class AudioReader {
 
     private func take(_ frame: DecodedFrame) throws {
         if let pts = frame.pts {
-            let stated = stream.timeBase.rescale(pts, to: format.timeBase)
+            let stated = base.rescale(pts, to: format.timeBase)
             let due = resampler.position + resampler.pending
             if decodedEnd == nil, resampler.pending == 0 {
                 resampler.start(at: stated)

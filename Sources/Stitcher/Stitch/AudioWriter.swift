@@ -1,57 +1,161 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import LibAV
 internal import MP4
 internal import Media
 
-/// Encodes the audio of the result and puts it into the file beside the frames. Used by one thread.
+/// Puts the audio of the result into the file beside the frames: packets that are copied, and new ones. Used by one thread.
 final class AudioWriter {
-    private let encoder: AACEncoder
+    private let plan: AudioPlan
+    private let format: AudioFormat
+    private let sources: [StitchSource]
+    private let bitrate: Int
     private let file: ClipFile
     private var mixer: AudioMixer
-    private let count: Int64
+    /// Clips whose packets are copied together with their frames.
+    private let joint: Set<Int>
+
+    /// The packets of each span.
+    private var packets: [[IndexedSample]]
+    /// The span that is written, and how far: packets that are copied, samples that were fed.
+    private var span = 0
+    private var copied = 0
     private var fed: Int64 = 0
-    private var packets: [IndexedSample] = []
+    private var encoder: AACEncoder?
+    /// How the packets are coded, if there are only new ones.
+    private var encoded: TrackDescription?
 
     /// Samples that are mixed at a time.
     private static let step: Int64 = 8192
+    /// Packets by which an encoder begins sooner than is needed: it needs one to have heard what is before, and decides by more
+    /// how to code.
+    private static let preroll: Int64 = 4
+    /// New packets between copied ones that are made at once, however far the frames are.
+    private static let bridge = Duration.seconds(10)
 
-    init(_ plan: AudioPlan, _ format: AudioFormat, _ sources: [StitchSource], bitrate: Int, file: ClipFile) throws {
-        encoder = try AACEncoder(format: format, bitrate: bitrate)
+    /// `joint` are the clips whose packets somebody else copies, and then tells by ``placed(_:of:by:)``.
+    init(
+        _ plan: AudioPlan, _ format: AudioFormat, _ sources: [StitchSource], bitrate: Int, file: ClipFile,
+        joint: Set<Int>
+    ) {
+        (self.plan, self.format, self.sources, self.bitrate) = (plan, format, sources, bitrate)
+        (self.file, self.joint) = (file, joint)
         mixer = AudioMixer(plan, format, sources)
-        (count, self.file) = (plan.count, file)
+        packets = plan.spans.map { _ in [] }
     }
 
-    /// How the packets are coded.
-    var description: TrackDescription { encoder.description }
+    /// How the packets are coded. For after ``finish()``.
+    var description: TrackDescription {
+        for case .copied(let clip, _) in plan.spans {
+            guard let audio = sources[clip].audio else { continue }
+            return TrackDescription(
+                audio: .aac, format: format, decoderConfiguration: SharedBytes(audio.configuration), bitrate: bitrate,
+                frameLength: Int(AudioGrid.step))
+        }
+        return encoded ?? TrackDescription(audio: .aac, format: format, decoderConfiguration: SharedBytes([]))
+    }
 
-    /// Encodes all that is heard before `sample`.
+    /// The packets of the clip's file that are copied together with its frames.
+    func packets(of clip: Int) -> Range<Int> { number(of: clip)?.packets ?? 0..<0 }
+
+    /// Takes note that the packets `range` of the clip's file lie `distance` bytes further in the result.
+    func placed(_ range: Range<Int>, of clip: Int, by distance: Int64) {
+        guard let number = number(of: clip)?.span, let audio = sources[clip].audio else { return }
+        for sample in audio.packets[range] {
+            append(
+                pts: sample.pts + plan.clips[clip].shift, offset: sample.offset + distance, size: sample.size,
+                to: number)
+        }
+    }
+
+    private func number(of clip: Int) -> (span: Int, packets: Range<Int>)? {
+        for (number, span) in plan.spans.enumerated() {
+            if case .copied(clip, let packets) = span { return (number, packets) }
+        }
+        return nil
+    }
+
+    /// Writes all that is heard before `sample`, and new packets to their end where there are few.
     func advance(to sample: Int64) throws {
-        while fed < min(sample, count) {
-            let end = min(fed + Self.step, count)
-            try append(try encoder.encode(try mixer.mix(fed..<end)))
-            fed = end
+        while span < plan.spans.count {
+            let isDone =
+                switch plan.spans[span] {
+                case .copied(let clip, let packets): try copy(packets, of: clip, to: sample)
+                case .encoded(let range): try encode(range, to: sample)
+                }
+            guard isDone else { return }
+            span += 1
+            copied = 0
         }
     }
 
-    /// Encodes the rest. The track ends with the last sample.
+    /// Writes the rest. The track ends with the last sample.
     func finish() throws -> ClipTrack {
-        try advance(to: count)
-        try append(try encoder.finish())
-        packets.removeAll { $0.pts >= count }
-        if let last = packets.indices.last {
-            packets[last].duration = max(1, min(packets[last].duration, count - packets[last].pts))
+        try advance(to: .max)
+        var all = packets.flatMap(\.self)
+        all.removeAll { $0.pts >= plan.count }
+        if let last = all.indices.last {
+            all[last].duration = max(1, min(all[last].duration, plan.count - all[last].pts))
         }
-        return ClipTrack(samples: packets, start: 0)
+        guard zip(all, all.dropFirst()).allSatisfy({ $1.pts - $0.pts == AudioGrid.step }) else {
+            throw ClipFailure("Audio is missing in the result, or there twice; nothing was written.")
+        }
+        return ClipTrack(samples: all, start: 0)
     }
 
-    private func append(_ coded: [EncodedPacket]) throws {
-        for packet in coded {
+    private func append(pts: Int64, offset: Int64, size: Int64, to span: Int) {
+        packets[span].append(
+            IndexedSample(dts: pts, pts: pts, duration: AudioGrid.step, offset: offset, size: size, isSync: true))
+    }
+}
+
+extension AudioWriter {
+    /// Copies those of `range` that begin before `sample`; true if all of them are there.
+    private func copy(_ range: Range<Int>, of clip: Int, to sample: Int64) throws -> Bool {
+        guard !joint.contains(clip), let audio = sources[clip].audio else { return true }
+        let source = try FileDescriptor.open(readOnly: sources[clip].path)
+        while copied < range.count {
+            let packet = audio.packets[range.lowerBound + copied]
+            guard packet.pts + plan.clips[clip].shift < sample else { return false }
+            let place = try file.copy(packet.offset..<packet.offset + packet.size, of: source)
+            append(pts: packet.pts + plan.clips[clip].shift, offset: place, size: packet.size, to: span)
+            copied += 1
+        }
+        return true
+    }
+
+    /// Encodes what of `range` is heard before `sample`; true if all of it is there.
+    private func encode(_ range: Range<Int64>, to sample: Int64) throws -> Bool {
+        let isLast = span == plan.spans.count - 1
+        guard range.lowerBound < sample else { return false }
+        let encoder = try self.encoder ?? begin(range)
+        let isBridge = !isLast && Int64(range.count) < format.timeBase.ticks(Self.bridge)
+        while !isLast || fed < plan.count {
+            if !isBridge, fed >= sample { return false }
+            let end = isLast ? min(fed + Self.step, plan.count) : fed + Self.step
+            try append(try encoder.encode(try mixer.mix(fed..<end)), within: range)
+            fed = end
+            if !isLast, let last = packets[span].last, last.pts + AudioGrid.step >= range.upperBound { break }
+        }
+        let rest = try encoder.finish()
+        if isLast { try append(rest, within: range) }
+        self.encoder = nil
+        return true
+    }
+
+    private func begin(_ range: Range<Int64>) throws -> AACEncoder {
+        let encoder = try AACEncoder(format: format, bitrate: bitrate)
+        fed = range.lowerBound + Int64(encoder.priming) - (span == 0 ? 0 : Self.preroll * AudioGrid.step)
+        encoder.begin(at: fed)
+        (self.encoder, encoded) = (encoder, encoder.description)
+        return encoder
+    }
+
+    private func append(_ coded: [EncodedPacket], within range: Range<Int64>) throws {
+        for packet in coded where range.contains(packet.pts) {
             let offset = try file.append(packet.payload)
-            packets.append(
-                IndexedSample(
-                    dts: packet.pts, pts: packet.pts, duration: packet.duration, offset: offset,
-                    size: Int64(packet.payload.count), isSync: true))
+            append(pts: packet.pts, offset: offset, size: Int64(packet.payload.count), to: span)
         }
     }
 }

@@ -6,19 +6,24 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Reads all of a file's packets, without decoding them, to know what can be done with it.
+/// Finds all of a file's packets, without decoding them, to know what can be done with it: in its tables, or else by reading
+/// all of it.
 struct StitchInspector {
-    private let name: String
-    private let demuxer: Demuxer
-    private let video: StreamInfo
+    let name: String
+    let demuxer: Demuxer
+    let video: StreamInfo
     private let frames: StreamInfo.Video
-    private let audio: StreamInfo?
-    private let isMovie: Bool
+    let audio: StreamInfo?
+    let isMovie: Bool
     private let sets: AVCParameterSets?
 
     private var packets: [Packet] = []
+    /// Keyframes, by their numbers, that are no beginning behind frames of another stream.
+    private var dependentKeyframes: Set<Int> = []
     private var changesSets = false
     private var heard: Range<Int64>?
+    /// The packets of audio, with their times in ticks of its stream.
+    var audioPackets: [IndexedSample] = []
 
     /// What is kept of a packet of video.
     private struct Packet {
@@ -37,15 +42,23 @@ struct StitchInspector {
         }
     }
 
-    /// What the file `path` is made of. Blocks on the disk: all of it is read.
+    /// What the file `path` is made of. Blocks on the disk.
     static func read(_ path: String, isCancelled: () -> Bool) throws(ClipFailure) -> StitchSource {
-        guard let resolved = realpath(path, nil) else {
+        guard let found = realpath(path, nil) else {
             throw ClipFailure("\(FileFailure("read", path, code: errno)).")
         }
-        defer { free(resolved) }
-        var inspector = try StitchInspector(String(cString: resolved), name: path)
+        defer { free(found) }
+        let resolved = String(cString: found)
+        var quick = try StitchInspector(resolved, name: path)
+        // Tables do not say how long a frame lasts that is unlike the others.
+        if try quick.readTables(resolved, isCancelled), let source = try? quick.source(resolved),
+            source.video.isConstant
+        {
+            return source
+        }
+        var inspector = try StitchInspector(resolved, name: path)
         try inspector.readPackets(isCancelled)
-        return try inspector.source(String(cString: resolved))
+        return try inspector.source(resolved)
     }
 
     private init(_ path: String, name: String) throws(ClipFailure) {
@@ -61,40 +74,64 @@ struct StitchInspector {
     }
 
     private mutating func readPackets(_ isCancelled: () -> Bool) throws(ClipFailure) {
-        do throws(AVFailure) {
-            while !isCancelled(), let packet = try demuxer.readPacket() {
-                if packet.isEncrypted { throw AVFailure(operation: Self.encrypted, subject: name, code: -EPERM) }
-                if isMovie, packet.isCorrupt {
-                    throw AVFailure(operation: "read", subject: name, code: -EIO)
-                }
-                packet.streamIndex == video.index ? takeFrame(packet) : takeAudio(packet)
-            }
-        } catch {
-            if error.operation == Self.encrypted { throw ClipFailure("\(name) is encrypted.") }
-            throw ClipFailure("\(name) is truncated or damaged: it cannot be read to its end.")
+        while !isCancelled(), let packet = try readPacket() {
+            packet.streamIndex == video.index ? takeFrame(packet) : takeAudio(packet)
         }
         if isCancelled() { throw ClipFailure.stitchCancelled }
     }
 
-    private static let encrypted = "decrypt"
+    /// The next packet of either stream; nil at the end.
+    func readPacket() throws(ClipFailure) -> PacketBox? {
+        let packet: PacketBox?
+        do throws(AVFailure) {
+            packet = try demuxer.readPacket()
+        } catch {
+            throw ClipFailure("\(name) is truncated or damaged: it cannot be read to its end.")
+        }
+        if packet?.isEncrypted == true { throw ClipFailure("\(name) is encrypted.") }
+        if isMovie, packet?.isCorrupt == true {
+            throw ClipFailure("\(name) is truncated or damaged: it cannot be read to its end.")
+        }
+        return packet
+    }
 
     private mutating func takeFrame(_ packet: PacketBox) {
         guard let pts = packet.pts ?? packet.dts else { return }
-        var isSync = packet.isKeyframe
-        if isSync, let sets {
-            let look = sets.looks(at: packet.content)
-            isSync = look.isIDR
+        let sample = IndexedSample(
+            dts: packet.dts ?? pts, pts: pts, duration: packet.duration, offset: packet.position ?? -1,
+            size: Int64(packet.size), isSync: packet.isKeyframe)
+        take(sample, isHidden: packet.isHidden) { _ in packet.content }
+    }
+
+    /// Takes a frame. Of one that the container calls a keyframe `content` gives the first bytes or, if it is to be whole,
+    /// all.
+    mutating func take(_ sample: IndexedSample, isHidden: Bool, content: (_ isWhole: Bool) -> [UInt8]?) {
+        var sample = sample
+        if sample.isSync, let sets {
+            var look = sets.looks(at: content(false) ?? [])
+            // What is cut off may look like another set, or like none.
+            if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
+            sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets
+        } else if sample.isSync, isMovie, video.codecName == "hevc",
+            !HEVCEntry.isIndependent(content(false) ?? []), !HEVCEntry.isIndependent(content(true) ?? [])
+        {
+            dependentKeyframes.insert(packets.count)
         }
-        packets.append(
-            Packet(
-                sample: IndexedSample(
-                    dts: packet.dts ?? pts, pts: pts, duration: packet.duration, offset: packet.position ?? -1,
-                    size: Int64(packet.size), isSync: isSync),
-                isHidden: packet.isHidden))
+        packets.append(Packet(sample: sample, isHidden: isHidden))
     }
 
     private mutating func takeAudio(_ packet: PacketBox) {
+        guard let pts = packet.pts else { return }
+        takeHeard(packet)
+        audioPackets.append(
+            IndexedSample(
+                dts: pts, pts: pts, duration: packet.duration, offset: packet.position ?? -1,
+                size: Int64(packet.size), isSync: true))
+    }
+
+    /// Notes what is heard of a packet of audio.
+    mutating func takeHeard(_ packet: PacketBox) {
         guard let audio, let pts = packet.pts, audio.sampleRate > 0 else { return }
         let sample = TimeBase(1, Int32(clamping: audio.sampleRate))
         let skipped = packet.skippedSamples
@@ -131,7 +168,7 @@ extension StitchInspector {
             configuration: video.configuration, obstacle: obstacle, timeBase: video.timeBase,
             samples: samples, times: times,
             end: last + (timing.isConstant || stated <= 0 ? max(1, frame) : stated), rate: timing.rate,
-            isConstant: timing.isConstant, torn: all.count - times.count)
+            isConstant: timing.isConstant, torn: all.count - times.count, dependentKeyframes: dependentKeyframes)
     }
 
     /// The samples with numbers for times, and the times of those that are shown. Not shown is what an edit list hides, and
@@ -169,10 +206,26 @@ extension StitchInspector {
 
     private var audioTrack: StitchSource.Audio? {
         guard let audio, let heard, audio.sampleRate > 0 else { return nil }
+        let format = AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels))
         return StitchSource.Audio(
-            stream: audio.index, codec: audio.codecName,
-            format: AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels)),
-            timeBase: audio.timeBase, range: heard)
+            stream: audio.index, codec: audio.codecName, format: format, timeBase: audio.timeBase, range: heard,
+            configuration: audio.configuration, packets: isCopyable(audio, format) ? audioPackets : [])
+    }
+
+    /// Whether the packets of `audio` can be copied: AAC-LC of 1024 samples in each packet, one right behind the other, and
+    /// nothing else.
+    private func isCopyable(_ audio: StreamInfo, _ format: AudioFormat) -> Bool {
+        let configuration = audio.configuration
+        // AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1): object type 2, three zeros behind rate and channels, and at the
+        // most that there is no replicated spectrum.
+        guard isMovie, audio.codecName == "aac", audio.timeBase == format.timeBase, configuration.count >= 2,
+            configuration[0] >> 3 == 2, configuration[1] & 7 == 0,
+            [[], [0x56, 0xE5, 0]].contains(Array(configuration[2...])),
+            let header = AACHeader(configuration: configuration), header.sampleRate == format.sampleRate,
+            header.channels == format.channels, (1...2).contains(format.channels)
+        else { return false }
+        return audioPackets.allSatisfy { $0.offset >= 0 }
+            && zip(audioPackets, audioPackets.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 }
     }
 }
 

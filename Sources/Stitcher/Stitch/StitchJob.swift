@@ -31,6 +31,8 @@ package struct StitchJob {
     package let sources: [StitchSource]
     /// What will be done.
     package let plan: StitchPlan
+    /// What is heard; nil for nothing.
+    let heard: AudioPlan?
 
     /// Reads the files of `request` and plans. Blocks on the disk. `looked` is told how many clips were looked at.
     package init(
@@ -51,7 +53,21 @@ package struct StitchJob {
         var ordered = request
         ordered.clips = order.map { request.clips[$0] }
         self.request = ordered
-        plan = try StitchPlan(ordered.clips, of: self.sources, ordered.settings)
+        let plan = try StitchPlan(ordered.clips, of: self.sources, ordered.settings)
+        let windows = AACWindows(self.sources)
+        heard = AudioPlan(plan, ordered.clips, self.sources, ordered.settings.audio, window: windows.window)
+        self.plan = plan
+    }
+
+    /// Whether packets of audio of the clip `index` are copied.
+    package func copiesAudio(of index: Int) -> Bool {
+        heard?.spans.contains { if case .copied(index, _) = $0 { true } else { false } } ?? false
+    }
+
+    /// By how much the frames of the clip `index` come later than their rate says.
+    package func move(of index: Int) -> Duration {
+        guard let heard, let base = plan.audio?.timeBase, index < heard.moves.count else { return .zero }
+        return base.duration(heard.moves[index])
     }
 
     /// Bytes that the result takes at most, as far as that can be known, tables included.
@@ -67,19 +83,22 @@ package struct StitchJob {
             }
         }
         let seconds = plan.video.frameRate.timeBase.rescale(Int64(plan.frameCount), to: TimeBase(1, 1), rounding: .up)
+        for case .copied(let clip, let packets) in heard?.spans ?? [] {
+            bytes += sources[clip].audio?.packets[packets].reduce(0) { $0 + $1.size } ?? 0
+        }
         if plan.audio != nil { bytes += seconds * Int64(request.settings.encoder.audioBitrate / 8) }
         return bytes + tableBytes
     }
 
-    /// More than the tables can take: for each frame its size, its place among the keyframes and a change of order; for each
-    /// packet of audio its size; and for each stretch of a second two chunks.
+    /// More than the tables can take: for each frame its size, its place among the keyframes, a change of order and, at joins, of
+    /// duration; for each packet of audio its size; and for each of either a chunk of its own, and that it is another than
+    /// before.
     private var tableBytes: Int64 {
         let frames = Int64(plan.frameCount)
         let packets = (plan.audio?.timeBase).map { base in
             plan.video.frameRate.timeBase.rescale(frames, to: base) / 1024 + 4
         }
-        return (64 << 10) + frames * 16 + (packets ?? 0) * 4 + (frames + Int64(plan.parts.count)) * 8 + (packets ?? 0)
-            * 8
+        return (64 << 10) + frames * 36 + Int64(plan.clips.count) * 16 + (packets ?? 0) * 24
     }
 
     /// Makes the file. `progress` is told frames; `isCancelled` is asked often.
@@ -90,14 +109,15 @@ package struct StitchJob {
         let file = try ClipFile(request.output, replaces: request.replaces, reserving: tableBytes)
         let settings = request.settings.encoder
         var audio: AudioWriter?
-        if let format = plan.audio, let heard = AudioPlan(plan, request.clips, sources) {
-            audio = try AudioWriter(heard, format, sources, bitrate: settings.audioBitrate, file: file)
+        if let format = plan.audio, let heard {
+            audio = AudioWriter(
+                heard, format, sources, bitrate: settings.audioBitrate, file: file, joint: copiedClips)
         }
         let (frame, total, writer) = (plan.video.frameRate.timeBase, plan.frameCount, audio)
         let base = plan.audio?.timeBase ?? .milliseconds
         let video = VideoWriter(
             plan, sources, settings,
-            renderer: FrameRenderer(plan, request.clips, sources, request.settings.fitting), file: file
+            renderer: FrameRenderer(plan, request.clips, sources, request.settings.fitting), file: file, audio: audio
         ) { frames in
             if isCancelled() { throw ClipFailure.stitchCancelled }
             progress(frames, total)
@@ -109,7 +129,7 @@ package struct StitchJob {
     }
 
     private func finish(_ file: ClipFile, _ video: VideoWriter, _ audio: AudioWriter?) throws {
-        let heard = try audio?.finish()
+        let track = try audio?.finish()
         var tags = MovieTags(
             channel: Self.name(of: request.output), start: .now, encoderSettings: "", version: request.version)
         tags.chapters = chapters
@@ -117,7 +137,15 @@ package struct StitchJob {
             description: StreamDescription(video: video.description, audio: audio?.description),
             creationTime: tags.secondsSince1904, userData: tags.box)
         let timescale = layout.tracks.first { $0.kind == .video }?.timescale ?? 1
-        try file.finish(ClipMovie(video: try video.track(timescale: timescale), audio: heard, layout: layout))
+        let (base, ticks) = (plan.audio?.timeBase ?? .milliseconds, TimeBase(1, Int32(clamping: timescale)))
+        let moves = heard?.moves.map { base.rescale($0, to: ticks) } ?? []
+        try file.finish(
+            ClipMovie(video: try video.track(timescale: timescale, moves: moves), audio: track, layout: layout))
+    }
+
+    /// Clips some of whose frames are copied.
+    private var copiedClips: Set<Int> {
+        Set(plan.parts.compactMap { if case .copied(let clip, _) = $0 { clip } else { nil } })
     }
 
     /// One for each clip, if there are several.
@@ -125,7 +153,8 @@ package struct StitchJob {
         guard plan.clips.count > 1 else { return [] }
         return zip(plan.clips, request.clips).map { planned, clip in
             Chapter(
-                start: plan.video.frameRate.timeBase.rescale(Int64(planned.place), to: .nanoseconds),
+                start: plan.video.frameRate.timeBase.rescale(Int64(planned.place), to: .nanoseconds)
+                    + move(of: planned.source).inNanoseconds,
                 title: clip.title ?? Self.name(of: clip.path))
         }
     }

@@ -87,9 +87,10 @@ package struct StitchPlan: Sendable {
         for index in clips.indices { clips[index].reasons = target.differences(of: sources[index], codec: codec) }
         chooseConfiguration(sources)
         for (index, clip) in clips.enumerated() {
+            let track = sources[index].video
             parts +=
                 clip.reasons.isEmpty
-                ? copy(index, clip, FrameCut(sources[index].video.samples))
+                ? copy(index, clip, FrameCut(index == 0 ? track.samples : track.joinableSamples))
                 : [.encoded(clip: index, frames: 0..<clip.count)]
         }
         if copiedFrames == 0 { configuration = [] }

@@ -38,6 +38,17 @@ package struct StitchClip: Sendable, Equatable {
     }
 }
 
+/// Which audio is copied.
+package enum StitchAudio: String, Sendable, CaseIterable {
+    /// What can be copied while each frame keeps its time, and that of clips of a minute and more, whose frames may come half a
+    /// packet of audio later or sooner for it.
+    case automatic = "auto"
+    /// Whatever can be copied.
+    case copy
+    /// None.
+    case encode
+}
+
 /// How clips become one.
 package struct StitchSettings: Sendable, Equatable {
     /// Where the size of the result comes from.
@@ -54,6 +65,7 @@ package struct StitchSettings: Sendable, Equatable {
     /// Frames a second; the first clip's for nil.
     package var rate: FrameRate?
     package var fitting = FrameFitting.contain
+    package var audio = StitchAudio.automatic
     /// How frames are encoded that cannot be copied, and the audio.
     package var encoder: EncoderSettings
 

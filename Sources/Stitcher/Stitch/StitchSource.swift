@@ -34,6 +34,17 @@ package struct StitchSource: Sendable {
         /// Frames at the end that are not shown because those before them are missing: whoever cut the file counted in the
         /// order of decoding.
         package var torn = 0
+        /// Keyframes, by their numbers in the order of decoding, behind which only frames of the same stream can follow those
+        /// before them: CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
+        package var dependentKeyframes: Set<Int> = []
+
+        /// The frames, of which those are keyframes that can follow frames of another stream.
+        var joinableSamples: [IndexedSample] {
+            guard !dependentKeyframes.isEmpty else { return samples }
+            var samples = samples
+            for index in dependentKeyframes { samples[index].isSync = false }
+            return samples
+        }
     }
 
     /// The track of audio.
@@ -44,6 +55,10 @@ package struct StitchSource: Sendable {
         package var timeBase: TimeBase
         /// What is heard, in ticks.
         package var range: Range<Int64>
+        /// What a decoder is told before the first packet.
+        package var configuration: [UInt8] = []
+        /// All packets, 1024 samples each, if they can be copied; their times are samples.
+        package var packets: [IndexedSample] = []
     }
 
     /// The file as the user named it, for sentences about it.

@@ -13,6 +13,7 @@ final class VideoWriter {
     private let settings: EncoderSettings
     private let renderer: FrameRenderer
     private let file: ClipFile
+    private let audio: AudioWriter?
     /// Told of each second of frames that is in the file, or more often; throws to end it.
     private let wrote: (_ frames: Int) throws -> Void
 
@@ -25,10 +26,10 @@ final class VideoWriter {
 
     init(
         _ plan: StitchPlan, _ sources: [StitchSource], _ settings: EncoderSettings, renderer: FrameRenderer,
-        file: ClipFile, wrote: @escaping (_ frames: Int) throws -> Void
+        file: ClipFile, audio: AudioWriter?, wrote: @escaping (_ frames: Int) throws -> Void
     ) {
         (self.plan, self.sources, self.settings, self.renderer) = (plan, sources, settings, renderer)
-        (self.file, self.wrote) = (file, wrote)
+        (self.file, self.audio, self.wrote) = (file, audio, wrote)
     }
 
     /// Frames that are coded at the most between two looks at the audio.
@@ -40,6 +41,7 @@ final class VideoWriter {
             switch part {
             case .copied(let clip, let samples):
                 try endEncoder()
+                try wrote(frames.count)
                 try copy(samples, of: clip)
             case .encoded(let clip, let range): try encode(range, of: clip)
             }
@@ -48,30 +50,29 @@ final class VideoWriter {
         try wrote(frames.count)
     }
 
+    /// Copies frames, and the packets of audio that lie beside them, in runs of bytes.
     private func copy(_ samples: Range<Int>, of clip: Int) throws {
         let planned = plan.clips[clip]
         let source = sources[planned.source]
         let descriptor = try FileDescriptor.open(readOnly: source.path)
         let shift = Int64(planned.place - planned.frames.lowerBound)
-        var next = samples.lowerBound
-        while next < samples.upperBound {
-            // As many as lie one behind the other, but no more than a second.
-            var end = next + 1
-            while end < min(samples.upperBound, next + second) {
-                let before = source.video.samples[end - 1]
-                guard source.video.samples[end].offset == before.offset + before.size else { break }
-                end += 1
-            }
-            let run = source.video.samples[next..<end]
-            guard let first = run.first, let last = run.last else { break }
-            let place = try file.copy(first.offset..<last.offset + last.size, of: descriptor)
-            for sample in run {
+        let heard = audio?.packets(of: clip) ?? 0..<0
+        // What lies in a hole may be a track that is not in the result.
+        let runs = CopyRuns(
+            source.video.samples, source.audio?.packets ?? [], frames: samples, audio: heard, limit: second, hole: 0
+        ).runs
+        var told = frames.count
+        for run in runs {
+            let place = try file.copy(run.bytes, of: descriptor)
+            for sample in source.video.samples[run.frames] {
                 append(
-                    pts: sample.pts + shift, offset: place + sample.offset - first.offset, size: sample.size,
+                    pts: sample.pts + shift, offset: place + sample.offset - run.bytes.lowerBound, size: sample.size,
                     isSync: sample.isSync)
-                if frames.count.isMultiple(of: second) { try wrote(frames.count) }
             }
-            next = end
+            audio?.placed(run.audio, of: clip, by: place - run.bytes.lowerBound)
+            guard frames.count - told >= second else { continue }
+            told = frames.count
+            try wrote(told)
         }
     }
 
@@ -129,18 +130,22 @@ extension VideoWriter {
             decoderConfiguration: SharedBytes(configuration))
     }
 
-    /// The track in ticks of `timescale`. Each frame is shown as long as any other; it is decoded as late as the order
-    /// allows, at one distance throughout, so that decoding times grow at joins, too.
-    func track(timescale: UInt32) throws(ClipFailure) -> ClipTrack {
+    /// The track in ticks of `timescale`. Each frame is shown as long as any other, but that the frames of each clip come later
+    /// by what `moves` says, in ticks; it is decoded as late as the order allows, at one distance throughout, so that decoding
+    /// times grow at joins, too.
+    func track(timescale: UInt32, moves: [Int64]) throws(ClipFailure) -> ClipTrack {
         guard frames.map(\.pts).sorted().elementsEqual(0..<Int64(plan.frameCount)) else {
             throw ClipFailure("A frame is missing in the result, or there twice; nothing was written.")
         }
         let frame = plan.video.frameRate.timeBase.rescale(1, to: TimeBase(1, Int32(clamping: timescale)))
         let delay = frames.enumerated().map { Int64($0) - $1.pts }.max() ?? 0
         var samples = frames
+        var clip = 0
         for index in samples.indices {
-            samples[index].dts = (Int64(index) - delay) * frame
-            samples[index].pts *= frame
+            while clip + 1 < plan.clips.count, samples[index].pts >= Int64(plan.clips[clip + 1].place) { clip += 1 }
+            let move = clip < moves.count ? moves[clip] : 0
+            samples[index].dts = (Int64(index) - delay) * frame + move
+            samples[index].pts = samples[index].pts * frame + move
             samples[index].duration = frame
         }
         return ClipTrack(samples: samples, start: 0)

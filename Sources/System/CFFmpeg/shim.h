@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <libavcodec/avcodec.h>
 #include <libavdevice/avdevice.h>
 #include <libavfilter/avfilter.h>
@@ -146,6 +147,31 @@ static inline const uint8_t *relay_display_matrix(const AVStream *stream) {
     const uint8_t *data = av_stream_get_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size);
     return size >= 36 ? data : NULL;
 #endif
+}
+
+// What a demuxer knows of where a stream's packets lie. It is reached by functions since FFmpeg 5.0; the bit fields of an
+// entry are not imported into Swift everywhere.
+static inline int relay_index_count(const AVStream *stream) {
+#if LIBAVFORMAT_VERSION_MAJOR >= 59
+    return avformat_index_get_entries_count(stream);
+#else
+    return stream->nb_index_entries;
+#endif
+}
+
+static inline bool relay_index_entry(
+    AVStream *stream, int number, int64_t *position, int64_t *time, int *size, int *flags) {
+#if LIBAVFORMAT_VERSION_MAJOR >= 59
+    const AVIndexEntry *entry = avformat_index_get_entry(stream, number);
+#else
+    const AVIndexEntry *entry = number >= 0 && number < stream->nb_index_entries ? &stream->index_entries[number] : NULL;
+#endif
+    if (!entry) return false;
+    *position = entry->pos;
+    *time = entry->timestamp;
+    *size = entry->size;
+    *flags = entry->flags;
+    return true;
 }
 
 // Side data of a packet, or NULL. The length is an int before FFmpeg 5 and a size_t since.

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+
+extension Demuxer {
+    /// Where one packet lies, as the container's tables say.
+    package struct IndexEntry: Sendable, Equatable {
+        /// Its first byte in the file.
+        package var position: Int64
+        /// Bytes.
+        package var size: Int64
+        /// When it is decoded, in ticks of the stream.
+        package var dts: Int64
+        /// Whether decoding can begin with it, as the container says.
+        package var isKeyframe: Bool
+        /// Whether what is decoded of it is not to be shown.
+        package var isHidden: Bool
+    }
+
+    /// What the container's tables say of the packets of `stream`, in the order of decoding; nothing, or a part, for a
+    /// container without tables of the whole.
+    package func index(of stream: StreamInfo) -> [IndexEntry] {
+        guard stream.index < Int(context.pointee.nb_streams), let found = context.pointee.streams?[stream.index] else {
+            return []
+        }
+        let count = relay_index_count(found)
+        var entries: [IndexEntry] = []
+        entries.reserveCapacity(Int(count))
+        var (position, time, size, flags): (Int64, Int64, Int32, Int32) = (0, 0, 0, 0)
+        for number in 0..<count where relay_index_entry(found, number, &position, &time, &size, &flags) {
+            entries.append(
+                IndexEntry(
+                    position: position, size: Int64(size), dts: time, isKeyframe: flags & AVINDEX_KEYFRAME != 0,
+                    isHidden: flags & AVINDEX_DISCARD_FRAME != 0))
+        }
+        return entries
+    }
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How a packet of AAC cuts its samples out of the signal, which must go with how those beside it do: each half of what one
+/// decodes is completed by the neighbour's (ISO/IEC 14496-3, 4.6.11).
+struct AACWindow: Equatable {
+    /// Whether it is one long window with long slopes on both sides (`ONLY_LONG_SEQUENCE`).
+    let isLong: Bool
+    /// Whether its slope is Kaiser-Bessel-derived rather than a sine.
+    let isKaiser: Bool
+
+    /// Bytes of a packet that say it.
+    static let headerSize: Int64 = 4
+
+    /// What `packet`, the first bytes of one, says; nil if it does not begin with its only channel or with a pair of channels
+    /// of one window (4.4.2.1).
+    init?(_ packet: [UInt8]) {
+        guard packet.count >= 3 else { return nil }
+        let bits = packet[0..<3].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        func field(_ place: Int, _ width: Int) -> UInt32 {
+            bits >> UInt32(24 - place - width) & (1 << UInt32(width) - 1)
+        }
+        switch field(0, 3) {
+        // single_channel_element: a tag and the gain, then a reserved bit.
+        case 0: (isLong, isKaiser) = (field(16, 2) == 0, field(18, 1) == 1)
+        // channel_pair_element: a tag, and whether both have one window; a reserved bit.
+        case 1 where field(7, 1) == 1: (isLong, isKaiser) = (field(9, 2) == 0, field(11, 1) == 1)
+        default: return nil
+        }
+    }
+}

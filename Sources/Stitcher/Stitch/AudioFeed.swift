@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import LibAV
+internal import MP4
+internal import Media
+
+/// Gives the packets of one file's audio, one after another, to a decoder. Used by one thread.
+protocol AudioFeed: AnyObject {
+    /// Sends the next packet, or that there is none. Throws ``AudioFeedFailure`` if only this packet is lost.
+    func sendNext(to decoder: Decoder) throws
+}
+
+/// A packet that a decoder does not take; the next one may be good.
+struct AudioFeedFailure: Error {}
+
+extension AudioFeed {
+    /// Sends what `send` sends; what the packet itself is to blame for is an ``AudioFeedFailure``.
+    fileprivate func sending(_ send: () throws(AVFailure) -> Void) throws {
+        do throws(AVFailure) {
+            try send()
+        } catch {
+            if error.isMissingLibrary { throw error }
+            throw AudioFeedFailure()
+        }
+    }
+}
+
+/// The packets as libavformat reads them.
+final class DemuxedAudio: AudioFeed {
+    let stream: StreamInfo
+    private let demuxer: Demuxer
+
+    /// What is decoded before the first sample that counts: a decoder needs a packet or two.
+    private static let preroll = Duration.milliseconds(200)
+    /// What is skipped by decoding rather than by seeking.
+    private static let stride = Duration.seconds(5)
+
+    /// The packets of `source` from a little before `start` on, which is in ticks of the stream.
+    init(_ source: StitchSource, _ audio: StitchSource.Audio, from start: Int64) throws {
+        demuxer = try StitchInspector.open(source.path, name: source.name)
+        guard let stream = demuxer.streams.first(where: { $0.index == audio.stream }) else {
+            throw ClipFailure("\(source.name) has changed.")
+        }
+        self.stream = stream
+        demuxer.select([stream.index])
+        if start - audio.range.lowerBound > stream.timeBase.ticks(Self.stride) {
+            try demuxer.seek(stream, to: start - stream.timeBase.ticks(Self.preroll))
+        }
+    }
+
+    func sendNext(to decoder: Decoder) throws {
+        while let packet = try demuxer.readPacket() {
+            guard packet.streamIndex == stream.index else { continue }
+            return try sending { () throws(AVFailure) in try decoder.send(packet) }
+        }
+        try decoder.send(nil)
+    }
+}
+
+/// The packets of AAC from where the tables say they lie.
+final class IndexedAudio: AudioFeed {
+    private let file: FileDescriptor
+    private let packets: [IndexedSample]
+    private let track: TrackDescription
+    private var next: Int
+
+    /// Packets that are decoded before the first sample that counts: each completes the one before.
+    private static let preroll = 2
+
+    /// The packets of `source`, which `track` describes, from a little before `start` on, in samples.
+    init(_ source: StitchSource, _ audio: StitchSource.Audio, _ track: TrackDescription, from start: Int64) throws {
+        file = try FileDescriptor.open(readOnly: source.path)
+        (packets, self.track) = (audio.packets, track)
+        let first = (start - (audio.packets.first?.pts ?? 0)) / AudioGrid.step
+        next = max(0, Int(first) - Self.preroll)
+    }
+
+    func sendNext(to decoder: Decoder) throws {
+        guard next < packets.count else { return try decoder.send(nil) }
+        let sample = packets[next]
+        next += 1
+        let bytes = try file.read(at: sample.offset, count: Int(sample.size))
+        let packet = EncodedPacket(
+            of: track, pts: sample.pts, dts: sample.pts, duration: AudioGrid.step, isKeyframe: true,
+            payload: SharedBytes(bytes))
+        try sending { () throws(AVFailure) in try decoder.send(coded: packet) }
+    }
+}
+
+/// Looks up how packets of AAC were cut out. Used by one thread.
+final class AACWindows {
+    private let sources: [StitchSource]
+    private var files: [Int: FileDescriptor] = [:]
+
+    init(_ sources: [StitchSource]) { self.sources = sources }
+
+    /// The window of a packet of a source; nil if it cannot be read or known.
+    func window(_ source: Int, _ packet: Int) -> AACWindow? {
+        guard let packets = sources[source].audio?.packets, packets.indices.contains(packet),
+            let file = files[source] ?? (try? FileDescriptor.open(readOnly: sources[source].path))
+        else { return nil }
+        files[source] = file
+        let sample = packets[packet]
+        let bytes = try? file.read(at: sample.offset, count: Int(min(sample.size, AACWindow.headerSize)))
+        return bytes.flatMap(AACWindow.init)
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+extension SerialRecordings {
+    /// `relay stitch`: audio that is copied packet by packet, and where it meets new packets.
+    @Suite("StitchAudio")
+    struct StitchAudioTests {
+        private struct Plan: Decodable {
+            struct Clip: Decodable {
+                let copiesAudio: Bool
+                let movedUs: Int
+                let copiedFrames: Int
+            }
+            let codec: String
+            let clips: [Clip]
+        }
+
+        private let directory: TemporaryDirectory
+
+        init() throws { directory = try TemporaryDirectory() }
+
+        /// The test signal, 20 s long, once for all tests.
+        private static let recorded = Task {
+            let directory = try TemporaryDirectory()
+            let result = try await RelayProcess.run(
+                ["--size", "320x180", "--fps", "30", "--preset", "veryfast", "--video-bitrate", "1M", "--unpaced"]
+                    + ["--duration", "20s", "--record", directory.file("recordings")])
+            let set = RecordingSet(directory: directory.file("recordings"))
+            guard result.ending == .exited(0), let path = set.finished.first else { throw HarnessFailure(result.log) }
+            try FileManager.default.moveItem(atPath: path, toPath: directory.file("signal.mp4"))
+            return directory
+        }
+
+        private func signal() async throws -> String { try await Self.recorded.value.file("signal.mp4") }
+
+        private func plan(_ clips: [String], _ flags: [String] = []) async throws -> Plan {
+            let result = try await RelayProcess.run(["stitch"] + clips + ["--dry-run", "--json"] + flags)
+            guard result.ending == .exited(0) else { throw HarnessFailure(result.log) }
+            let decoder = JSONDecoder()
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+            return try decoder.decode(Plan.self, from: Data(result.log.utf8))
+        }
+
+        private func stitch(_ clips: [String], _ flags: [String] = []) async throws -> String {
+            let path = directory.file("out-\(UUID().uuidString).mp4")
+            let result = try await RelayProcess.run(["stitch"] + clips + ["-o", path] + flags)
+            guard result.ending == .exited(0) else { throw HarnessFailure(result.log) }
+            return path
+        }
+
+        /// A hash of each packet of a track.
+        private func packets(_ path: String, _ stream: String) async throws -> [String] {
+            let text = try await run(
+                "ffmpeg",
+                ["-v", "error", "-nostdin", "-i", path, "-map", "0:\(stream)", "-c", "copy", "-f", "framemd5", "-"])
+            return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap {
+                $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) }
+            }
+        }
+
+        /// The largest difference of any 5 ms of `audio` from what `source` has `shift` samples later, as a root mean square.
+        private func worst(_ audio: DecodedAudio, _ source: DecodedAudio, _ range: Range<Int>, shift: Int) -> Double {
+            let moved = DecodedAudio(samples: range.map { source.samples[$0 + shift] })
+            let own = DecodedAudio(samples: Array(audio.samples[range]))
+            return stride(from: 0, to: range.count - 240, by: 240).map {
+                own.difference(from: moved, in: $0..<$0 + 240)
+            }
+            .max() ?? .infinity
+        }
+
+        @Test("One piece of a file is copied packet by packet, and heard as it was")
+        func piece() async throws {
+            let signal = try await signal()
+            let clip = "\(signal)#from=2.5,to=9.3"
+            #expect(try await plan([clip]).clips[0].copiesAudio)
+            let path = try await stitch([clip])
+            #expect(try await Probe.complaints(path) == "")
+            let (source, result) = (try await packets(signal, "a:0"), try await packets(path, "a:0"))
+            // The first one's hash tells what a decoder is to leave out of it, too.
+            let isRun = (0...source.count - result.count).contains { first in
+                source[first + 1..<first + result.count].elementsEqual(result.dropFirst())
+            }
+            #expect(isRun, "\(result.count) packets")
+            let (whole, audio) = (try await DecodedAudio(signal), try await DecodedAudio(path))
+            #expect(abs(audio.samples.count - 326_400) <= 1024)
+            #expect(worst(audio, whole, 0..<326_400 - 1024, shift: 120_000) < 0.01)
+            let frames = try await DecodedFrames(path)
+            #expect(frames.breaks.isEmpty && frames.counters.first == 75 && frames.counters.count == 204)
+            #expect(try await AVOffset(path, frames: frames).worst < 1)
+        }
+
+        @Test("Frames are moved with their audio where it is copied, and nothing of either is lost or torn")
+        func moved() async throws {
+            let signal = try await signal()
+            // 97 frames are 155200 samples: 576 more than packets.
+            let clips = ["\(signal)#to=5", "\(signal)#from=8.2333,to=14.5", "\(signal)#from=16,to=19"]
+            let plan = try await plan(clips, ["--audio", "copy"])
+            #expect(plan.clips.allSatisfy(\.copiesAudio) && plan.clips[0].movedUs == 0, "\(plan)")
+            #expect(
+                plan.clips.contains { $0.movedUs != 0 } && plan.clips.allSatisfy { abs($0.movedUs) < 22_000 }, "\(plan)"
+            )
+            let path = try await stitch(clips, ["--audio", "copy"])
+            #expect(try await Probe.complaints(path) == "")
+            let frames = try await DecodedFrames(path)
+            #expect(frames.counters.count == 150 + 188 + 90)
+            for (part, first) in [(0..<150, 0), (150..<338, 247), (338..<428, 480)] {
+                #expect(DecodedFrames.breaks(in: Array(frames.counters[part])).isEmpty)
+                #expect(frames.counters[part.lowerBound] == UInt32(first))
+            }
+            #expect(try await AVOffset(path, frames: frames).worst < 1)
+            let times = try await Probe.times(path, "v:0")
+            for (index, pair) in zip(times, times.dropFirst()).enumerated() where ![149, 337].contains(index) {
+                #expect(abs(pair.1 - pair.0 - 1 / 30) < 0.0005, "\(index)")
+            }
+            let packets = try await Probe.packetTicks(path, "a:0")
+            #expect(zip(packets, packets.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 })
+            let source = Set(try await self.packets(signal, "a:0"))
+            let result = try await self.packets(path, "a:0")
+            // Two bridges of a dozen packets at the most.
+            #expect(result.filter { !source.contains($0) }.count < 30, "\(result.count)")
+            try await heard(path, plan.clips.map(\.movedUs), signal)
+        }
+
+        /// Proves that beside the fades what is heard is the source's.
+        private func heard(_ path: String, _ moves: [Int], _ signal: String) async throws {
+            let (whole, audio) = (try await DecodedAudio(signal), try await DecodedAudio(path))
+            let (places, firsts) = ([0, 240_000, 540_800, 684_800], [0, 395_200, 768_000])
+            for clip in 0..<3 {
+                let move = Int((Double(moves[clip]) * 0.048).rounded())
+                let next = clip < 2 ? Int((Double(moves[clip + 1]) * 0.048).rounded()) : move
+                let range = places[clip] + move + 960..<places[clip + 1] + next - 1984
+                let difference = worst(audio, whole, range, shift: firsts[clip] - places[clip] - move)
+                #expect(difference < 0.02, "clip \(clip): \(difference)")
+            }
+        }
+
+        @Test("Short clips are coded again to the sample, and keep their frames where they are")
+        func short() async throws {
+            let signal = try await signal()
+            let clips = ["\(signal)#to=5", "\(signal)#from=8.2333,to=14.5"]
+            #expect(try await plan(clips).clips.allSatisfy { $0.movedUs == 0 })
+            let none = try await plan(clips, ["--audio", "encode"])
+            #expect(none.clips.allSatisfy { !$0.copiesAudio && $0.movedUs == 0 })
+            let path = try await stitch(clips)
+            let ticks = try await Probe.packetTicks(path, "v:0").map(\.pts).sorted()
+            let steps = Set(zip(ticks, ticks.dropFirst()).map { $1 - $0 })
+            #expect(steps.count == 1, "\(steps)")
+        }
+
+        @Test("HEVC is joined at frames that begin anew, never at those that lead on from others")
+        func openGOP() async throws {
+            let signal = try await signal()
+            let open = directory.file("open.mp4")
+            let hevc = [
+                "-c:v", "libx265", "-x265-params", "log-level=none:open-gop=1:keyint=30:min-keyint=30:scenecut=0",
+            ]
+            try await Clip.make(open, ["-i", signal, "-t", "4"] + hevc + ["-c:a", "copy"])
+            let whole = try await plan([open, open])
+            #expect(whole.codec == "hevc" && whole.clips.allSatisfy { $0.copiedFrames == 120 })
+            let joined = try await DecodedFrames(try await stitch([open, open]))
+            #expect(joined.counters.map { $0.map(Int.init) } == Array(0..<120) + Array(0..<120))
+            let flat = directory.file("flat.mp4")
+            try await Clip.make(
+                flat,
+                ["-i", signal, "-t", "4", "-c:v", "libx265", "-c:a", "copy", "-x265-params"]
+                    + ["log-level=none:open-gop=1:keyint=30:min-keyint=30:scenecut=0:bframes=0"])
+            for file in [open, flat] {
+                // At 2 s lies a keyframe, behind which others are.
+                let clips = ["\(file)#to=2", "\(file)#from=1,to=3"]
+                let path = try await stitch(clips)
+                #expect(try await plan(clips).codec == "h264")
+                #expect(try await Probe.complaints(path) == "")
+                let frames = try await DecodedFrames(path)
+                #expect(frames.counters.map { $0.map(Int.init) } == Array(0..<60) + Array(30..<90), "\(file)")
+            }
+        }
+    }
+}

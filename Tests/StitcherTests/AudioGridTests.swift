@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import MP4
+import Media
+import Testing
+
+@testable import Stitcher
+
+@Suite struct AudioGridTests {
+    /// A file of so many seconds with packets from `start` on, that of the priming being the first.
+    private func source(_ name: String, seconds: Int, start: Int64 = -1024) -> StitchSource {
+        SampleInput.source(name, count: seconds * 30) { source in
+            let count = (Int64(seconds) * 48_000 - start + 1023) / 1024
+            source.audio?.packets = (0..<count).map {
+                IndexedSample(pts: start + $0 * 1024, duration: 1024, offset: $0 * 400, size: 400, isSync: true)
+            }
+        }
+    }
+
+    private func plan(
+        _ sources: [StitchSource], _ clips: [StitchClip]? = nil, _ mode: StitchAudio = .automatic,
+        isLong: @escaping (Int) -> Bool = { _ in true }
+    ) throws -> AudioPlan {
+        let clips = clips ?? sources.map { StitchClip(path: $0.name) }
+        let plan = try StitchPlan(clips, of: sources, StitchSettings())
+        return try #require(
+            AudioPlan(plan, clips, sources, mode) { _, packet in
+                AACWindow([0x21, isLong(packet) ? 0x10 : 0x40, 0])
+            })
+    }
+
+    /// Where each span begins, and the end of the last; proves that there is no hole between them.
+    private func edges(_ plan: AudioPlan, _ sources: [StitchSource]) throws -> [Int64] {
+        var edges: [Int64] = []
+        for span in plan.spans {
+            let range: Range<Int64>
+            switch span {
+            case .encoded(let samples): range = samples
+            case .copied(let clip, let packets):
+                let all = try #require(sources[clip].audio?.packets)
+                let begin = all[packets.lowerBound].pts + plan.clips[clip].shift
+                range = begin..<begin + Int64(packets.count) * 1024
+                // The samples of the packet that meets new ones are those of the clip alone.
+                if let fade = plan.clips[clip].fadeIn { #expect(fade.range.upperBound <= range.lowerBound) }
+                if let fade = plan.clips[clip].fadeOut { #expect(fade.range.lowerBound >= range.upperBound + 1024) }
+            }
+            #expect(edges.isEmpty || edges.last == range.lowerBound)
+            edges = edges.dropLast() + [range.lowerBound, range.upperBound]
+        }
+        return edges
+    }
+
+    @Test func `One clip is copied with the packet before it`() throws {
+        let file = source("a.mp4", seconds: 10)
+        let whole = try plan([file])
+        #expect(whole.spans == [.copied(clip: 0, packets: 0..<470)] && whole.moves == [0])
+        let part = try plan([file], [StitchClip(path: "a.mp4", from: .seconds(2), to: .seconds(4))])
+        // Sample 96000 is in packet 94, which needs 93; 192000 lies in packet 188.
+        #expect(part.spans == [.copied(clip: 0, packets: 93..<189)])
+    }
+
+    @Test func `On one grid all but a bridge is copied, and no frame is moved`() throws {
+        // 32 s are 1500 packets.
+        let sources = [source("a.mp4", seconds: 32), source("b.mp4", seconds: 5)]
+        let found = try plan(sources)
+        #expect(found.moves == [0, 0] && found.spans.count == 3)
+        let edges = try edges(found, sources)
+        #expect(edges[0] == -1024 && edges[2] - edges[1] < 12 * 1024 && edges[3] >= found.count)
+        #expect(edges[1] < 32 * 48_000 && edges[2] > 32 * 48_000)
+    }
+
+    @Test func `Short clips of another grid are coded again`() throws {
+        let sources = [source("a.mp4", seconds: 30), source("b.mp4", seconds: 5), source("c.mp4", seconds: 90)]
+        let found = try plan(sources)
+        // The long one is what the others go by.
+        #expect(found.moves == [0, 0, 0] && found.spans.count == 2)
+        #expect(try edges(found, sources).count == 3)
+        let none = try plan(sources, nil, .encode)
+        #expect(none.spans.count == 1 && none.moves == [0, 0, 0])
+    }
+
+    @Test func `Frames of long clips of another grid are moved with their audio by half a packet at most`() throws {
+        let sources = (0..<4).map { source("\($0).mp4", seconds: 61) }
+        let found = try plan(sources)
+        #expect(found.spans.count == 7)
+        // 61 s are 384 samples more than whole packets: each lies 384 sooner, or 640 later, than the grid.
+        #expect(found.moves == [0, -384, -768, -1152])
+        for (clip, move) in found.moves.enumerated() {
+            #expect(found.clips[clip].shift == Int64(clip) * 61 * 48_000 + move)
+        }
+        #expect(found.count == 4 * 61 * 48_000 - 1152)
+        _ = try edges(found, sources)
+        let short = try plan([source("a.mp4", seconds: 3), source("b.mp4", seconds: 3)], nil, .copy)
+        #expect(short.moves == [0, 384] && short.spans.count == 3)
+    }
+
+    @Test func `Pieces of one file that go on are one stretch of packets`() throws {
+        let file = source("a.mp4", seconds: 10)
+        let clips = [
+            StitchClip(path: "a.mp4", from: .seconds(1), to: .seconds(1.5)),
+            StitchClip(path: "a.mp4", from: .seconds(1.5), to: .seconds(3)),
+        ]
+        let found = try plan([file, file], clips)
+        #expect(found.spans == [.copied(clip: 0, packets: 46..<72), .copied(clip: 1, packets: 72..<142)])
+    }
+
+    @Test func `Without a seam a clip is coded again`() throws {
+        let sources = [source("a.mp4", seconds: 32), source("b.mp4", seconds: 32)]
+        let found = try plan(sources, isLong: { _ in false })
+        #expect(found.spans.count == 1)
+        // A seam is sought on: never beside a short window.
+        let some = try plan(sources, isLong: { $0 % 5 != 0 })
+        for case .copied(let clip, let packets) in some.spans {
+            if clip == 0 { #expect(packets.upperBound % 5 > 1) } else { #expect(packets.lowerBound % 5 > 1) }
+        }
+        #expect(some.spans.count == 3)
+    }
+
+    @Test func `Windows are read of one channel and of a pair`() {
+        // A pair with one window: 001 0000 1, then 0, long, Kaiser.
+        #expect(AACWindow([0x21, 0x10, 0]).map { $0.isLong && $0.isKaiser } == true)
+        // Eight short ones of a sine.
+        #expect(AACWindow([0x21, 0x40, 0]).map { !$0.isLong && !$0.isKaiser } == true)
+        // One channel: 000 0000, a gain, 0, long, Kaiser.
+        #expect(AACWindow([0x01, 0x00, 0x20]).map { $0.isLong && $0.isKaiser } == true)
+        #expect(AACWindow([0x00, 0x00, 0x80]).map { $0.isLong } == false)
+        // A pair with two windows, a fill element, too little.
+        #expect(AACWindow([0x20, 0x10, 0]) == nil && AACWindow([0xC0, 0, 0]) == nil && AACWindow([0x21]) == nil)
+    }
+}
