@@ -170,6 +170,8 @@ extension SwitchedInputs {
             if format == nil { clock.sleep(until: clock.now + SourceSwitch.pause) }
         }
         guard let format else { return nil }
+        // A backup that was opened to be shown begins with its first frame, however long it is until it is.
+        let stands = index == 0 ? configuration.whenOff != .keep : configuration.choice.standby == .cold
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
             audio: .program, leads: configuration.inputs[index].isReference,
