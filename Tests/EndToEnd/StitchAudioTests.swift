@@ -23,18 +23,9 @@ extension SerialRecordings {
         init() throws { directory = try TemporaryDirectory() }
 
         /// The test signal, 20 s long, once for all tests.
-        private static let recorded = Task {
-            let directory = try TemporaryDirectory()
-            let result = try await RelayProcess.run(
-                ["--size", "320x180", "--fps", "30", "--preset", "veryfast", "--video-bitrate", "1M", "--unpaced"]
-                    + ["--duration", "20s", "--record", directory.file("recordings")])
-            let set = RecordingSet(directory: directory.file("recordings"))
-            guard result.ending == .exited(0), let path = set.finished.first else { throw HarnessFailure(result.log) }
-            try FileManager.default.moveItem(atPath: path, toPath: directory.file("signal.mp4"))
-            return directory
-        }
+        private static let recorded = Task { try await SignalFile(seconds: 20) }
 
-        private func signal() async throws -> String { try await Self.recorded.value.file("signal.mp4") }
+        private func signal() async throws -> String { try await Self.recorded.value.path }
 
         private func plan(_ clips: [String], _ flags: [String] = []) async throws -> Plan {
             let result = try await RelayProcess.run(["stitch"] + clips + ["--dry-run", "--json"] + flags)

@@ -29,20 +29,10 @@ extension SerialShows {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        /// The test signal, 12 s long, once for all tests: frames with numbers from 0, B-frames, a keyframe each 2 s, a beep
-        /// with each flash.
-        private static let recorded = Task {
-            let directory = try TemporaryDirectory()
-            let result = try await RelayProcess.run(
-                ["--size", "320x180", "--fps", "30", "--preset", "veryfast", "--video-bitrate", "1M", "--unpaced"]
-                    + ["--duration", "12s", "--record", directory.file("recordings")])
-            let set = RecordingSet(directory: directory.file("recordings"))
-            guard result.ending == .exited(0), let path = set.finished.first else { throw HarnessFailure(result.log) }
-            try FileManager.default.moveItem(atPath: path, toPath: directory.file("signal.mp4"))
-            return directory
-        }
+        /// The test signal, 12 s long, once for all tests.
+        private static let recorded = Task { try await SignalFile(seconds: 12) }
 
-        private func signal() async throws -> String { try await Self.recorded.value.file("signal.mp4") }
+        private func signal() async throws -> String { try await Self.recorded.value.path }
 
         private func decoded<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
             let decoder = JSONDecoder()

@@ -81,7 +81,7 @@ export class ClipsView {
         this.isReading = true;
         try {
             const [{ clips }, jobs] = await Promise.all([get(this.path()),
-                this.clips.length > 0 ? get("v1/exports") : { exports: [] }]);
+                this.film.waits || this.clips.some((clip) => clip.export) ? get("v1/exports") : { exports: [] }]);
             if (channel !== this.channel) return;
             this.clips = clips ?? [];
             this.jobs = new Map((jobs.exports ?? []).map((job) => [job.id, job]));

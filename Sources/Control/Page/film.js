@@ -70,6 +70,9 @@ export class FilmPanel {
 
     #store() { store(this.#place, JSON.stringify(this.items)); }
 
+    /** Whether something was asked for that relay makes, or made. */
+    get waits() { return this.job !== null || this.join !== null; }
+
     get #item() { return this.items.find(({ id }) => id === this.selected); }
     get #used() { return this.items.filter(({ id, isOut }) => !isOut && this.clips.has(id)); }
 

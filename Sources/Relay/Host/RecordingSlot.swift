@@ -70,7 +70,8 @@ final class RecordingSlot: Sendable {
     private let queue = DispatchQueue(label: "relay.recording", qos: .utility)
     private let state = Mutex(State())
 
-    /// A slot whose recordings are fed by `hub`, unless they have a stream of their own. `group` is left when all that they began is done.
+    /// A slot whose recordings are fed by `hub`, unless they have a stream of their own. `group` is left when all that they
+    /// began is done.
     init(hub: PacketStream, group: DispatchGroup) {
         self.hub = hub
         self.group = group

@@ -232,6 +232,9 @@ extension StitchInspector {
 extension ClipFailure {
     /// Somebody wanted it to end.
     package static let stitchCancelled = ClipFailure("It was cancelled; nothing is left of it.")
+
+    /// Whether somebody did not want it any more.
+    package var isCancellation: Bool { self == .cancelled || self == .stitchCancelled }
 }
 
 extension UTCTime {

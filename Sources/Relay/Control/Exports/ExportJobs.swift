@@ -126,7 +126,7 @@ extension ExportJobs {
             let made = try make(entry)
             change(id) { $0.finish(made) }
             logger.notice("export finished: \(made.milliseconds) ms", metadata: ["export": "\(id)"])
-        } catch let failure as ClipFailure where failure == .cancelled || failure == .stitchCancelled {
+        } catch let failure as ClipFailure where failure.isCancellation {
             change(id) { $0.end(.cancelled, "") }
             logger.notice("export cancelled", metadata: ["export": "\(id)"])
         } catch {
@@ -148,7 +148,7 @@ extension ExportJobs {
         let isExact = entry.request.isExact ?? true
         do {
             return try attempt(entry, isExact: isExact, directory, place)
-        } catch let failure as ClipFailure where failure == .cancelled || failure == .stitchCancelled {
+        } catch let failure as ClipFailure where failure.isCancellation {
             throw failure
         } catch is EncoderError where entry.request.isExact == nil {
             change(entry.job.id) { $0.job.isExact = false }
