@@ -54,10 +54,16 @@ struct RecordOptions: ParsableArguments {
         help: ArgumentHelp(
             "Record each of several --input, too, into files of its own beside the program's.",
             discussion: """
-                They are called <channel>-<source> and begin and end at the same frames as the program's. Each source is \
-                encoded for this as the program is.
+                They are called <channel>-<source> and begin and end with the program's. What a live source sends is \
+                recorded as it comes, see --source-coding; other sources are encoded for this as the program is.
                 """))
     var recordSources = false
+
+    @Option(
+        help: ArgumentHelp(
+            "How --record-sources records live sources: copy, as they come, or encode, as the program is.",
+            discussion: "What cannot be copied is encoded.", valueName: "how"))
+    var sourceCoding: SourceCodingChoice = .copy
 
     @Option(
         help: ArgumentHelp(
@@ -110,7 +116,7 @@ struct RecordOptions: ParsableArguments {
                 A path, no arguments and no shell. It learns of the file by environment variables: \
                 RELAY_SEGMENT_PATH (absolute), RELAY_SEGMENT_NAME (in the record directory), RELAY_CHANNEL, \
                 RELAY_START (UTC, such as 2026-11-21T14:03:10.250Z), RELAY_DURATION (seconds), RELAY_FRAMES, \
-                RELAY_BYTES and RELAY_ENDING (rotate, stop, error, disk or recovered).
+                RELAY_BYTES and RELAY_ENDING (rotate, stop, silent, error, disk or recovered).
                 """, valueName: "program"))
     var onSegment: String?
 
@@ -145,7 +151,10 @@ struct RecordOptions: ParsableArguments {
 
     /// Lets each source of `configuration` be recorded, too, if that was asked for and can be.
     func applySources(to configuration: inout ChannelConfiguration) throws {
-        guard recordSources, configuration.recording != nil else { return }
+        guard recordSources, configuration.recording != nil else {
+            guard sourceCoding == .copy else { throw ValidationError("--source-coding needs --record-sources.") }
+            return
+        }
         guard !configuration.sources.isEmpty else {
             throw ValidationError("--record-sources is for several --input. Leave it out.")
         }
@@ -157,6 +166,7 @@ struct RecordOptions: ParsableArguments {
             throw ValidationError("--record-sources needs names that differ: put {channel} into --record-name.")
         }
         configuration.recording?.sources = configuration.sources.map(\.name)
+        configuration.recording?.copiesSources = sourceCoding == .copy
         if let long = configuration.recordedNames.first(where: { SegmentName.safe($0) != $0 }) {
             throw ValidationError("--record-sources: \(long) is too long for the name of a file.")
         }
@@ -181,7 +191,8 @@ struct RecordOptions: ParsableArguments {
         let flags = [
             ("--segment", segment != Self.usualLength), ("--segment-align", segmentAlign != .start),
             ("--record-format", recordFormat != .hybrid), ("--record-name", recordName != .standard),
-            ("--timezone", timezone != nil), ("--record-sources", recordSources), ("--sync", sync != .standard),
+            ("--timezone", timezone != nil), ("--record-sources", recordSources),
+            ("--source-coding", sourceCoding != .copy), ("--sync", sync != .standard),
             ("--expect", expect != nil),
             ("--disk-warn", diskWarn != nil), ("--disk-reserve", diskReserve != nil),
         ]
@@ -208,6 +219,14 @@ struct RecordOptions: ParsableArguments {
             throw ValidationError("--upload and --on-segment exclude each other: a program can do both, with rclone.")
         }
     }
+}
+
+/// How live sources are recorded.
+enum SourceCodingChoice: String, ExpressibleByArgument, CaseIterable {
+    /// As they come.
+    case copy
+    /// As the program is.
+    case encode
 }
 
 /// Where files end.

@@ -72,6 +72,7 @@ struct ConfigurationKey {
         .init("recording.name", "--record-name"),
         .init("recording.timezone", "--timezone"),
         .init("recording.sources", "--record-sources", .isGiven),
+        .init("recording.sourceCoding", "--source-coding"),
         .init("recording.sync", "--sync", .time),
         .init("recording.expect", "--expect", .time),
         .init("recording.diskWarn", "--disk-warn", .time),

@@ -33,6 +33,8 @@ struct ChannelConfiguration {
         var upload: UploadTarget?
         /// The sources of the program that are recorded beside it, each into files of its own.
         var sources: [String] = []
+        /// Whether what they send is recorded as it comes, where that is possible.
+        var copiesSources = true
     }
 
     /// One of several sources of a program.
@@ -107,6 +109,14 @@ extension ChannelConfiguration {
     var recordedNames: [String] {
         guard let recording else { return [] }
         return [name] + recording.sources.map { RecordedSources.channel(name, $0) }
+    }
+
+    /// Whether the input's packets are kept beside its frames, for a recording of it as a source.
+    var keepsPackets: Bool {
+        guard let recording, recording.copiesSources, recording.format == .hybrid, !recording.sources.isEmpty else {
+            return false
+        }
+        return inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice }
     }
 
     /// Whether any track of the input is passed through.
