@@ -131,7 +131,7 @@ enum SampleInput {
         #expect(inner.clips[0].reasons == ["it is coded as hevc"])
     }
 
-    @Test func `A keyframe of HEVC that leads on from others begins the result, and nothing behind other frames`() throws {
+    @Test func `A keyframe of HEVC that leads on from others begins nothing behind other frames`() throws {
         let source = SampleInput.source {
             $0.video.codec = "hevc"
             $0.video.dependentKeyframes = [30]
