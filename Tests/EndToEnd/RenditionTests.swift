@@ -98,7 +98,7 @@ extension SerialRecordings {
         @Test("A rendition that the machine cannot encode loses frames, and the program none")
         func starved() async throws {
             let receiver = try await SRTReceiver()
-            let slow = "huge#size=1920x1080,preset=veryslow,tune=zerolatency,video-bitrate=20M,gop=1s"
+            let slow = "huge#size=3840x2160,preset=veryslow,tune=zerolatency,video-bitrate=20M,gop=1s"
             let result = try await RelayProcess.run(
                 Shape.small + ["--duration", "8s", "--srt", receiver.url(), "--rendition", slow]
                     + ["--record", recorded.directory, "--record-rendition", "huge"], within: .seconds(120))

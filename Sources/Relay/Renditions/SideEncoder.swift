@@ -42,7 +42,7 @@ final class SideEncoder: KeyframeRequester {
     }
 
     /// Bytes of frames that wait at most, and how many frames that is at least and at most.
-    private static let (mostBytes, frameCounts) = (64 << 20, 16...240)
+    private static let (mostBytes, frameCounts) = (64 << 20, 16...60)
     /// Frames and audio together that wait at most: what waits for longer has no audio either.
     private static let mostJobs = 600
     /// Captions of some seconds.
@@ -53,6 +53,8 @@ final class SideEncoder: KeyframeRequester {
     private static let pause: Int64 = 10_000_000_000
 
     private let name: Name
+    /// Luma pixels of what is encoded.
+    private let pixels: Int
     private let session: EncoderSession
     private let handover = PacketHandover()
     private let interleaver: InterleavingSink
@@ -67,6 +69,7 @@ final class SideEncoder: KeyframeRequester {
         clock: any MonotonicClock, logger: Logger
     ) throws(RelayFailure) {
         (self.name, self.clock, self.logger) = (name, clock, logger)
+        pixels = format.width * format.height
         interleaver = InterleavingSink(hub)
         session = try Self.open(name, settings, format, handover)
         let delay = format.frameRate.timeBase.duration(Int64(session.delayInFrames))
@@ -125,17 +128,17 @@ final class SideEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// How many frames of this size wait at most.
-    private static func mostFrames(like frame: VideoFrame) -> Int {
-        let count = mostBytes / (frame.width * frame.height * 3 / 2)
-        return min(max(count, frameCounts.lowerBound), frameCounts.upperBound)
+    /// How many frames of this size wait at most, which may be scaled already.
+    private func mostFrames(like frame: VideoFrame) -> Int {
+        let count = Self.mostBytes / (max(pixels, frame.width * frame.height) * 3 / 2)
+        return min(max(count, Self.frameCounts.lowerBound), Self.frameCounts.upperBound)
     }
 
     /// Takes the program's `index`-th frame, which is encoded as `resized` if that is given.
     func take(_ frame: VideoFrame, _ resized: ResizedFrame? = nil, at index: Int64) {
         state.withLock { state in
             guard !state.isOver else { return }
-            guard state.frames < Self.mostFrames(like: frame) else {
+            guard state.frames < mostFrames(like: frame) else {
                 state.dropped += 1
                 return state.captions += frame.captions.prefix(max(0, Self.mostCaptions - state.captions.count))
             }
