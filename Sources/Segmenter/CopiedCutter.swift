@@ -153,7 +153,8 @@ struct CopiedCutter: SegmentCutting {
     /// Begins a file that shows what begins with the frame nearest to `asked`.
     private mutating func open(at asked: Int64, _ actions: inout [SegmentAction]) {
         let frames = recent.filter { $0.track == .video }
-        let wanted = frames.map(\.ptsNanoseconds).filter { $0 >= asked - frameLength / 2 }.min() ?? asked
+        // Of what is shown before the program begins a file cannot tell.
+        let wanted = frames.map(\.ptsNanoseconds).filter { $0 >= max(0, asked - frameLength / 2) }.min() ?? asked
         guard
             let keyframe = frames.last(where: { $0.isKeyframe && $0.ptsNanoseconds <= wanted })
                 ?? frames.first(where: \.isKeyframe)
@@ -170,7 +171,9 @@ struct CopiedCutter: SegmentCutting {
                     boundary: cuts.first { $0 > time + frameLength / 2 },
                     shown: ShownStart(time: time, asked: asked, continues: isWriting))))
         (isWriting, begun) = (true, time)
-        (fileVideo, fileAudio, cutFor) = (keyframe.description, firstAudio?.description, nil)
+        // A file has the tracks of the one before, even where nothing of them came yet.
+        let same = audio === fileAudio ? audio : nil
+        (fileVideo, fileAudio, cutFor) = (keyframe.description, firstAudio?.description ?? same, nil)
         cuts.removeAll { $0 <= max(asked, time) }
         write(from: keyframe, preRoll: firstAudio == nil ? nil : preRoll, &actions)
     }
