@@ -10,6 +10,8 @@ public enum SegmentEnding: String, Sendable, Codable {
     case error
     /// The storage guard stopped the recording, or the disk was full.
     case disk
+    /// What is recorded, a source of a program, had nothing for a while; when it is back another file begins.
+    case silent
     /// A crash left it open, and the next start completed it.
     case recovered
 }

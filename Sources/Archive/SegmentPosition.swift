@@ -8,6 +8,11 @@ public struct SegmentPosition: Sendable, Equatable {
     public var programStart: Int64
     /// How the file ended; ``SegmentEnding/recovered`` while it is open, which becomes true if nobody closes it.
     public var ending: SegmentEnding
+    /// Whether the file may begin with frames before what it shows first, and end with frames that the next file shows: its
+    /// edit list hides both.
+    public var isTrimmed = false
+    /// Whether it holds what a source sent, as it came.
+    public var isCopied = false
 
     /// A position.
     public init(run: String, programStart: Int64, ending: SegmentEnding) {
@@ -22,7 +27,8 @@ extension SegmentPosition {
     package var text: String {
         let longest = SegmentEnding.recovered.rawValue.count
         let padding = String(repeating: " ", count: max(0, longest - ending.rawValue.count))
-        return "run=\(run) start=\(programStart) ending=\(ending.rawValue)\(padding)"
+        let marks = (isTrimmed ? " trimmed=yes" : "") + (isCopied ? " copied=yes" : "")
+        return "run=\(run) start=\(programStart)\(marks) ending=\(ending.rawValue)\(padding)"
     }
 
     /// Reads ``text``; nil if it is something else.
@@ -37,5 +43,6 @@ extension SegmentPosition {
             let ending = values["ending"].flatMap({ SegmentEnding(rawValue: String($0)) })
         else { return nil }
         self.init(run: String(run), programStart: start, ending: ending)
+        (isTrimmed, isCopied) = (values["trimmed"] == "yes", values["copied"] == "yes")
     }
 }

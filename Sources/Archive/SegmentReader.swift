@@ -62,7 +62,7 @@ package enum SegmentReader {
                 layout: layout, track: track, table: table, isClosed: isClosed,
                 endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed,
                 // Our encoder names its settings.
-                isCopied: tags.encoderSettings.isEmpty)
+                isCopied: tags.encoderSettings.isEmpty, isTrimmed: tags.position?.isTrimmed ?? false)
             // Whoever puts files one behind the other adds such times, which fit in with room for a few thousand.
             let limit = check.facts.timescale * TrackFacts.longestTime
             guard check.facts.shown <= limit, check.facts.offset <= limit else {

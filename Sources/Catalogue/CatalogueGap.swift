@@ -90,13 +90,15 @@ enum GapInference {
         let segments = segments.sorted { ($0.programStart ?? 0, $0.name) < ($1.programStart ?? 0, $1.name) }
         var gaps: [CatalogueGap] = []
         for (before, after) in zip(segments, segments.dropFirst()) {
-            guard let end = before.wholeEnd, let next = after.programStart, next > end else { continue }
+            guard let end = before.wholeEnd, let next = after.programStart, next > end, before.ending != .silent else {
+                continue
+            }
             let missing = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
             // Of audio alone these are packets, and no frames are missing.
             if missing > 0 { gaps.append(gap(behind: before, to: next, frames: before.isAudioAlone ? 0 : missing)) }
         }
         // `rotate` promised another file.
-        if let last = segments.last, let ending = last.ending, ending != .stop,
+        if let last = segments.last, let ending = last.ending, ending != .stop, ending != .silent,
             ending != .rotate || !living.contains(last.run ?? "")
         {
             gaps.append(gap(behind: last, to: nil, frames: nil))
@@ -118,7 +120,7 @@ enum GapInference {
         case .disk: "the disk was full, or nearly"
         case .error: "writing failed or was too slow"
         case .recovered: "relay was killed, or the machine went down"
-        case .rotate, .stop: "a file is missing or damaged"
+        case .rotate, .stop, .silent: "a file is missing or damaged"
         case nil: "not known"
         }
     }

@@ -198,6 +198,11 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// Whether it is the built-in test pattern.
     public var isTest: Bool { place == .test }
 
+    /// Whether it is a device of this machine.
+    public var isDevice: Bool {
+        if case .device = place { true } else { false }
+    }
+
     /// Whether media comes at its own pace by the nature of the place; nil when only the opened input can tell: over
     /// HTTP, what has no known duration is live.
     public var isLiveByNature: Bool? {

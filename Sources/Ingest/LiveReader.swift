@@ -18,6 +18,8 @@ final class LiveReader {
     private let pump: PacketPump
     private let video: VideoTrack?
     private let audio: LiveAudioTrack?
+    /// Hands packets on as they came, if somebody wants them.
+    private let copies: PacketCopies?
     private let clock = SystemClock()
     private var ending: PacketPump.Ending?
 
@@ -48,6 +50,8 @@ final class LiveReader {
         }
         let streams = [video?.decoder.stream, audio?.decoder.stream].compactMap(\.self)
         input.demuxer.select(Set(streams.map(\.index)))
+        copies = PacketCopies(
+            streams, of: input.name, options: input.options, into: sink, timing: timing, monitor: monitor)
         for decoder in [video?.decoder, audio?.decoder] { decoder?.queue.timeLimit = Self.timeLimit }
         // Beside video, so that the clock knows how long it must wait; audio alone is placed later by `SourceTiming`.
         let clock = input.captureClock
@@ -92,6 +96,7 @@ final class LiveReader {
         let (packets, ending) = pump.take()
         self.ending = ending
         for (track, packet) in packets {
+            copies?.take(packet)
             if audio?.isFinished == true, track == .audio { continue }
             let decoder = track == .video ? video?.decoder : audio?.decoder
             decoder?.queue.append(packet)

@@ -108,8 +108,14 @@ package struct MovieBox {
         guard let table = table(track) else { return 0 }
         let ticks = max(0, table.presentationEnd - table.start - track.mediaTime)
         let product = Int128(ticks) * Int128(layout.timescale)
-        return Int64(clamping: (product + Int128(track.timescale) - 1) / Int128(max(1, track.timescale)))
+        let all = Int64(clamping: (product + Int128(track.timescale) - 1) / Int128(max(1, track.timescale)))
+        if let limit = track.limit { return min(all, limit) }
+        guard let end = layout.end else { return all }
+        // A hair less of frames: rounded up it would show the one that the next file shows first.
+        return min(all, max(0, end &- emptyDuration(track) &- (track.kind == .video ? Self.hair : 0)))
     }
+
+    private static let hair: Int64 = 2
 
     /// Movie ticks before the track begins: its empty edit, and what its first decoding time is late.
     func emptyDuration(_ track: MovieLayout.Track) -> Int64 {

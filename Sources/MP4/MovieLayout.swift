@@ -24,6 +24,8 @@ package struct MovieLayout {
         package var mediaTime: Int64 = 0
         /// Movie ticks that the edit list of a file that was read shows; 0 while a file is open.
         package var shownDuration: Int64 = 0
+        /// Movie ticks that it shows at most, whatever samples there are behind them.
+        package var limit: Int64?
     }
 
     /// Movie ticks a second: the audio's rate, so that its edits are exact; without audio, the video's timescale.
@@ -32,6 +34,8 @@ package struct MovieLayout {
     package var creationTime: UInt64 = 0
     /// The tracks, in the order of their boxes.
     package var tracks: [Track]
+    /// Movie ticks at which the presentation ends, whatever samples there are behind it; nil for the end of the samples.
+    package var end: Int64?
     /// The complete `udta` box, or nothing.
     package var userData: [UInt8] = []
 

@@ -15,21 +15,30 @@ package struct TrackCheck {
     /// The earliest time at which a sample is shown, on the track's own timeline.
     private let earliest: Int64
     private let doubled: Int
+    private let isTrimmed: Bool
 
     /// More frames than any decoder can reorder (H.264, A.3.1: 16 frames).
     private static let reorderLimit = 32
 
     /// A check of `table`. A file that `endsSuddenly` may lack frames that are shown before its last ones. What somebody
-    /// else encoded, `isCopied`, keeps its sender's times: frames that are as long as they like, and pauses.
+    /// else encoded, `isCopied`, keeps its sender's times: frames that are as long as they like, and pauses. One that
+    /// `isTrimmed` holds more than it shows.
     package init(
         layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool, endsSuddenly: Bool,
-        isCopied: Bool = false
+        isCopied: Bool = false, isTrimmed: Bool = false
     ) {
+        var track = track
+        if isTrimmed, isClosed { track.limit = track.shownDuration }
+        self.isTrimmed = isTrimmed
         movie = MovieBox(layout: layout, tables: [track.id: table])
         self.track = track
         self.table = table
         self.isClosed = isClosed
-        let times = Self.presentationTimes(table)
+        let begin = table.start + track.mediaTime
+        let end = begin + movie.shownTicks(track)
+        let times = table.presentationTimes.filter {
+            !isTrimmed || track.kind == .audio || (begin..<end).contains($0)
+        }.sorted()
         let usual = Self.usualDuration(table)
         var holes: [(at: Int64, samples: Int64)] = []
         var doubled = 0
@@ -51,33 +60,13 @@ package struct TrackCheck {
         earliest = times.first ?? 0
         let scale = Int128(max(1, track.timescale))
         let offset = Int128(movie.emptyDuration(track)) * scale / Int128(max(1, layout.timescale))
-        let shown = max(0, table.presentationEnd - table.start - track.mediaTime)
-        let first = max(earliest, table.start + track.mediaTime)
+        let shown = isTrimmed ? end - begin : max(0, table.presentationEnd - begin)
+        let first = max(earliest, begin)
+        let samples = isTrimmed && track.kind == .video ? times.count : table.count
         facts = TrackFacts(
-            timescale: Int64(track.timescale), samples: table.count, offset: Int64(clamping: offset), shown: shown,
+            timescale: Int64(track.timescale), samples: samples, offset: Int64(clamping: offset), shown: shown,
             sampleDuration: usual, lastSample: max(0, (times.last ?? first) - first),
             whole: torn.map { max(0, $0.at - first) } ?? shown, lateSamples: torn?.behind ?? 0)
-    }
-
-    /// All presentation times in order.
-    private static func presentationTimes(_ table: SampleTable) -> [Int64] {
-        var times: [Int64] = []
-        times.reserveCapacity(table.count)
-        var time = table.start
-        for run in table.durations.runs {
-            for _ in 0..<run.count {
-                times.append(time)
-                time += Int64(run.value)
-            }
-        }
-        var index = 0
-        for run in table.compositionOffsets.runs {
-            for _ in 0..<Int(run.count) where index < times.count {
-                times[index] += Int64(run.value)
-                index += 1
-            }
-        }
-        return times.sorted()
     }
 
     /// The duration that most samples have; at least 1.
@@ -130,7 +119,7 @@ package struct TrackCheck {
         let hidden = table.start + track.mediaTime - earliest
         // The last packet of a program may be shorter than the hidden one, and the only one of its file that is heard.
         let packet = max(facts.sampleDuration, table.durations.runs.first.map { Int64($0.value) } ?? 0)
-        if track.kind == .video ? hidden != 0 : hidden > 2 * packet {
+        if !isTrimmed, track.kind == .video ? hidden != 0 : hidden > 2 * packet {
             problems.append("the edit list hides samples at the beginning")
         }
         if track.shownDuration != movie.visibleDuration(track) {

@@ -9,7 +9,7 @@ package struct TrackFacts: Sendable, Equatable {
 
     /// Ticks a second.
     package var timescale: Int64
-    /// Frames or packets of audio, hidden ones included.
+    /// Packets of audio, hidden ones included, or frames, without those that an edit list hides.
     package var samples: Int
     /// Ticks from the file's first frame to what the track shows first.
     package var offset: Int64

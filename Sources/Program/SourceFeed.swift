@@ -70,6 +70,8 @@ public final class SourceFeed: SourceSink {
     let leads: Bool
     /// Whether a paced source stands while it is neither seen nor heard.
     let standsUnseen: Bool
+    /// A live source's packets as they came, if they are wanted.
+    let shelf: PacketShelf?
 
     static let frameRoom = 4
     private static let liveRoom = Duration.milliseconds(1500)
@@ -86,11 +88,13 @@ public final class SourceFeed: SourceSink {
     private let news = DispatchSemaphore(value: 0)
 
     /// An empty slot for a program of these formats. If it `leads`, the program's clock follows this source, provided that
-    /// it is live, even while its frames are not shown. One that can wait may stand while it is neither seen nor heard.
+    /// it is live, even while its frames are not shown. One that can wait may stand while it is neither seen nor heard. Of a
+    /// live one the packets may be kept, too, until the program comes to them.
     public init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
-        standsUnseen: Bool = false, clock: any MonotonicClock = SystemClock()
+        standsUnseen: Bool = false, keepsPackets: Bool = false, clock: any MonotonicClock = SystemClock()
     ) {
+        shelf = if case .live = pacing, keepsPackets { PacketShelf() } else { nil }
         self.standsUnseen = standsUnseen && pacing == .paced
         self.hasVideo = hasVideo
         self.pacing = pacing

@@ -10,6 +10,12 @@ package protocol SourceWatcher: AnyObject, Sendable {
     /// Takes what the source has for frame `index`: what it shows, nil where it has no frame, and its audio as it came. The
     /// audio goes on where that of the call before ended, also where frames of the program were skipped.
     func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex)
+    /// Before that: may take packets of `feed`, which is what the source shows; nil while it shows none.
+    func take(packetsOf feed: SourceFeed?, at index: FrameIndex)
+}
+
+extension SourceWatcher {
+    package func take(packetsOf feed: SourceFeed?, at index: FrameIndex) {}
 }
 
 /// Who takes what of a stage's sources, and from which frame on.
@@ -39,6 +45,7 @@ extension Stage {
                 AudioBuffer.silence(
                     at: range.lowerBound.number, count: Int(range.upperBound - range.lowerBound), format: .program)
             }
+            watch.watcher.take(packetsOf: watch.source.scene?.mainFeed, at: index)
             watch.watcher.take(watch.source.shown, air.audio(of: watch.source) ?? silence(), at: index)
         }
     }

@@ -18,6 +18,9 @@ struct MovieContainer: SegmentContainer {
     private var video: MovieTrack?
     private var audio: MovieTrack?
     private var sequence: UInt32 = 0
+    /// What a file shows first that may begin with frames that it does not show, in nanoseconds of program time.
+    private let shownStart: Int64?
+    private(set) var shown: (frames: Int, audioSamples: Int64)?
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
 
     /// Players of fragmented files do not hide what an edit list leaves out.
@@ -25,6 +28,7 @@ struct MovieContainer: SegmentContainer {
 
     init(_ settings: SegmentFileSettings, start: SegmentStart) {
         isHybrid = settings.format == .hybrid
+        shownStart = start.shown?.time
         tags = settings.tags
         layout = MovieLayout(
             description: settings.description, creationTime: settings.tags.secondsSince1904, userData: settings.tags.box
@@ -43,13 +47,19 @@ struct MovieContainer: SegmentContainer {
         var clock = TrackClock(timescale: layout.tracks[number].timescale)
         clock.origin = clock.ticks(start.keyframe.dts, start.keyframe)
         layout.tracks[number].mediaTime = clock.ticks(start.keyframe.pts, start.keyframe) - clock.origin
+        if let shown = start.shown {
+            let first = TimeBase.nanoseconds.rescale(shown.time, to: clock.timeBase)
+            layout.tracks[number].mediaTime = max(layout.tracks[number].mediaTime, first - clock.origin)
+        }
         return clock
     }
 
     /// The audio's timeline begins with the hidden packet; the first frame is at `zero` on the same clock.
     private mutating func beginAudio(_ number: Int, _ start: SegmentStart) -> TrackClock {
         var clock = TrackClock(timescale: layout.tracks[number].timescale)
-        let zero = start.keyframe.timeBase.rescale(start.keyframe.pts, to: clock.timeBase)
+        let zero =
+            start.shown.map { TimeBase.nanoseconds.rescale($0.time, to: clock.timeBase) }
+            ?? start.keyframe.timeBase.rescale(start.keyframe.pts, to: clock.timeBase)
         clock.origin = zero
         guard let first = start.firstAudio else { return clock }
         let begin = clock.ticks(first.pts, first)
@@ -59,6 +69,13 @@ struct MovieContainer: SegmentContainer {
         layout.tracks[number].emptyEdit = audible - zero
         layout.tracks[number].mediaTime = audible - clock.origin
         return clock
+    }
+
+    mutating func end(at time: Int64) {
+        guard let shownStart else { return }
+        // The difference of two times of the program, so that one file's audio ends at the sample at which the next one's begins.
+        let base = TimeBase(1, Int32(clamping: layout.timescale))
+        layout.end = TimeBase.nanoseconds.rescale(time, to: base) - TimeBase.nanoseconds.rescale(shownStart, to: base)
     }
 
     func head() -> [UInt8] { MovieBox.openHead + MovieBox.open(layout) }
@@ -99,6 +116,7 @@ struct MovieContainer: SegmentContainer {
         tags.position?.ending = ending
         layout.userData = tags.box
         if isHybrid {
+            if shownStart != nil { shown = MovieBox.shown(layout, tables) }
             let size = try HybridFinish.appendMovie(file, layout, tables, mediaEnd: mediaEnd)
             tables = [:]
             return size

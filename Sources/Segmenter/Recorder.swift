@@ -87,6 +87,15 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { $0.cut(at: time) }
     }
 
+    /// Closes the open file with what came so far, because nothing comes for now. Returns at once.
+    public func pause() {
+        engine.post { engine in
+            while let item = self.packets.pop() { engine.process(item) }
+            engine.pause()
+            engine.publish()
+        }
+    }
+
     /// Begins no file before program time `time`, in nanoseconds. Returns at once.
     public func wait(until time: Int64) {
         engine.post { $0.wait(until: time) }

@@ -35,6 +35,9 @@ public struct RecorderConfiguration: Sendable {
     public var encoderDelay = Duration.zero
     /// The longest time between two keyframes that is expected.
     public var gop = Duration.seconds(2)
+    /// Whether what is recorded was encoded by somebody else, whose keyframes come when they come: a file begins with the
+    /// keyframe before its beginning, hidden, and is cut at any frame. Files end where ``Recorder/cut(at:)`` says.
+    public var isCopied = false
     /// Who is told of finished files and gaps.
     public var observers: [any RecordingObserver]
 

@@ -32,7 +32,7 @@ extension RecorderEngine {
         try directory.checkMount()
         var number = sequence ?? 0
         if sequence == nil { number = try directory.lastSequence(of: configuration.channel) }
-        let time = date(start.keyframe)
+        let time = date(start)
         for attempt in 0..<1000 {
             // Someone else may have made a file of this name since: theirs stays.
             if attempt == 0 || directory.template.hasSequence { number += 1 }
@@ -52,19 +52,25 @@ extension RecorderEngine {
     }
 
     private func settings(_ name: SegmentName, _ time: UTCTime, _ start: SegmentStart) -> SegmentFileSettings {
-        SegmentFileSettings(
+        let settings = description.video?.encoderSettings ?? ""
+        var position = SegmentPosition(run: run, programStart: max(0, start.time), ending: .recovered)
+        position.isTrimmed = start.shown != nil
+        position.isCopied = start.shown != nil && settings.isEmpty
+        return SegmentFileSettings(
             directory: configuration.directory.path, name: name, format: configuration.format,
             description: description,
             tags: MovieTags(
-                channel: configuration.channel, start: time, encoderSettings: description.video?.encoderSettings ?? "",
-                version: configuration.version,
-                position: SegmentPosition(
-                    run: run, programStart: start.keyframe.ptsNanoseconds, ending: .recovered)),
+                channel: configuration.channel, start: time, encoderSettings: settings, version: configuration.version,
+                position: position),
             fragmentDuration: configuration.fragmentDuration, isDurable: configuration.sync != .never)
     }
 
-    private func date(_ keyframe: EncodedPacket) -> UTCTime {
-        let (time, moved) = dating.date(keyframe, now: environment.wallClock(), queued: environment.queued())
+    private func date(_ start: SegmentStart) -> UTCTime {
+        let (now, queued) = (environment.wallClock(), environment.queued())
+        let begin = start.shown?.asked ?? start.time
+        // What is copied comes when it is decoded, but for what came before the recording began.
+        if configuration.isCopied { dating.begin(at: newest, now: now) }
+        let (time, moved) = dating.date(at: begin, now: now, queued: queued)
         if let moved {
             logger.notice(
                 "program and wall clock drifted \(moved) ms apart; files are named by the wall clock again",
@@ -85,6 +91,14 @@ extension RecorderEngine {
             fail(error)
             lose(packet)
         }
+    }
+
+    /// The source has nothing for now: closes the file with what came of it. The next begins with a keyframe.
+    func pause() {
+        guard case .active = mode else { return }
+        closing = .silent
+        perform(cutter.finish())
+        closing = .stop
     }
 
     /// Lets the open file be made durable, if it is time for that.

@@ -34,7 +34,9 @@ actor RecorderEngine: QueueActor {
     let environment: Environment
     /// What the file that was begun last holds.
     private(set) var description: StreamDescription
-    var cutter: SegmentCutter
+    var cutter: any SegmentCutting
+    /// How the file ends behind which nothing follows for now.
+    var closing = SegmentEnding.stop
     var mode = Mode.active
     var file: SegmentFile?
     private var gap: RecordingGap?
@@ -48,6 +50,8 @@ actor RecorderEngine: QueueActor {
     /// Where the last frame on disk ends, in nanoseconds of program time.
     var recordedEnd: Int64?
     private var lastEnd: Int64 = 0
+    /// When the packet that came last is decoded.
+    private(set) var newest: Int64 = 0
     var closedBytes: Int64 = 0
     var closedFrames = 0
     var dating: SegmentDating
@@ -73,7 +77,8 @@ actor RecorderEngine: QueueActor {
 
     private static func cutter(
         _ configuration: RecorderConfiguration, _ description: StreamDescription
-    ) -> SegmentCutter {
+    ) -> any SegmentCutting {
+        if configuration.isCopied { return CopiedCutter() }
         var grid: WallClockGrid?
         if configuration.isClockAligned, case .duration(let period) = configuration.length {
             grid = WallClockGrid(period: period, offset: configuration.localOffset)
@@ -111,7 +116,8 @@ actor RecorderEngine: QueueActor {
     private func take(_ packet: EncodedPacket) {
         // Of marked moments it is told by ``mark(_:at:)``, before the file that they lie in may end.
         guard packet.track != .data || packet.description.codec != .text else { return }
-        dating.begin(packet, now: environment.wallClock())
+        newest = packet.dtsNanoseconds
+        if !configuration.isCopied { dating.begin(packet, now: environment.wallClock()) }
         if packet.track == leading {
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
             lastEnd = max(lastEnd, end)
@@ -129,12 +135,13 @@ actor RecorderEngine: QueueActor {
         }
     }
 
-    func perform(_ actions: [SegmentCutter.Action]) {
+    func perform(_ actions: [SegmentAction]) {
         for action in actions {
             switch action {
             case .open(let start):
                 // Another sender's keyframe may come where the one before broke off.
                 if !description.updated(by: start.keyframe).isIdentical(to: description) { leaveOutDisordered() }
+                if let shown = start.shown, shown.continues { file?.end(at: shown.time) }
                 endFile(.rotate)
                 follow(start)
                 if case .active = mode { open(start) }
@@ -143,7 +150,7 @@ actor RecorderEngine: QueueActor {
             case .close:
                 // Frames of a program that goes on may still be missing between the last ones.
                 leaveOutDisordered()
-                endFile(.stop)
+                endFile(closing)
             case .request(let time): environment.keyframes.requestKeyframe(at: time)
             }
         }

@@ -9,6 +9,13 @@ protocol SegmentContainer {
     /// Whether a file begins with a hidden packet of audio, because the container can hide one.
     var hidesPreRoll: Bool { get }
 
+    /// What a file of which a part is hidden shows, once its index is appended: frames, and samples of audio; nil if it shows
+    /// all it holds but the pre-roll.
+    var shown: (frames: Int, audioSamples: Int64)? { get }
+
+    /// Shows nothing from program time `time` on, in nanoseconds.
+    mutating func end(at time: Int64)
+
     /// What an open file begins with.
     mutating func head() throws(FileFailure) -> [UInt8]
 
@@ -39,6 +46,8 @@ protocol SegmentContainer {
 }
 
 extension SegmentContainer {
+    var shown: (frames: Int, audioSamples: Int64)? { nil }
+    mutating func end(at time: Int64) {}
     mutating func gather(_ data: EncodedPacket) {}
     mutating func mark(_ chapters: [Chapter]) {}
 }

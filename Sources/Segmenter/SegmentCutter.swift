@@ -3,41 +3,15 @@
 internal import Archive
 internal import Media
 
-/// Where a file of a recording begins.
-struct SegmentStart: Sendable {
-    /// The frame that the file begins with.
-    var keyframe: EncodedPacket
-    /// The last audio packet that begins before the frame: the hidden first one of the file.
-    var preRoll: EncodedPacket?
-    /// The first audio packet that begins with the frame or after it; nil if there was none.
-    var firstAudio: EncodedPacket?
-    /// Nanoseconds of program time at which the recorder wants the file to end; nil if only its size matters.
-    var boundary: Int64?
-    /// By how many nanoseconds the file before is longer than it should be, because no keyframe came.
-    var lateness: Int64 = 0
-}
-
-/// Decides which packets belong to which file.
+/// Cuts a program whose keyframes can be asked for.
 ///
 /// A file begins exactly at an IDR frame. From that frame on video is held until an audio packet that begins at or
 /// after it has come; audio that begins earlier belongs to the old file. The new file's audio begins with the last
 /// packet of the old file, hidden, because an AAC decoder needs it to get the next one right. So no frame and no
-/// sample of audio is lost or shown twice. A file also ends where the coding of its tracks does. A program without video is cut at any packet of its audio. Pure: packets in,
-/// actions out.
-struct SegmentCutter {
-    /// What to do, in order.
-    enum Action: Sendable {
-        /// Close the open file, if any, and begin another.
-        case open(SegmentStart)
-        /// Append to the open file.
-        case write(EncodedPacket)
-        /// The packet belongs to no file: recording has not begun or is interrupted.
-        case skip(EncodedPacket)
-        /// Close the open file; nothing follows for now.
-        case close
-        /// Ask for a keyframe at this program time in nanoseconds, or as soon as possible.
-        case request(Int64?)
-    }
+/// sample of audio is lost or shown twice. A file also ends where the coding of its tracks does. A program without video
+/// is cut at any packet of its audio.
+struct SegmentCutter: SegmentCutting {
+    typealias Action = SegmentAction
 
     private enum Phase {
         /// No file is open; the next IDR begins one.

@@ -36,8 +36,13 @@ struct SegmentDating {
     /// Takes the first packet in, which arrives `now`.
     mutating func begin(_ packet: EncodedPacket, now: @autoclosure () -> UTCTime) {
         guard programStart == nil else { return }
-        let age = encoderDelay.inNanoseconds + packet.ptsNanoseconds
-        let own = now().milliseconds - age / 1_000_000
+        begin(at: encoderDelay.inNanoseconds + packet.ptsNanoseconds, now: now())
+    }
+
+    /// The program's time is `time` `now`, in nanoseconds, if nobody has said it before.
+    mutating func begin(at time: Int64, now: UTCTime) {
+        guard programStart == nil else { return }
+        let own = now.milliseconds - time / 1_000_000
         programStart = epoch?.decided(own) ?? own
     }
 
@@ -45,8 +50,8 @@ struct SegmentDating {
     func time(of time: Int64) -> UTCTime { UTCTime(milliseconds: (programStart ?? 0) + time / 1_000_000) }
 
     /// By how many milliseconds the wall clock and the program have come apart; 0 while that is tolerable.
-    private mutating func shift(at keyframe: EncodedPacket, _ now: UTCTime, _ queued: Int64) -> Int64 {
-        let late = now.milliseconds - queued - time(of: keyframe.ptsNanoseconds).milliseconds
+    private mutating func shift(at programTime: Int64, _ now: UTCTime, _ queued: Int64) -> Int64 {
+        let late = now.milliseconds - queued - time(of: programTime).milliseconds
         let delay = self.delay ?? late
         self.delay = delay
         return abs(late - delay) > Self.tolerance ? late - delay : 0
@@ -54,7 +59,7 @@ struct SegmentDating {
 
     /// When the program's time was 0, in milliseconds of the wall clock, computed as in ``date(_:now:queued:)``.
     mutating func programStart(at keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> Int64 {
-        (programStart ?? 0) + shift(at: keyframe, now, queued)
+        (programStart ?? 0) + shift(at: keyframe.ptsNanoseconds, now, queued)
     }
 
     /// When the file whose first frame is `keyframe` began, computed `now` and after the frame waited `queued`
@@ -62,9 +67,14 @@ struct SegmentDating {
     /// if the wall clock was set back by much: one that was ahead by years would date all that follows with one time.
     /// Which file came first its number says.
     mutating func date(_ keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
-        let shift = shift(at: keyframe, now, queued)
+        date(at: keyframe.ptsNanoseconds, now: now, queued: queued)
+    }
+
+    /// The same of the file whose first frame is shown at program time `begin`, in nanoseconds.
+    mutating func date(at begin: Int64, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
+        let shift = shift(at: begin, now, queued)
         programStart = (programStart ?? 0) + shift
-        let time = time(of: keyframe.ptsNanoseconds).milliseconds
+        let time = time(of: begin).milliseconds
         last = shift < 0 && last > time + Self.setBack ? time : max(last, time)
         let isNews = shift != 0 && !wasReported
         wasReported = wasReported || isNews

@@ -56,6 +56,8 @@ final class SegmentFile {
     private let preRoll: EncodedPacket?
     private var fragmentEnd: Int64
     private var isEmpty = true
+    /// Where the next file begins to show what this one holds, too, in nanoseconds of program time.
+    private var shownEnd: Int64?
     /// The file's size with its index, once that is written.
     private var finalSize: Int64?
 
@@ -63,7 +65,7 @@ final class SegmentFile {
     init(_ settings: SegmentFileSettings, start: SegmentStart) throws(FileFailure) {
         name = settings.name
         self.settings = settings
-        self.start = start.keyframe.ptsNanoseconds
+        self.start = start.time
         recordedEnd = self.start
         let description = settings.description
         leading = description.leadingKind
@@ -166,7 +168,7 @@ final class SegmentFile {
         let ends = (leading == .video ? videoPackets : audioPackets).map {
             $0.timeBase.rescale($0.pts + $0.duration, to: .nanoseconds)
         }
-        recordedEnd = max(recordedEnd, ends.max() ?? 0)
+        recordedEnd = min(max(recordedEnd, ends.max() ?? 0), shownEnd ?? .max)
         videoPackets.removeAll(keepingCapacity: true)
         order.wrote()
         audioSamples += audioPackets.reduce(0) { $0 + $1.timeBase.rescale($1.duration, to: audioBase) }
@@ -178,6 +180,13 @@ final class SegmentFile {
         guard try descriptor.attributes().links > 0 else {
             throw FileFailure(operation, descriptor.path, text: "the file was removed")
         }
+    }
+
+    /// Shows nothing from program time `time` on, in nanoseconds: the next file does.
+    func end(at time: Int64) {
+        shownEnd = time
+        recordedEnd = min(recordedEnd, time)
+        container.end(at: time)
     }
 
     /// Writes what is pending; part of a proper end.
@@ -223,8 +232,9 @@ final class SegmentFile {
         let hiddenSamples = hidden.map { $0.timeBase.rescale($0.duration, to: audioBase) } ?? 0
         return SegmentRecord(
             fileName: fileName, channel: name.channel, sequence: name.sequence, start: settings.tags.start,
-            programStart: start, programEnd: recordedEnd, frames: frames,
-            audioSamples: max(0, audioSamples - hiddenSamples), bytes: bytes, ending: ending,
+            programStart: start, programEnd: recordedEnd, frames: container.shown?.frames ?? frames,
+            audioSamples: container.shown?.audioSamples ?? max(0, audioSamples - hiddenSamples), bytes: bytes,
+            ending: ending,
             run: settings.tags.position?.run ?? "")
     }
 }

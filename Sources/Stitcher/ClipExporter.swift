@@ -99,7 +99,7 @@ package struct ClipExporter {
                         + "Export the range before it and the range from it on.")
             }
         }
-        sources = zip(request.files, indexes).map { ClipSource(name: $0.name, $1) }
+        sources = ClipSource.joined(zip(request.files, indexes).map { ClipSource(name: $0.name, $1) })
         plan = try ClipPlan(
             sources, from: request.range.lowerBound, to: request.range.upperBound, isExact: request.isExact)
     }

@@ -47,6 +47,7 @@ package struct ClipSource: Sendable {
             name: name, start: index.facts.start.milliseconds, position: index.facts.position, timescales: scales,
             frameDuration: index.facts.leading.sampleDuration, video: index.video.samples,
             audio: index.audio?.samples ?? [], audioStart: index.facts.audio?.offset ?? 0)
+        if position?.isTrimmed == true { videoEnd = index.facts.leading.shown }
     }
 
     /// When the last frame ended.

@@ -46,7 +46,8 @@ struct ClipTimeline {
             let before = sources[index - 1]
             let missing = try Self.missingFrames(before, source)
             try Self.checkDistance(before, source, missing)
-            let video = last.video + before.videoEnd + missing * source.frameDuration
+            let distance = source.distance(from: before) ?? before.videoEnd + missing * source.frameDuration
+            let video = last.video + distance
             var audio = source.videoBase.rescale(video, to: source.audioBase)
             if missing > 0 {
                 gaps.append(ClipGap(from: before.end, to: max(before.end, source.start)))

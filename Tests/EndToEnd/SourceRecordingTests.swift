@@ -181,8 +181,9 @@ extension SerialRecordings {
         func absent() async throws {
             let port = try Ports.free()
             let (relay, api) = try await start(
-                ["--record", directory.file("rec"), "--record-sources", "--segment", "2s", "--slate", "bars"]
+                ["--record", directory.file("rec"), "--record-sources", "--source-coding", "encode", "--segment", "2s"]
                     + [
+                        "--slate", "bars",
                         "--input", "\(try await shows.clip("low", luma: "40+4*mod(N\\,25)", frames: 50))#name=low",
                         "--loop",
                     ]

@@ -28,17 +28,30 @@ package struct RecordingStatus: Sendable, Codable {
 
 /// What an operator can know of the recording of one of several sources.
 package struct SourceRecordingStatus: Sendable, Codable {
+    /// What is recorded of a source.
+    package enum Coding: String, Sendable, Codable {
+        /// What it sends, as it comes; nothing came yet.
+        case waiting
+        /// What it sends, as it comes.
+        case copied
+        /// What it shows, encoded once more.
+        case encoded
+    }
+
     package var source: String
     package var recorder: RecorderStatus?
     package var storage: StorageStatus?
     package var encoder: EncoderStatus
     /// Frames that were left out because the encoder could not keep up.
     package var droppedFrames: Int
+    package var coding: Coding
 
     /// What is known of one.
     package init(
-        source: String, recorder: RecorderStatus?, storage: StorageStatus?, encoder: EncoderStatus, droppedFrames: Int
+        source: String, recorder: RecorderStatus?, storage: StorageStatus?, encoder: EncoderStatus, droppedFrames: Int,
+        coding: Coding
     ) {
+        self.coding = coding
         (self.source, self.recorder, self.storage) = (source, recorder, storage)
         (self.encoder, self.droppedFrames) = (encoder, droppedFrames)
     }

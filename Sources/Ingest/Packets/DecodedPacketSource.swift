@@ -112,16 +112,10 @@ package final class DecodedPacketSource: MediaSource {
         let clock = SystemClock()
         var hasEnded = false
         var backlog = BacklogWatch(timing, sink)
+        let copies = PacketCopies(input.stream, into: sink, timing: timing, monitor: monitor)
         while !monitor.isStopped {
             for item in inbox.takeAll() {
-                switch item {
-                case .packet(let placed): lanes[placed.packet.track]?.append(placed)
-                case .interruption: for lane in lanes.values { lane.interrupt() }
-                case .restart: for lane in lanes.values { lane.restart() }
-                case .end:
-                    hasEnded = true
-                    for lane in lanes.values { lane.interrupt() }
-                }
+                if Self.hand(item, to: lanes, copies) { hasEnded = true }
             }
             let now = Timestamp(nanoseconds: clock.now)
             // Audio is placed in the program, which must have begun, and then takes the whole of its first frame's.
@@ -136,5 +130,24 @@ package final class DecodedPacketSource: MediaSource {
         }
         sink.end(.video)
         sink.end(.audio)
+    }
+
+    /// Gives what came to whoever it is for; true if nothing follows.
+    private static func hand(
+        _ item: PacketInbox.Item, to lanes: [TrackKind: DecodingLane], _ copies: PacketCopies?
+    ) -> Bool {
+        switch item {
+        case .packet(let placed):
+            lanes[placed.packet.track]?.append(placed)
+            copies?.take(placed)
+        case .interruption: for lane in lanes.values { lane.interrupt() }
+        case .restart:
+            for lane in lanes.values { lane.restart() }
+            copies?.restart()
+        case .end:
+            for lane in lanes.values { lane.interrupt() }
+            return true
+        }
+        return false
     }
 }

@@ -54,8 +54,8 @@ struct RecordOptions: ParsableArguments {
         help: ArgumentHelp(
             "Record each of several --input, too, into files of its own beside the program's.",
             discussion: """
-                They are called <channel>-<source> and begin and end at the same frames as the program's. Each source is \
-                encoded for this as the program is.
+                They are called <channel>-<source> and begin and end with the program's. What a live source sends is \
+                recorded as it comes, see --source-coding; other sources are encoded for this as the program is.
                 """))
     var recordSources = false
 
@@ -63,6 +63,12 @@ struct RecordOptions: ParsableArguments {
         help: ArgumentHelp(
             "Record the encoding of this --rendition. (default: the program's own)", valueName: "rendition"))
     var recordRendition: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "How --record-sources records live sources: copy, as they come, or encode, as the program is.",
+            discussion: "What cannot be copied is encoded.", valueName: "how"))
+    var sourceCoding: SourceCodingChoice = .copy
 
     @Option(
         help: ArgumentHelp(
@@ -115,7 +121,7 @@ struct RecordOptions: ParsableArguments {
                 A path, no arguments and no shell. It learns of the file by environment variables: \
                 RELAY_SEGMENT_PATH (absolute), RELAY_SEGMENT_NAME (in the record directory), RELAY_CHANNEL, \
                 RELAY_START (UTC, such as 2026-11-21T14:03:10.250Z), RELAY_DURATION (seconds), RELAY_FRAMES, \
-                RELAY_BYTES and RELAY_ENDING (rotate, stop, error, disk or recovered).
+                RELAY_BYTES and RELAY_ENDING (rotate, stop, silent, error, disk or recovered).
                 """, valueName: "program"))
     var onSegment: String?
 
@@ -151,7 +157,10 @@ struct RecordOptions: ParsableArguments {
 
     /// Lets each source of `configuration` be recorded, too, if that was asked for and can be.
     func applySources(to configuration: inout ChannelConfiguration) throws {
-        guard recordSources, configuration.recording != nil else { return }
+        guard recordSources, configuration.recording != nil else {
+            guard sourceCoding == .copy else { throw ValidationError("--source-coding needs --record-sources.") }
+            return
+        }
         guard !configuration.sources.isEmpty else {
             throw ValidationError("--record-sources is for several --input. Leave it out.")
         }
@@ -163,6 +172,7 @@ struct RecordOptions: ParsableArguments {
             throw ValidationError("--record-sources needs names that differ: put {channel} into --record-name.")
         }
         configuration.recording?.sources = configuration.sources.map(\.name)
+        configuration.recording?.copiesSources = sourceCoding == .copy
         if let long = configuration.recordedNames.first(where: { SegmentName.safe($0) != $0 }) {
             throw ValidationError("--record-sources: \(long) is too long for the name of a file.")
         }
@@ -188,7 +198,8 @@ struct RecordOptions: ParsableArguments {
             ("--segment", segment != Self.usualLength), ("--segment-align", segmentAlign != .start),
             ("--record-format", recordFormat != .hybrid), ("--record-name", recordName != .standard),
             ("--timezone", timezone != nil), ("--record-sources", recordSources),
-            ("--record-rendition", recordRendition != nil), ("--sync", sync != .standard), ("--expect", expect != nil),
+            ("--record-rendition", recordRendition != nil), ("--source-coding", sourceCoding != .copy),
+            ("--sync", sync != .standard), ("--expect", expect != nil),
             ("--disk-warn", diskWarn != nil), ("--disk-reserve", diskReserve != nil),
         ]
         return flags.first { $0.1 }?.0
@@ -214,6 +225,14 @@ struct RecordOptions: ParsableArguments {
             throw ValidationError("--upload and --on-segment exclude each other: a program can do both, with rclone.")
         }
     }
+}
+
+/// How live sources are recorded.
+enum SourceCodingChoice: String, ExpressibleByArgument, CaseIterable {
+    /// As they come.
+    case copy
+    /// As the program is.
+    case encode
 }
 
 /// Where files end.

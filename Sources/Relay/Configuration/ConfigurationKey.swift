@@ -73,6 +73,7 @@ struct ConfigurationKey {
         .init("recording.timezone", "--timezone"),
         .init("recording.sources", "--record-sources", .isGiven),
         .init("recording.rendition", "--record-rendition"),
+        .init("recording.sourceCoding", "--source-coding"),
         .init("recording.sync", "--sync", .time),
         .init("recording.expect", "--expect", .time),
         .init("recording.diskWarn", "--disk-warn", .time),

@@ -35,6 +35,8 @@ struct ChannelConfiguration {
         var sources: [String] = []
         /// The rendition that is recorded; nil for the program's own encoding.
         var rendition: String?
+        /// Whether what they send is recorded as it comes, where that is possible.
+        var copiesSources = true
     }
 
     /// One of several sources of a program.
@@ -123,6 +125,14 @@ extension ChannelConfiguration {
     var untakenRenditions: [String] {
         let taken = Set(outputs.compactMap(\.rendition) + [recording?.rendition].compactMap(\.self))
         return renditions.map(\.name).filter { !taken.contains($0) }
+    }
+
+    /// Whether the input's packets are kept beside its frames, for a recording of it as a source.
+    var keepsPackets: Bool {
+        guard let recording, recording.copiesSources, recording.format == .hybrid, !recording.sources.isEmpty else {
+            return false
+        }
+        return inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice }
     }
 
     /// Whether any track of the input is passed through.

@@ -19,6 +19,8 @@ final class EncodedProgram: ChannelProgram {
     private let program: Program
     private let isAhead: Bool
     private let settings: EncoderSettings
+    /// The sources whose packets are kept for their recordings.
+    private let copied: Set<String>
     private let logger: Logger
     let gop: Duration
 
@@ -30,6 +32,7 @@ final class EncodedProgram: ChannelProgram {
     ) throws(RelayFailure) {
         self.logger = logger
         (settings, gop) = (configuration.encoder, configuration.encoder.gop)
+        copied = Set(configuration.sources.indices.map(configuration.alone).filter(\.keepsPackets).map(\.slateName))
         let inputs: any ProgramInputs =
             if configuration.hasScenes, !configuration.isPaced {
                 try RenderedInputs(
@@ -114,7 +117,9 @@ final class EncodedProgram: ChannelProgram {
         inputs.director.map { director in
             RecordedSources(
                 stage: director.stage,
-                sources: director.sources.filter(\.hasVideo).map { ($0.name, $0.stage) }, format: inputs.format,
+                sources: director.sources.filter(\.hasVideo).map {
+                    (name: $0.name, stage: $0.stage, canBeCopied: copied.contains($0.name))
+                }, format: inputs.format,
                 encoder: settings)
         }
     }

@@ -38,6 +38,8 @@ final class Recording: Sendable {
         let logger: Logger
         /// What is recorded, if it is not the program's own encoding.
         var rendition: Rendition?
+        /// Whether that is what a source sent, whose keyframes come when they come.
+        var isCopied = false
         /// Its sources, if they are recorded beside it.
         var sources: RecordedSources?
         /// What a recording of a source has in common with that of its program; nil for the program's.
@@ -146,6 +148,12 @@ final class Recording: Sendable {
     /// Begins a new file with the first keyframe of program time `time`, in nanoseconds, or later, which the caller asks for.
     func cut(at time: Int64) { recorder.cut(at: time) }
 
+    /// Begins no file before program time `time`, in nanoseconds.
+    func wait(until time: Int64) { recorder.wait(until: time) }
+
+    /// Closes the open file, because nothing comes for now.
+    func pause() { recorder.pause() }
+
     /// Waits while the disk is more than half of the recorder's queue behind; for a program that no clock paces. Blocks.
     func waitForRoom() { recorder.waitForRoom() }
 
@@ -193,7 +201,7 @@ final class Recording: Sendable {
         settings.sync = configuration.sync
         settings.isClockAligned = configuration.isClockAligned && !isLed
         settings.localOffset = configuration.localOffset
-        settings.gop = program.gop
+        (settings.gop, settings.isCopied) = (program.gop, program.isCopied)
         (settings.run, settings.epoch) = (companion.run, companion.epoch)
         if let delay = program.delay { settings.encoderDelay = delay }
         return settings

@@ -175,7 +175,8 @@ extension SwitchedInputs {
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
             audio: .program, leads: configuration.inputs[index].isReference,
-            standsUnseen: index == 0 && configuration.whenOff != .keep, clock: clock)
+            standsUnseen: index == 0 && configuration.whenOff != .keep,
+            keepsPackets: configuration.keepsPackets, clock: clock)
         replace(index, by: feed)
         stage.add(feed)
         return (feed, format)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Control
 internal import Dispatch
 internal import Encoder
@@ -14,7 +15,7 @@ internal import Segmenter
 struct RecordedSources: Sendable {
     /// The program's.
     let stage: Stage
-    let sources: [(name: String, stage: Stage)]
+    let sources: [(name: String, stage: Stage, canBeCopied: Bool)]
     /// What all of them are converted to.
     let format: VideoFormat
     var encoder: EncoderSettings
@@ -32,7 +33,7 @@ final class SourceRecordings: KeyframeRequester {
     private struct Source {
         let name: String
         let stage: Stage
-        let encoder: SourceEncoder
+        let coding: any SourceCoding
         let hub: PacketStream
         let recording: Recording
     }
@@ -55,34 +56,51 @@ final class SourceRecordings: KeyframeRequester {
     ) throws(RelayFailure) {
         (stage, frameRate, keyframes) = (recorded.stage, recorded.format.frameRate, program.keyframes)
         var sources: [Source] = []
+        let copies = configuration.copiesSources && configuration.format == .hybrid
         for (number, source) in recorded.sources.enumerated() {
             var logger = program.logger
             logger[metadataKey: "source"] = "\(source.name)"
             let channel = RecordedSources.channel(program.channel, source.name)
-            let hub = PacketStream()
-            let encoder = try SourceEncoder(
-                recorded.encoder, format: recorded.format,
-                placeholder: SlatePattern.frame(recorded.format, lines: ["NO SIGNAL", source.name]), into: hub,
-                clock: program.clock, logger: logger)
+            let isCopied = copies && source.canBeCopied
+            let hub = PacketStream(delivery: isCopied ? .immediate : .withFrames)
+            let coding = try Self.coding(
+                of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
             var one = Recording.Program(
-                channel: channel, hasOutputs: true, delay: program.delay, gop: program.gop,
-                description: encoder.description, keyframes: encoder, ledger: SpaceLedger(), clock: program.clock,
+                channel: channel, hasOutputs: true, delay: isCopied ? nil : program.delay, gop: program.gop,
+                description: coding.description, keyframes: coding, ledger: SpaceLedger(), clock: program.clock,
                 logger: logger)
+            one.isCopied = isCopied
             one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.sources.count + 1))
             let place = try RecordingPlace(configuration, channel: channel, logger: logger)
             sources.append(
                 Source(
-                    name: source.name, stage: source.stage, encoder: encoder, hub: hub,
+                    name: source.name, stage: source.stage, coding: coding, hub: hub,
                     recording: try Recording(configuration, in: place, of: one)))
         }
         self.sources = sources
+    }
+
+    /// What makes the packets of a source's recording.
+    private static func coding(
+        of name: String, _ recorded: RecordedSources, isCopied: Bool, into hub: PacketStream,
+        clock: any MonotonicClock, logger: Logger
+    ) throws(RelayFailure) -> any SourceCoding {
+        let makeEncoder: SourceCopier.EncoderMaker = { () throws(RelayFailure) in
+            try SourceEncoder(
+                recorded.encoder, format: recorded.format,
+                placeholder: SlatePattern.frame(recorded.format, lines: ["NO SIGNAL", name]), into: hub, clock: clock,
+                logger: logger)
+        }
+        guard isCopied else { return try makeEncoder() }
+        return SourceCopier(
+            frameRate: recorded.format.frameRate, into: hub, logger: logger, makeEncoder: makeEncoder)
     }
 
     func requestKeyframe(at programTime: Int64?) {
         keyframes.requestKeyframe(at: programTime)
         guard let programTime else { return }
         for source in sources {
-            source.encoder.requestKeyframe(at: programTime)
+            source.coding.requestKeyframe(at: programTime)
             source.recording.cut(at: programTime)
         }
     }
@@ -95,10 +113,11 @@ final class SourceRecordings: KeyframeRequester {
         for source in sources {
             source.recording.start(at: source.hub, joinsRunningProgram: false, in: group)
             working.enter()
-            source.encoder.start { [working] in working.leave() }
+            source.recording.wait(until: time)
+            source.coding.start(for: source.recording) { [working] in working.leave() }
         }
         if joinsRunningProgram { keyframes.requestKeyframe(at: time) }
-        stage.watch(sources.map { ($0.stage, $0.encoder) }, from: first)
+        stage.watch(sources.map { ($0.stage, $0.coding) }, from: first)
         return time
     }
 
@@ -117,9 +136,9 @@ final class SourceRecordings: KeyframeRequester {
 
     /// Encodes what it has, closes all files, and leaves `group` when what is to be done with them is done.
     func finish(in group: DispatchGroup) {
-        stage.unwatch(sources.map(\.encoder))
+        stage.unwatch(sources.map { $0.coding })
         for source in sources {
-            source.encoder.finish()
+            source.coding.finish()
             group.enter()
         }
         working.notify(queue: .global(qos: .utility)) { [sources] in
@@ -138,7 +157,7 @@ final class SourceRecordings: KeyframeRequester {
             let status = source.recording.status
             return SourceRecordingStatus(
                 source: source.name, recorder: status.recorder, storage: status.storage,
-                encoder: source.encoder.status, droppedFrames: source.encoder.dropped)
+                encoder: source.coding.status, droppedFrames: source.coding.dropped, coding: source.coding.coding)
         }
     }
 }

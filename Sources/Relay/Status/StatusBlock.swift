@@ -175,7 +175,7 @@ struct StatusBlock {
     }
 
     private func sourceRecording(_ recording: SourceRecordingStatus) -> String {
-        var parts = ["  \(recording.source)", recording.recorder?.state.rawValue ?? ""]
+        var parts = ["  \(recording.source)", recording.recorder?.state.rawValue ?? "", recording.coding.rawValue]
         if let recorder = recording.recorder {
             if recorder.gapCount > 0 { parts.append("gaps \(recorder.gapCount)") }
             if let reason = recorder.suspension ?? (recorder.state == .failed ? recorder.lastError : nil) {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+
+/// Gives a live source's packets the program's times: those at which its decoded frames are shown and its audio is heard.
+///
+/// The sender's own intervals stay as they are as long as the program's clock and the sender's are no more than 5 ms apart; then
+/// they are followed, by no more than that takes. What comes later all at once leaves a hole; what comes earlier all at
+/// once is caught up with, by a twentieth of the time that passes, and nothing is left out.
+///
+/// A value without a clock or I/O of its own.
+package struct PacketPlacing {
+    /// What is known of one track.
+    private struct Track {
+        /// What is added to the source's times, in nanoseconds.
+        var offset: Int64?
+        var given: TrackDescription?
+        var known: TrackDescription?
+        /// The decoding time of the packet before, by the source and in the program, in nanoseconds.
+        var last: (own: Int64, dts: Int64)?
+        /// Where the packet of audio before ends, in samples.
+        var end: Int64?
+        var length: Int64 = 0
+    }
+
+    /// How far the two may be apart, and from where on all begins anew, in nanoseconds.
+    private static let (band, leap): (Int64, Int64) = (5_000_000, 100_000_000)
+    /// What lies further from the packet before, in nanoseconds, is another sender's.
+    private static let jump: Int64 = 5_000_000_000
+    /// What part of the time may be taken away.
+    private static let slew: Int64 = 20
+
+    private var tracks: [TrackKind: Track] = [:]
+
+    /// A placing of a source of which nothing came.
+    package init() {}
+
+    /// Another source goes on.
+    package mutating func restart() {
+        for track in tracks.keys { tracks[track]?.offset = nil }
+    }
+
+    /// `packet` with the program's times. As things stand what it is decoded at lies `target` nanoseconds later in the
+    /// program than on the source's timeline.
+    package mutating func place(_ packet: EncodedPacket, target: Int64) -> EncodedPacket {
+        var track = tracks[packet.track] ?? Track()
+        let offset = Self.follow(target, packet, track)
+        let description = Self.known(packet.description, &track)
+        let base = description.timeBase
+        var dts = TimeBase.nanoseconds.rescale(packet.dtsNanoseconds + offset, to: base)
+        var length = packet.timeBase.rescale(packet.duration, to: base)
+        if packet.track == .audio {
+            // A packet is as long as the coding says, and follows the one before but for what clocks differ.
+            if description.frameLength > 0 { length = Int64(description.frameLength) }
+            let rounding = packet.timeBase.rescale(1, to: base, rounding: .up) + 1
+            if let end = track.end, abs(end - dts) <= rounding { dts = end }
+            track.end = dts + length
+        } else if length <= 0 {
+            length = track.length
+        }
+        if let last = track.last {
+            let before = TimeBase.nanoseconds.rescale(last.dts, to: base)
+            if packet.track == .video, dts > before { track.length = dts - before }
+            dts = max(dts, before + 1)
+        }
+        let delay = packet.timeBase.rescale(packet.pts - packet.dts, to: base)
+        track.offset = offset
+        track.last = (packet.dtsNanoseconds, base.rescale(dts, to: .nanoseconds))
+        tracks[packet.track] = track
+        return EncodedPacket(
+            of: description, pts: dts + max(0, delay), dts: dts, duration: length, isKeyframe: packet.isKeyframe,
+            isDisposable: packet.isDisposable, payload: packet.payload)
+    }
+
+    private static func follow(_ target: Int64, _ packet: EncodedPacket, _ track: Track) -> Int64 {
+        let own = packet.dtsNanoseconds
+        guard let last = track.last else { return target }
+        let passed = own - last.own
+        let isLater = own + target > last.dts
+        guard let offset = track.offset else { return isLater ? target : last.dts - own }
+        // Another sender's times have nothing to do with those before.
+        if passed < 0 || passed > jump { return isLater ? target : last.dts - own }
+        if (target - offset).magnitude > UInt64(leap), isLater { return target }
+        return max(min(max(offset, target - band), target + band), offset - passed / slew)
+    }
+
+    /// The description that says the same as `given` on a clock that is fine enough, if the track has one.
+    private static func known(_ given: TrackDescription, _ track: inout Track) -> TrackDescription {
+        if let known = track.known, track.given === given { return known }
+        let timed = finelyTimed(given)
+        let known = track.known.flatMap { timed.isCodedAs($0) ? $0 : nil } ?? timed
+        (track.given, track.known) = (given, known)
+        return known
+    }
+
+    private static func finelyTimed(_ track: TrackDescription) -> TrackDescription {
+        track.timed(in: track.audioFormat?.timeBase ?? .mpegTS)
+    }
+}
+
+extension TrackDescription {
+    /// Whether packets of `other` can follow those of this one in one file.
+    fileprivate func isCodedAs(_ other: TrackDescription) -> Bool {
+        codec == other.codec && format == other.format && timeBase == other.timeBase
+            && decoderConfiguration.array == other.decoderConfiguration.array
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Media
+internal import Synchronization
+
+extension SourceFeed: PacketTap {
+    package var wantsPackets: Bool { shelf != nil }
+
+    package func beginPackets(refusal: String?) { shelf?.begin(refusal: refusal) }
+
+    package func deliver(packet: EncodedPacket) { shelf?.put(packet) }
+
+    /// Why the source's packets cannot be had, once that is known.
+    package var packetRefusal: String? {
+        guard let shelf else { return isLive ? "its packets are not kept" : "it waits to be read" }
+        return shelf.refusal
+    }
+
+    /// Forgets the packets that are decoded before `time` of the program.
+    package func dropPackets(before time: Timestamp) {
+        _ = shelf?.take { packet in target(of: packet, before: time).map { _ in packet } }
+    }
+
+    /// Takes the packets that are decoded before `end` of the program's time, each with its place there by `placing`, in the
+    /// order of their decoding times.
+    package func takePackets(before end: Timestamp, by placing: inout PacketPlacing) -> [EncodedPacket] {
+        guard let shelf else { return [] }
+        let taken = shelf.take { packet in
+            target(of: packet, before: end).map { placing.place(packet, target: $0) }
+        }
+        return taken.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
+    }
+
+    /// How much later `packet` lies in the program than on the source's timeline, in nanoseconds, as things stand; nil if it is
+    /// not decoded before `end`, or nobody knows.
+    private func target(of packet: EncodedPacket, before end: Timestamp) -> Int64? {
+        guard let line = programTime.line, let times = state.withLock({ $0.live.times }),
+            let due = times.due(Timestamp(packet.pts, in: packet.timeBase), of: packet.track)
+        else { return nil }
+        let target = line.image(of: due).nanoseconds - packet.ptsNanoseconds
+        return packet.dtsNanoseconds + target < end.nanoseconds ? target : nil
+    }
+}

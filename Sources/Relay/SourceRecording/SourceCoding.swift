@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Encoder
+internal import FanOut
+internal import Media
+internal import Program
+
+/// Makes the packets that are recorded of a source. All calls may come from any thread and return at once.
+protocol SourceCoding: SourceWatcher, KeyframeRequester {
+    /// What comes out, as far as it is known.
+    var description: StreamDescription { get }
+    /// How it is made.
+    var coding: SourceRecordingStatus.Coding { get }
+    /// What there is to know of the encoder.
+    var status: EncoderStatus { get }
+    /// Frames that were left out because the encoder could not keep up.
+    var dropped: Int { get }
+    /// Begins to make packets for `recording`; `completion` is called when all are made, after ``finish()``. Once.
+    func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void)
+    /// Takes nothing more. What was taken is recorded.
+    func finish()
+}
+
+extension SourceEncoder: SourceCoding {
+    var coding: SourceRecordingStatus.Coding { .encoded }
+
+    func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void) { start(completion) }
+}

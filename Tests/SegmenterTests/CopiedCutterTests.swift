@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Testing
+
+@testable import Segmenter
+
+@Suite("Cuts of what somebody else encoded")
+struct CopiedCutterTests {
+    private struct File {
+        var start: SegmentStart
+        var frames: [Int64] = []
+        var audio: [Int64] = []
+    }
+
+    private static let second: Int64 = 1_000_000_000
+    private let rate = FrameRate(25)
+
+    private func cut(_ packets: [EncodedPacket], at cuts: [Int64], from begin: Int64 = 0) -> [File] {
+        var cutter = CopiedCutter()
+        cutter.wait(until: begin)
+        for cut in cuts { cutter.cut(at: cut) }
+        var files: [File] = []
+        for action in packets.flatMap({ cutter.push($0) }) + cutter.finish() {
+            switch action {
+            case .open(let start): files.append(File(start: start))
+            case .write(let packet):
+                guard !files.isEmpty else { continue }
+                if packet.track == .video {
+                    files[files.count - 1].frames.append(packet.pts)
+                } else {
+                    files[files.count - 1].audio.append(packet.pts)
+                }
+            case .request, .skip, .close: break
+            }
+        }
+        return files
+    }
+
+    private func program(_ frames: Int64, keyframes: Int64 = 10) -> [EncodedPacket] {
+        syntheticProgram(rate: rate, frames: frames) { $0 % keyframes == 0 }
+    }
+
+    @Test("A file begins with the keyframe before its first frame; the one before has all that is decoded until then")
+    func overlap() throws {
+        let files = cut(program(100), at: [Self.second, 2 * Self.second + 10_000_000])
+        #expect(files.map { $0.start.time } == [0, Self.second, 2 * Self.second])
+        #expect(files.map(\.start.keyframe.pts) == [0, 20, 50])
+        #expect(files.map { $0.start.shown?.continues } == [false, true, true])
+        try #require(files.count == 3)
+        // Decoding is two frames ahead: what is decoded at the cut is shown behind it.
+        #expect(files[0].frames == Array(0...27) && files[1].frames == Array(20...52))
+        #expect(files[2].frames == Array(50..<100))
+        // From the packet before the one that is heard at the cut on; and all of it is in one file at least.
+        #expect(files[1].start.preRoll?.pts == 45 * 1024 && files[1].start.firstAudio?.pts == 46 * 1024)
+        #expect(files[1].audio.first == Int64(46_080))
+        #expect(Set(files.flatMap(\.audio)).count == program(100).count { $0.track == .audio })
+    }
+
+    @Test("A file begins with the frame nearest to where it was to begin", arguments: [(-19, 25), (19, 25), (21, 26)])
+    func nearest(milliseconds: Int64, frame: Int64) {
+        let files = cut(program(60), at: [Self.second + milliseconds * 1_000_000])
+        #expect(files.map { $0.start.time } == [0, rate.start(of: FrameIndex(frame)).nanoseconds])
+    }
+
+    @Test("The first file begins where it is wanted, within a GOP, and what came before that is forgotten")
+    func begins() {
+        let files = cut(program(60), at: [], from: Self.second)
+        #expect(files.map { $0.start.time } == [Self.second])
+        #expect(files.first?.frames == Array(20..<60))
+    }
+
+    @Test("A source that comes late begins a file with its first keyframe")
+    func late() {
+        let packets = program(80).filter { $0.ptsNanoseconds >= Self.second + 160_000_000 }
+        let files = cut(packets, at: [Self.second / 2, 2 * Self.second])
+        #expect(files.map { $0.start.keyframe.pts } == [30, 50])
+        #expect(files.map { $0.start.time } == [Self.second + 200_000_000, 2 * Self.second])
+    }
+
+    @Test("Frames that are shown before the keyframe of their file are left out of it: nobody could decode them")
+    func openGroups() {
+        // I2 B0 B1 P5 B3 B4 …, with an I at 12.
+        let order: [Int64] = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 12, 10, 11, 15, 13, 14, 18, 16, 17, 21, 19, 20]
+        let packets = order.enumerated().map { index, pts in
+            videoPacket(pts, decodedAt: Int64(index) - 1, rate: rate, isKeyframe: pts % 12 == 0)
+        }
+        let files = cut([audioPacket(-1)] + packets, at: [560_000_000])
+        #expect(files.map { $0.start.keyframe.pts } == [0, 12])
+        #expect(files.last?.frames == [12, 15, 13, 14, 18, 16, 17, 21, 19, 20])
+        #expect(Set(files.flatMap(\.frames)) == Set(0...21))
+    }
+
+    @Test("What is coded in another way begins a file at once, with its keyframe")
+    func recoded() {
+        let other = videoTrack(rate: rate, avcC: [1, 100, 0, 40, 255, 224, 0])
+        let packets = program(60).map { $0.track == .video && $0.pts >= 30 ? $0.recoded(as: other) : $0 }
+        let files = cut(packets, at: [2 * Self.second])
+        #expect(files.map { $0.start.keyframe.pts } == [0, 30, 50])
+        #expect(files.dropFirst().allSatisfy { $0.start.keyframe.description === other })
+    }
+}
