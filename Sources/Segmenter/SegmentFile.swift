@@ -55,7 +55,8 @@ final class SegmentFile {
     private let audioBase: TimeBase
     private let preRoll: EncodedPacket?
     private var fragmentEnd: Int64
-    private var isEmpty = true
+    /// Whether something was written that the file shows.
+    private var showsAnything = false
     /// Where the next file begins to show what this one holds, too, in nanoseconds of program time.
     private var shownEnd: Int64?
     /// The file's size with its index, once that is written.
@@ -162,7 +163,8 @@ final class SegmentFile {
             throw error
         }
         container.wrote()
-        isEmpty = false
+        // What lies before the file's beginning is there to be decoded alone.
+        showsAnything = showsAnything || leading == .audio || videoPackets.contains { $0.ptsNanoseconds >= start }
         bytes += total
         frames += videoPackets.count
         let ends = (leading == .video ? videoPackets : audioPackets).map {
@@ -196,14 +198,14 @@ final class SegmentFile {
     enum Closing: Equatable {
         /// It is complete.
         case finished(SegmentRecord)
-        /// Nothing was recorded in it; it is removed.
+        /// Nothing was recorded in it that it shows; it is removed.
         case empty
     }
 
     /// Writes the index behind the media and forgets what that took, without waiting for the disk. What is left of the
     /// file in memory is small then.
     func appendIndex() throws(FileFailure) {
-        guard !isEmpty, finalSize == nil else { return }
+        guard showsAnything, finalSize == nil else { return }
         try checkNames("close")
         container.mark(chapters)
         finalSize = try container.appendIndex(descriptor, mediaEnd: bytes, ending: ending)

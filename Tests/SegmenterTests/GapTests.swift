@@ -47,6 +47,25 @@ import Testing
         #expect(status.framesWritten == 26 + 50 && status.incompleteFrames == 1)
     }
 
+    @Test func `A copy in whose last file nothing could be shown leaves no such file`() throws {
+        let directory = try TemporaryDirectory()
+        var configuration = RecorderConfiguration(
+            directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)))
+        configuration.isCopied = true
+        let recorder = Recorder(
+            configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
+            logger: quiet)
+        let recording = Recording(directory: directory, recorder: recorder)
+        recorder.cut(at: 24 * 40_000_000)
+        // Frame 24 has come, the last one before the cut and those that are shown with it have not.
+        let packets = reordered(groups: 1)
+        recording.feed(packets.filter { $0.track == .audio || !(21...23).contains($0.pts) })
+        recording.finish()
+        let status = recorder.status
+        #expect(status.segmentsFinished == 1 && directory.files.count == 1, "\(directory.files)")
+        #expect(status.incompleteFrames == 1 && status.framesWritten >= 21)
+    }
+
     @Test func `A suspension between reordered frames leaves one gap and no hole`() throws {
         let packets = reordered(groups: 6)
         let videoPackets = packets.filter { $0.track == .video }
