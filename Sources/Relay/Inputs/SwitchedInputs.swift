@@ -175,7 +175,7 @@ extension SwitchedInputs {
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
             audio: .program, leads: configuration.inputs[index].isReference,
-            standsUnseen: index == 0 && configuration.whenOff != .keep,
+            standsUnseen: stands,
             keepsPackets: configuration.keepsPackets, clock: clock)
         replace(index, by: feed)
         stage.add(feed)
