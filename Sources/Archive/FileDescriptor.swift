@@ -175,6 +175,12 @@ package final class FileDescriptor: Sendable, ByteSource {
         return info
     }
 
+    /// What changes when the file is another one, or is written.
+    package func version() throws(FileFailure) -> String {
+        let info = try information()
+        return "\(info.st_dev) \(info.st_ino) \(info.st_size) \(info.st_mtim.tv_sec) \(info.st_mtim.tv_nsec)"
+    }
+
     /// The file's length in bytes, whether it is a regular file and how many names it has.
     package func attributes() throws(FileFailure) -> (size: Int64, isRegular: Bool, links: UInt64) {
         let info = try information()

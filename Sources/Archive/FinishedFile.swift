@@ -7,9 +7,44 @@ internal import Media
 package enum FinishedFile {
     /// A hidden path in the directory of `path`, for what is not finished; another one each time.
     package static func hidden(beside path: String) -> String {
+        let (directory, stem) = hiddenStem(of: path)
+        return "\(directory)\(stem)\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
+    }
+
+    /// The hidden path in the directory of `path` of what a later run can go on with.
+    package static func journal(beside path: String) -> String {
+        let (directory, stem) = hiddenStem(of: path)
+        return "\(directory)\(stem)resume"
+    }
+
+    /// The directory of `path` with its slash, and how hidden names beside it begin.
+    private static func hiddenStem(of path: String) -> (directory: String, stem: String) {
         let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
-        let name = ".\(path[slash...].prefix(200)).\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
-        return "\(path[..<slash])\(name)"
+        return (String(path[..<slash]), ".\(path[slash...].prefix(200)).")
+    }
+
+    /// Removes what runs that were killed left of `path`: hidden files that nobody holds locked.
+    package static func removeLeftovers(of path: String) {
+        let (directory, stem) = hiddenStem(of: path)
+        for name in (try? RecordDirectory.names(in: directory.isEmpty ? "." : directory)) ?? [] {
+            guard name.hasPrefix(stem), name.hasSuffix(".part") else { continue }
+            let number = name.dropFirst(stem.count).dropLast(".part".count).split(separator: "-")
+            guard number.count == 2, number.allSatisfy({ UInt32($0) != nil }) else { continue }
+            removeUnused("\(directory)\(name)")
+        }
+    }
+
+    /// Removes the file `path` if nobody holds it locked, or is about to.
+    package static func removeUnused(_ path: String) {
+        guard let file = try? FileDescriptor.open(existing: path), !file.mayBeBeginning, file.lockCreated(),
+            !file.mayBeWrittenElsewhere
+        else { return }
+        unlink(path)
+    }
+
+    /// Removes the file that is open.
+    package static func remove(_ file: FileDescriptor) throws(FileFailure) {
+        guard unlink(file.path) == 0 else { throw FileFailure("remove", file.path, code: errno) }
     }
 
     /// Gives what is at `hidden` the name `path`, durably; what has that name already is replaced only if it `replaces` it.

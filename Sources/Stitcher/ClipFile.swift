@@ -29,11 +29,18 @@ package final class ClipFile {
                 throw FileFailure("replace", path, text: "it is not a regular file")
             }
         }
+        FinishedFile.removeLeftovers(of: path)
         descriptor = try .create(FinishedFile.hidden(beside: path))
+        // Whoever makes the same file later sees that this is no leftover.
+        guard descriptor.lockCreated() else { throw FileFailure("create", path, text: "its work file was removed") }
         end = Int64(MovieBox.headSize) + reserved
     }
 
-    deinit { if !isFinished { unlink(descriptor.path) } }
+    deinit {
+        if !isFinished { unlink(descriptor.path) }
+        // A process that is just being started may hold the descriptor for a moment longer.
+        descriptor.unlock()
+    }
 
     /// Appends `range` of the file of `segment`, and returns where it lies.
     package func copy(_ range: Range<Int64>, of segment: SegmentIndex) throws(FileFailure) -> Int64 {

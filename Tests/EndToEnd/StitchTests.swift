@@ -278,7 +278,9 @@ extension SerialShows {
             let relay = try RelayProcess(
                 ["stitch"] + Array(repeating: signal, count: 20) + ["--size", "1920x1080", "-o", output])
             try await eventually("a work file", within: .seconds(60)) {
-                fileNames(in: directory.path).contains { $0.hasSuffix(".part") }
+                fileNames(in: directory.path).contains {
+                    $0.hasSuffix(".part") && fileSize(directory.file($0)) > 0
+                }
             }
             let result = try await relay.end(by: number, within: .seconds(30))
             #expect(!FileManager.default.fileExists(atPath: output))
@@ -286,6 +288,47 @@ extension SerialShows {
                 #expect(result.ending == .exited(130) && result.log.contains("cancelled"), "\(result.log)")
                 #expect(fileNames(in: directory.path).isEmpty)
             }
+            // The next run removes what one left that was killed.
+            #expect(try await RelayProcess.run(["stitch", signal, "-o", output]).ending == .exited(0))
+            #expect(fileNames(in: directory.path) == ["out.mp4"])
+        }
+
+        @Test(
+            "A run that is gone on with makes the bytes of one that was not interrupted", arguments: [SIGINT, SIGKILL])
+        func resumed(signal number: Int32) async throws {
+            let signal = try await signal()
+            let arguments = ["stitch"] + Array(repeating: signal, count: 4) + ["--size", "1280x720", "--resume", "-o"]
+            let whole = directory.file("whole/out.mp4")
+            try FileManager.default.createDirectory(atPath: directory.file("whole"), withIntermediateDirectories: true)
+            #expect(try await RelayProcess.run(arguments + [whole]).ending == .exited(0))
+            #expect(fileNames(in: directory.file("whole")) == ["out.mp4"])
+
+            let output = directory.file("out.mp4")
+            let relay = try RelayProcess(arguments + [output])
+            let journal = directory.file(".out.mp4.resume")
+            try await eventually("something is done", within: .seconds(60)) {
+                fileSize(journal) > 10_000
+            }
+            _ = try await relay.end(by: number, within: .seconds(30))
+            #expect(!FileManager.default.fileExists(atPath: output))
+            let size = fileSize(journal)
+            let handle = try FileHandle(forUpdating: URL(fileURLWithPath: journal))
+            try handle.seekToEnd()
+            // As a write that broke off.
+            try handle.write(contentsOf: [0, 0, 1, 0, 123])
+            try handle.close()
+            let result = try await RelayProcess.run(arguments + [output])
+            #expect(result.ending == .exited(0) && result.log.contains("by the run before"), "\(result.log)")
+            #expect(size > 10_000 && fileNames(in: directory.path).sorted() == ["out.mp4", "whole"])
+
+            let (one, other) = (
+                try Data(contentsOf: URL(fileURLWithPath: whole)), try Data(contentsOf: URL(fileURLWithPath: output))
+            )
+            let media = try #require(one.range(of: Data("mdat".utf8))?.lowerBound)
+            #expect(one.count == other.count && one[media...] == other[media...])
+            // The tables differ by when they were begun.
+            #expect(zip(one, other).count { $0 != $1 } < 40)
+            #expect(try await DecodedFrames(output).counters == DecodedFrames(whole).counters)
         }
 
         @Test(

@@ -47,6 +47,9 @@ struct StitchCommand: BlockingCommand {
     @Flag(help: "Say what would be done, and do nothing.")
     var dryRun = false
 
+    @Flag(help: "Go on with what an interrupted run left, and leave what is done if this one is interrupted.")
+    var resume = false
+
     @Flag(help: "Replace the output, if it exists.")
     var overwrite = false
 
@@ -78,9 +81,10 @@ struct StitchCommand: BlockingCommand {
     }
 
     func work() throws {
-        let request = StitchRequest(
+        var request = StitchRequest(
             clips: try clips(), settings: options.settings, order: options.order, output: output ?? "",
             replaces: overwrite, version: RelayVersion.text)
+        request.resumes = resume
         try refuseOutput(request.clips)
         DescriptorLimit.raise()
         let bar = ProgressBar()
@@ -100,7 +104,7 @@ struct StitchCommand: BlockingCommand {
             if !dryRun { try make(job, bar, signals) }
         } catch {
             bar.clear()
-            throw try Self.ending(error, signals)
+            throw try ending(error, signals)
         }
     }
 
@@ -129,11 +133,11 @@ struct StitchCommand: BlockingCommand {
     }
 
     /// Tells why it ended, and gives the exit status.
-    private static func ending(_ error: any Error, _ signals: HeldSignals) throws -> ExitCode {
+    private func ending(_ error: any Error, _ signals: HeldSignals) throws -> ExitCode {
         let status: ExitStatus
         switch error {
         case let failure as ClipFailure where failure == .stitchCancelled:
-            Terminal.put("\(failure)\n")
+            Terminal.put(resume ? "It was cancelled; the same with --resume goes on with it.\n" : "\(failure)\n")
             return ExitCode(128 + (signals.first ?? SIGINT))
         case is ClipFailure, is AVFailure: status = .inputUnreadable
         case is EncoderError: status = .internalError

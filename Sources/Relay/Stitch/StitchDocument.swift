@@ -111,6 +111,7 @@ extension StitchReport {
     /// For people.
     var text: String {
         "\(output): \(StitchDocument.clock(milliseconds)) of \(clips) clips, \(copiedFrames) frames copied, "
-            + "\(encodedFrames) coded again\n"
+            + "\(encodedFrames) coded again"
+            + (resumedFrames.map { $0 > 0 ? ", \($0) of them by the run before" : "" } ?? "") + "\n"
     }
 }

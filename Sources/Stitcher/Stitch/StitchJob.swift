@@ -16,11 +16,14 @@ package struct StitchReport: Sendable, Codable, Equatable {
     /// Frames that are as they were, and frames that were coded again.
     package var copiedFrames: Int
     package var encodedFrames: Int
+    /// Of the latter those that a run before had coded; nil if none was to be gone on with.
+    package var resumedFrames: Int?
 
     enum CodingKeys: String, CodingKey {
         case output, milliseconds, clips
         case copiedFrames = "copied_frames"
         case encodedFrames = "encoded_frames"
+        case resumedFrames = "resumed_frames"
     }
 }
 
@@ -78,8 +81,9 @@ package struct StitchJob {
             case .copied(let clip, let samples):
                 bytes += sources[clip].video.samples[samples].reduce(0) { $0 + $1.size }
             case .encoded(_, let frames):
-                // A twentieth of a byte for each pixel is more than x264 makes of most videos at such a quality.
-                bytes += Int64(frames.count) * Int64(plan.video.width * plan.video.height) / 20
+                // A twentieth of a byte for each pixel is more than x264 makes of most videos at such a quality; what is kept
+                // for a later run is there twice.
+                bytes += Int64(frames.count) * Int64(plan.video.width * plan.video.height) / (request.resumes ? 10 : 20)
             }
         }
         let seconds = plan.video.frameRate.timeBase.rescale(Int64(plan.frameCount), to: TimeBase(1, 1), rounding: .up)
@@ -105,6 +109,7 @@ package struct StitchJob {
     package func run(
         progress: @escaping (_ done: Int, _ total: Int) -> Void, isCancelled: @escaping () -> Bool
     ) throws -> StitchReport {
+        let journal = try journal()
         try FinishedFile.checkRoom(
             for: estimatedBytes + request.reserve, at: request.output,
             request.reserve > 0 ? "with what stays free it may need" : "it may need")
@@ -119,21 +124,42 @@ package struct StitchJob {
         let base = plan.audio?.timeBase ?? .milliseconds
         let video = VideoWriter(
             plan, sources, settings,
-            renderer: FrameRenderer(plan, request.clips, sources, request.settings.fitting), file: file, audio: audio
+            renderer: FrameRenderer(plan, request.clips, sources, request.settings.fitting), file: file, audio: audio,
+            journal: journal
         ) { frames in
             if isCancelled() { throw ClipFailure.stitchCancelled }
             progress(frames, total)
             try writer?.advance(to: frame.rescale(Int64(frames), to: base))
         }
         try video.writeAll()
-        try finish(file, video, audio)
+        try finish(file, video, audio, begun: journal?.start ?? .now)
+        try journal?.remove()
+        var report = report
+        report.resumedFrames = journal.map { _ in video.resumedFrames }
         return report
     }
 
-    private func finish(_ file: ClipFile, _ video: VideoWriter, _ audio: AudioWriter?) throws {
+    /// What a run before left, or is to be left; nil if nothing is.
+    private func journal() throws -> StitchJournal? {
+        guard request.resumes else {
+            StitchJournal.discard(of: request.output)
+            return nil
+        }
+        var text = "\(request.version)\n\(request.clips)\n\(request.settings)\n\(plan)\n"
+        for path in Set(sources.map(\.path)).sorted() {
+            text += "\(path) \(try FileDescriptor.open(readOnly: path).version())\n"
+        }
+        guard let digest = SHA256() else { throw ClipFailure("There is no memory left.") }
+        text.withUTF8 { digest.update(UnsafeRawBufferPointer($0)) }
+        return try StitchJournal(of: request.output, job: digest.finish())
+    }
+
+    private func finish(
+        _ file: ClipFile, _ video: VideoWriter, _ audio: AudioWriter?, begun: UTCTime
+    ) throws {
         let track = try audio?.finish()
         var tags = MovieTags(
-            channel: Self.name(of: request.output), start: .now, encoderSettings: "", version: request.version)
+            channel: Self.name(of: request.output), start: begun, encoderSettings: "", version: request.version)
         tags.chapters = chapters
         let layout = MovieLayout(
             description: StreamDescription(video: video.description, audio: audio?.description),

@@ -87,6 +87,8 @@ package struct StitchRequest: Sendable {
     package var replaces: Bool
     /// The program's version, for the tags.
     package var version: String
+    /// Whether to go on with what an interrupted run left, and to leave what a later one can go on with.
+    package var resumes = false
     /// Bytes of the disk that stay free.
     package var reserve: Int64 = 0
 

@@ -14,6 +14,8 @@ final class VideoWriter {
     private let renderer: FrameRenderer
     private let file: ClipFile
     private let audio: AudioWriter?
+    /// Where what is encoded is kept for a later run; nil for nowhere.
+    private let journal: StitchJournal?
     /// Told of each second of frames that is in the file, or more often; throws to end it.
     private let wrote: (_ frames: Int) throws -> Void
 
@@ -22,15 +24,28 @@ final class VideoWriter {
     private var encoder: RenderEncoder?
     /// The frame of the result that the encoder counts from.
     private var encoderStart = 0
-    private var encoded: (configuration: [UInt8], settings: String)?
+    /// Frames that it was given, and what it made of them, for the journal.
+    private var fed = 0
+    private var coded: [EncodedPacket] = []
+    /// The content of the encoders' `avcC`.
+    private var configuration: [UInt8]?
+    /// Frames that were encoded by a run before and are in the file already.
+    private var ahead = 0
+    /// How many there were.
+    private(set) var resumedFrames = 0
 
     init(
         _ plan: StitchPlan, _ sources: [StitchSource], _ settings: EncoderSettings, renderer: FrameRenderer,
-        file: ClipFile, audio: AudioWriter?, wrote: @escaping (_ frames: Int) throws -> Void
+        file: ClipFile, audio: AudioWriter?, journal: StitchJournal?, wrote: @escaping (_ frames: Int) throws -> Void
     ) {
         (self.plan, self.sources, self.settings, self.renderer) = (plan, sources, settings, renderer)
-        (self.file, self.audio, self.wrote) = (file, audio, wrote)
+        (self.file, self.audio, self.journal, self.wrote) = (file, audio, journal, wrote)
     }
+
+    /// How much is lost of an encoder's work when a run is interrupted that a later one goes on with, in seconds of the result.
+    private static let sessionSeconds = 10
+    /// Frames that a deinterlacer looks back, and more.
+    private static let remembered = 4
 
     /// Frames that are coded at the most between two looks at the audio.
     private var second: Int { max(1, Int(plan.video.frameRate.value.rounded(.up))) }
@@ -78,10 +93,30 @@ final class VideoWriter {
 
     private func encode(_ range: Range<Int>, of clip: Int) throws {
         for index in range {
+            if journal != nil, fed >= Self.sessionSeconds * second { try endEncoder() }
+            if encoder == nil, ahead == 0 { try resume(at: plan.clips[clip].place + index) }
+            if ahead > 0 {
+                ahead -= 1
+                // What filters remember of the frames before is to be the same.
+                if ahead < Self.remembered { _ = try renderer.frame(index, of: clip) }
+                continue
+            }
             let encoder = try self.encoder ?? makeEncoder(at: plan.clips[clip].place + index)
             let frame = try renderer.frame(index, of: clip)
+            fed += 1
             if let packet = try encoder.encode(frame, isKeyframe: index == 0) { try append(packet) }
         }
+    }
+
+    /// Takes what a run before encoded from `frame` of the result on, if there is anything.
+    private func resume(at frame: Int) throws {
+        guard let (session, packets) = try journal?.session(at: frame) else { return }
+        configuration = session.configuration
+        for (packet, bytes) in zip(session.packets, packets) {
+            try append(bytes, pts: packet.pts, isSync: packet.isSync)
+        }
+        ahead = session.frames
+        resumedFrames += session.frames
     }
 
     private func makeEncoder(at frame: Int) throws -> RenderEncoder {
@@ -92,7 +127,7 @@ final class VideoWriter {
         }
         let encoder = try RenderEncoder(settings, format: plan.video, number: free)
         (self.encoder, encoderStart) = (encoder, frame)
-        encoded = (encoder.description.decoderConfiguration.array, encoder.description.encoderSettings)
+        configuration = encoder.description.decoderConfiguration.array
         return encoder
     }
 
@@ -100,13 +135,29 @@ final class VideoWriter {
         guard let encoder else { return }
         while let packet = try encoder.flush() { try append(packet) }
         self.encoder = nil
+        try keep()
+    }
+
+    /// Puts down what the encoder made that ended.
+    private func keep() throws {
+        let session = StitchJournal.Session(
+            first: encoderStart, frames: fed, configuration: configuration ?? [],
+            packets: coded.map {
+                StitchJournal.Packet(
+                    pts: $0.pts + Int64(encoderStart), size: $0.payload.count, isSync: $0.isKeyframe)
+            })
+        try journal?.append(session, coded.map(\.payload))
+        (fed, coded) = (0, [])
     }
 
     private func append(_ packet: EncodedPacket) throws {
-        let offset = try file.append(packet.payload)
-        append(
-            pts: packet.pts + Int64(encoderStart), offset: offset, size: Int64(packet.payload.count),
-            isSync: packet.isKeyframe)
+        if journal != nil { coded.append(packet) }
+        try append(packet.payload, pts: packet.pts + Int64(encoderStart), isSync: packet.isKeyframe)
+    }
+
+    private func append(_ bytes: SharedBytes, pts: Int64, isSync: Bool) throws {
+        let offset = try file.append(bytes)
+        append(pts: pts, offset: offset, size: Int64(bytes.count), isSync: isSync)
         if frames.count.isMultiple(of: second) { try wrote(frames.count) }
     }
 
@@ -119,15 +170,15 @@ extension VideoWriter {
     /// How the track is coded. For after ``writeAll()``.
     var description: TrackDescription {
         let base = plan.video.frameRate.timeBase
-        var configuration = encoded?.configuration ?? plan.configuration
-        if let encoded, let own = AVCParameterSets(record: encoded.configuration),
+        var record = configuration ?? plan.configuration
+        if let configuration, let own = AVCParameterSets(record: configuration),
             let copied = AVCParameterSets(record: plan.configuration)
         {
-            configuration = copied.joined(with: own)
+            record = copied.joined(with: own)
         }
         return TrackDescription(
             video: plan.codec == "hevc" ? .hevc : .h264, frames: plan.video.frameFormat, timeBase: base,
-            decoderConfiguration: SharedBytes(configuration))
+            decoderConfiguration: SharedBytes(record))
     }
 
     /// The track in ticks of `timescale`. Each frame is shown as long as any other, but that the frames of each clip come later

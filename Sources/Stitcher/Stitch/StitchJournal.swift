@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Foundation
+internal import LibAV
+internal import Media
+
+/// What was encoded for a result so far, in a hidden file beside it, so that a run that was interrupted can go on. Used by one
+/// thread.
+///
+/// The file is a list of records: the length of what is described, four bytes, most significant first; the description in JSON; and
+/// for all but the first record the packets, one behind the other. Only what an encoder made from its first frame to its last is
+/// in it. A record that broke off ends it; one whose packets are not what was written is not used.
+final class StitchJournal {
+    /// What one run of an encoder made.
+    struct Session: Codable {
+        /// The frame of the result that it began with, and how many it was given.
+        var first: Int
+        var frames: Int
+        /// The content of its `avcC`.
+        var configuration: [UInt8]
+        /// In the order of decoding.
+        var packets: [Packet]
+        /// SHA-256 of all packets.
+        var digest: [UInt8] = []
+    }
+
+    /// Where a packet belongs; `pts` in frames of the result, `size` in bytes.
+    struct Packet: Codable {
+        var pts: Int64
+        var size: Int
+        var isSync: Bool
+    }
+
+    private struct Header: Codable {
+        var job: [UInt8]
+        /// When the job was begun first, in milliseconds since 1970.
+        var start: Int64
+    }
+
+    private static let (prefix, longest): (Int64, Int) = (4, 16 << 20)
+
+    /// When the job was begun first.
+    private(set) var start = UTCTime.now
+    private let descriptor: FileDescriptor
+    private var end: Int64 = 0
+    private var sessions: [Int: (session: Session, place: Int64)] = [:]
+
+    /// Opens what is left of a run that was to make `output`, or begins anew if there is nothing, or it is of another `job`.
+    /// Throws if another process is at it.
+    init(of output: String, job: [UInt8]) throws {
+        let path = FinishedFile.journal(beside: output)
+        let existing = try? FileDescriptor.open(existing: path)
+        descriptor = try existing ?? FileDescriptor.create(path)
+        guard descriptor.lockCreated() else {
+            throw FileFailure("create", output, text: "another process is making it")
+        }
+        if let header = try record(at: 0, of: Header.self), header.value.job == job {
+            start = UTCTime(milliseconds: header.value.start)
+            end = header.end
+            try readSessions()
+            try descriptor.truncate(to: end)
+        } else {
+            try descriptor.truncate(to: 0)
+            try write(Header(job: job, start: start.milliseconds), [])
+        }
+    }
+
+    // A process that is just being started may hold the descriptor for a moment longer.
+    deinit { descriptor.unlock() }
+
+    /// Removes what a run left that was to make `output`, unless somebody is at it.
+    static func discard(of output: String) {
+        FinishedFile.removeUnused(FinishedFile.journal(beside: output))
+    }
+
+    /// Removes it: the result is there.
+    func remove() throws { try FinishedFile.remove(descriptor) }
+
+    /// The run of an encoder that began with frame `first` of the result, and its packets; nil if there is none.
+    func session(at first: Int) throws -> (session: Session, packets: [SharedBytes])? {
+        guard let (session, place) = sessions[first] else { return nil }
+        var (offset, packets): (Int64, [SharedBytes]) = (place, [])
+        for packet in session.packets {
+            packets.append(SharedBytes(try descriptor.read(at: offset, count: packet.size)))
+            offset += Int64(packet.size)
+        }
+        return try Self.digest(of: packets) == session.digest ? (session, packets) : nil
+    }
+
+    /// Adds what an encoder made.
+    func append(_ session: Session, _ packets: [SharedBytes]) throws {
+        var session = session
+        session.digest = try Self.digest(of: packets)
+        try write(session, packets)
+    }
+
+    private static func digest(of packets: [SharedBytes]) throws -> [UInt8] {
+        guard let digest = SHA256() else { throw ClipFailure("There is no memory left.") }
+        for packet in packets { packet.withUnsafeBytes { digest.update($0) } }
+        return digest.finish()
+    }
+
+    private func write(_ description: some Encodable, _ packets: [SharedBytes]) throws {
+        let text = try JSONEncoder().encode(description)
+        let length = withUnsafeBytes(of: UInt32(text.count).bigEndian) { Array($0) }
+        let pieces = [SharedBytes(length + text)] + packets
+        try descriptor.write(pieces, at: end)
+        end += pieces.reduce(0) { $0 + Int64($1.count) }
+    }
+
+    private func readSessions() throws {
+        let size = try descriptor.size()
+        while let record = try record(at: end, of: Session.self) {
+            var next = record.end
+            for packet in record.value.packets {
+                guard packet.size >= 0, Int64(packet.size) <= size - next else { return }
+                next += Int64(packet.size)
+            }
+            let (first, frames) = (record.value.first, Int64(record.value.packets.count))
+            guard first >= 0, frames > 0, record.value.frames == frames,
+                record.value.packets.map(\.pts).sorted().elementsEqual((0..<frames).map { Int64(first) &+ $0 })
+            else { return }
+            sessions[record.value.first] = (record.value, record.end)
+            end = next
+        }
+    }
+
+    /// What is described at `offset`, and where the description ends; nil if there is nothing, or what broke off.
+    private func record<Value: Decodable>(at offset: Int64, of type: Value.Type) throws -> (value: Value, end: Int64)? {
+        let prefix = try descriptor.read(at: offset, count: Int(Self.prefix))
+        guard prefix.count == Int(Self.prefix) else { return nil }
+        let length = prefix.reduce(0) { $0 << 8 | Int($1) }
+        guard length <= Self.longest else { return nil }
+        let text = try descriptor.read(at: offset + Self.prefix, count: length)
+        guard text.count == length, let value = try? JSONDecoder().decode(type, from: Data(text)) else { return nil }
+        return (value, offset + Self.prefix + Int64(length))
+    }
+}
