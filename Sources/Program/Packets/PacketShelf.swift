@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Media
+internal import Media
 internal import Synchronization
 
 /// A live source's packets as they came, with times of the source's timeline, until the program comes to them. Any thread.
