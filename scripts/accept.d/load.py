@@ -51,6 +51,7 @@ class Relay:
     """One channel of the test signal, with a recording, an output by UDP and one by RTMP."""
 
     token, channel, most_grown = TOKEN, CHANNEL, MOST_GROWN
+    encoder = f"size: 1280x720, frameRate: {RATE}, preset: veryfast"
 
     def __init__(self, options):
         # By RTMP frames go out as they come from the encoder; by UDP each is spread over its time.
@@ -67,9 +68,9 @@ http:
     - role: operate
       token: {TOKEN}
 channels:
-  - name: {CHANNEL}
+  - name: {self.channel}
     input: "test:"
-    encoder: {{size: 1280x720, frameRate: {RATE}, preset: veryfast}}
+    encoder: {{{self.encoder}}}
     outputs:
       - udp://127.0.0.1:{self.paced.port}
       - rtmp://127.0.0.1:{self.direct.port}/live/load
@@ -149,6 +150,14 @@ channels:
         except (OSError, http.client.HTTPException):
             return False
         return bool(re.search(r"^relay_recorder_segments_total\{.*\} [1-9]", text, re.MULTILINE))
+
+    def wait_until_ready(self):
+        """Waits for that."""
+        end = time.monotonic() + 60
+        while not self.is_ready():
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise SystemExit("FAILED  relay did not record within 60 s")
+            time.sleep(0.2)
 
     def end(self):
         """Ends it; what it ended with."""
@@ -289,6 +298,15 @@ def judge_losses(relay, when):
     check(not lost, f"{when}, relay has skipped, dropped and missed nothing: {lost or 'all 0'}")
 
 
+def judge_end(relay):
+    """Ends relay, which must have nothing to complain of: what clients do is not the operator's business."""
+    status = relay.end()
+    check(status == 0, f"relay ends with {status}")
+    with open(f"{relay.home}/relay.log", encoding="utf-8") as file:
+        wrong = re.findall(r"^\S+ (?:warning|error) .*$", file.read(), re.MULTILINE)
+    check(not wrong, f"its log has {len(wrong)} warnings and errors: {wrong[:1]}")
+
+
 def judge_hostile(relay):
     memory, moment = relay.memory, time.time()
     relay.forget_peak()
@@ -310,36 +328,32 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     relay = Relay(options)
     try:
-        end = time.monotonic() + 60
-        while not relay.is_ready():
-            if time.monotonic() > end or relay.process.poll() is not None:
-                raise SystemExit("FAILED  relay did not record within 60 s")
-            time.sleep(0.2)
+        relay.wait_until_ready()
         judge_load(relay, options)
         judge_losses(relay, "after the load")
         if options.parts:
             tell_parts(relay, options)
         judge_hostile(relay)
         judge_losses(relay, "after hostile requests")
-        status = relay.end()
-        check(status == 0, f"relay ends with {status}")
-        with open(f"{options.home}/relay.log", encoding="utf-8") as file:
-            wrong = re.findall(r"^\S+ (?:warning|error) .*$", file.read(), re.MULTILINE)
-        # What clients do is not the operator's business.
-        check(not wrong, f"its log has {len(wrong)} warnings and errors: {wrong[:1]}")
+        judge_end(relay)
     finally:
         relay.end()
 
 
-if __name__ == "__main__":
+def conclude(work, name):
+    """Does the work, says what failed, and ends."""
     home = sys.argv[sys.argv.index("--home") + 1]
     try:
-        main()
+        work()
     except SystemExit as error:
         failures.append(str(error))
         print(error)
     if failures and os.path.exists(f"{home}/relay.log"):
         with open(f"{home}/relay.log", encoding="utf-8") as file:
             print("--- the end of relay.log", *file.read().splitlines()[-30:], sep="\n        ")
-    print("load: " + (f"{len(failures)} failed" if failures else "all as it must be"))
+    print(f"{name}: " + (f"{len(failures)} failed" if failures else "all as it must be"))
     sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    conclude(main, "load")
