@@ -90,7 +90,12 @@ final class CatalogueStore: Sendable {
         }
         let verdict = try database.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
         guard verdict == "ok" else { throw CatalogueFailure.damaged("\(path) is damaged: \(verdict ?? "no answer")") }
-        try migrator.migrate(database)
+        do {
+            try migrator.migrate(database)
+        } catch {
+            // Who made the tables at the same time is done now.
+            try migrator.migrate(database)
+        }
     }
 
     private static func identity(_ path: String) -> [UInt64] {

@@ -28,7 +28,8 @@ public struct PacketHistory: Sendable {
         public static let currentGOP = Limits()
     }
 
-    private let limits: Limits
+    /// How much is kept. What is more than that goes when the next packet comes.
+    public var limits: Limits
     private var kept = Deque<EncodedPacket>()
     /// Where in `kept` the GOPs begin.
     private var keyframes = Deque<Int>()

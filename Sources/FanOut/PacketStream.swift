@@ -76,8 +76,27 @@ public final class PacketStream: PacketSink, KeyframeRequester {
         server?.wake()
     }
 
-    /// What was published last, from a keyframe on, as far as the limits say; for a replay. Any thread.
-    public var recent: [EncodedPacket] { state.withLock { $0.history.packets } }
+    /// Adds a consumer that gets at once all that is kept, from a keyframe on, and then the packets that follow, each once.
+    /// Returns when its first packet is shown; nil if nothing is kept.
+    public func joinReplay(_ consumer: any PacketConsumer) -> Int64? {
+        let (server, first) = state.withLock { state in
+            state.consumers.append(consumer)
+            // As above.
+            let packets = state.history.packets
+            return (packets.isEmpty ? nil : consumer.accept(packets), packets.first?.ptsNanoseconds)
+        }
+        server?.wake()
+        return first
+    }
+
+    /// Keeps as much as `limits` say from now on, for who joins late. Any thread.
+    public func keep(_ limits: PacketHistory.Limits) { state.withLock { $0.history.limits = limits } }
+
+    /// The latest decoding time so far, in nanoseconds; nil before the first packet. Any thread.
+    public var newestTime: Int64? {
+        let newest = state.withLock { $0.newest }
+        return newest == .min ? nil : newest
+    }
 
     /// The GOP under way, and how old its keyframe is, in nanoseconds of media time. Any thread.
     public var currentGOP: (packets: [EncodedPacket], age: Int64) {

@@ -31,7 +31,7 @@ public struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     let place: Place
     /// The least time that a live source's media wait before they are shown, so that jitter does not show: what
     /// `#latency=` behind the address says; nil for the transport's own.
-    let latency: Duration?
+    package let latency: Duration?
     /// Which tracks are taken, and how the audio is: what else stands behind the address.
     package let tracks: TrackOptions
     /// Whether the program's clock is to follow the source: `reference=yes`.

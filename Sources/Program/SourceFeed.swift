@@ -92,9 +92,9 @@ public final class SourceFeed: SourceSink {
     /// live one the packets may be kept, too, until the program comes to them.
     public init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
-        standsUnseen: Bool = false, keepsPackets: Bool = false, clock: any MonotonicClock = SystemClock()
+        standsUnseen: Bool = false, keepsPackets: Duration? = nil, clock: any MonotonicClock = SystemClock()
     ) {
-        shelf = if case .live = pacing, keepsPackets { PacketShelf() } else { nil }
+        shelf = keepsPackets.map { PacketShelf(delay: $0) }
         self.standsUnseen = standsUnseen && pacing == .paced
         self.hasVideo = hasVideo
         self.pacing = pacing

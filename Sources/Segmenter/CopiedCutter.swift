@@ -28,9 +28,20 @@ struct CopiedCutter: SegmentCutting {
     /// in nanoseconds.
     private static let (audioBefore, patience): (Int64, Int64) = (500_000_000, 1_000_000_000)
     private static let mostCuts = 64
+    /// Frames that are later than audio by so much do not come for now; audio older than `keptAudio` behind them, in
+    /// nanoseconds, is of no file to come.
+    private static let (absence, keptAudio): (Int64, Int64) = (1_500_000_000, 5_000_000_000)
+    private static let trimStep = 1000
     /// A keyframe that never comes must not cost all memory.
     private static let mostBytes = 192 << 20
     private var bytes = 0
+    /// Whether `recent` begins with a keyframe.
+    private var hasGroup = false
+    /// Audio behind the next cut, which is the next file's if that begins there.
+    private var withheld: [EncodedPacket] = []
+    /// When the newest frame is decoded, in nanoseconds.
+    private var newestFrame = Int64.min
+    private var trimAt = trimStep
 
     var nextBoundary: Int64? { cuts.first }
 
@@ -50,6 +61,7 @@ struct CopiedCutter: SegmentCutting {
         if let newest, let begin = isWriting ? cuts.first : begin, newest >= begin - frameLength / 2 {
             open(at: begin, &actions)
         }
+        writeWithheld(before: .max, &actions)
         if isWriting { actions.append(.close) }
         forget()
         return actions
@@ -60,7 +72,10 @@ struct CopiedCutter: SegmentCutting {
         return isWriting ? [.close] : []
     }
 
-    private mutating func forget() { (isWriting, recent, bytes) = (false, [], 0) }
+    private mutating func forget() {
+        (isWriting, recent, bytes, hasGroup, withheld) = (false, [], 0, false, [])
+        newestFrame = .min
+    }
 
     mutating func passOver(_ packet: EncodedPacket) {}
     mutating func cutNow() -> [SegmentAction] { [] }
@@ -83,12 +98,21 @@ struct CopiedCutter: SegmentCutting {
 
     private mutating func takeFrame(_ frame: EncodedPacket, _ actions: inout [SegmentAction]) {
         if frame.duration > 0 { frameLength = frame.timeBase.rescale(frame.duration, to: .nanoseconds) }
+        // What came before another coding has a file of its own.
+        let last = recent.last { $0.track == .video }
+        if !isWriting, let last, last.description !== frame.description, let begin,
+            last.ptsNanoseconds >= begin - frameLength / 2
+        {
+            open(at: begin, &actions)
+        }
         let isCodedAnew = isWriting && frame.description !== fileVideo
         if frame.isKeyframe { dropGroup(before: frame, isCodedAnew: isCodedAnew) }
-        let canFollow = !isCodedAnew && recent.contains { $0.track == .video }
+        let canFollow = !isCodedAnew && (isWriting || hasGroup)
         guard frame.isKeyframe || canFollow else {
             return actions.append(.skip(frame))
         }
+        newestFrame = max(newestFrame, frame.dtsNanoseconds)
+        hasGroup = hasGroup || frame.isKeyframe
         keep(frame)
         let reached = frame.dtsNanoseconds - frameLength / 2
         if isCodedAnew {
@@ -101,7 +125,8 @@ struct CopiedCutter: SegmentCutting {
             if reached >= begin, hasAudio || waited > Self.patience {
                 open(at: begin, &actions)
             }
-        } else if let cut = cuts.first, reached >= cut {
+        } else if hasGroup, let cut = cuts.first, reached >= cut, reached >= shown(first: cut) - frameLength / 2 {
+            // What is heard before its first frame has come by then, also where frames are missing behind the cut.
             open(at: cut, &actions)
         } else {
             actions.append(.write(frame))
@@ -117,30 +142,52 @@ struct CopiedCutter: SegmentCutting {
             cutFor = packet.description
             return
         }
-        // What lies behind a cut the next file has, from `recent`.
-        if let cut = cuts.first, packet.ptsNanoseconds >= cut + frameLength / 2 { return }
+        // What lies behind a cut the next file has, from `recent`; unless no frame comes that it could begin with.
+        if let cut = cuts.first, packet.ptsNanoseconds >= cut + frameLength / 2 {
+            withheld.append(packet)
+            let isAlone = packet.ptsNanoseconds - newestFrame > Self.absence
+            if isAlone || !hasGroup { writeWithheld(before: .max, &actions) }
+            return
+        }
         actions.append(.write(packet))
+    }
+
+    /// Gives the open file what was held back of it and begins before `time`.
+    private mutating func writeWithheld(before time: Int64, _ actions: inout [SegmentAction]) {
+        if isWriting {
+            actions += withheld.filter { $0.ptsNanoseconds < time }.map(SegmentAction.write)
+        }
+        withheld = []
     }
 
     private mutating func keep(_ packet: EncodedPacket) {
         recent.append(packet)
         bytes += packet.payload.count
+        if recent.count >= trimAt, packet.track == .audio { trimAudio(at: packet.ptsNanoseconds) }
         guard bytes > Self.mostBytes else { return }
         (recent, bytes) = ([packet], packet.payload.count)
+        hasGroup = packet.track == .video && packet.isKeyframe
+    }
+
+    /// Forgets audio that no file to come begins with, `now` being the newest.
+    private mutating func trimAudio(at now: Int64) {
+        let oldest = max(newestFrame, now - Self.keptAudio) - Self.absence
+        recent.removeAll { $0.track == .audio && $0.ptsNanoseconds < oldest }
+        bytes = recent.reduce(0) { $0 + $1.payload.count }
+        trimAt = recent.count + Self.trimStep
     }
 
     /// Forgets what no file needs that begins with `keyframe` or behind it.
     private mutating func dropGroup(before keyframe: EncodedPacket, isCodedAnew: Bool) {
         let limit = isWriting ? cuts.first : earliest
         let time = keyframe.ptsNanoseconds
-        if let limit, limit > .min, time > limit - frameLength, !isCodedAnew,
-            recent.contains(where: { $0.track == .video })
-        {
-            return
-        }
+        let isOfGroup = hasGroup && recent.last { $0.track == .video }?.description === keyframe.description
+        if let limit, limit > .min, time > limit - frameLength, !isCodedAnew, isOfGroup { return }
         recent.removeAll { packet in
             packet.track == .video || packet.ptsNanoseconds < time - Self.audioBefore
         }
+        hasGroup = false
+        trimAt = recent.count + Self.trimStep
         bytes = recent.reduce(0) { $0 + $1.payload.count }
     }
 
@@ -150,11 +197,16 @@ struct CopiedCutter: SegmentCutting {
 
     // MARK: Files
 
+    /// When the frame nearest to `asked` is shown. Of what is shown before the program begins a file cannot tell.
+    private func shown(first asked: Int64) -> Int64 {
+        let earliest = max(0, asked - frameLength / 2)
+        return recent.lazy.filter { $0.track == .video }.map(\.ptsNanoseconds).filter { $0 >= earliest }.min() ?? asked
+    }
+
     /// Begins a file that shows what begins with the frame nearest to `asked`.
     private mutating func open(at asked: Int64, _ actions: inout [SegmentAction]) {
         let frames = recent.filter { $0.track == .video }
-        // Of what is shown before the program begins a file cannot tell.
-        let wanted = frames.map(\.ptsNanoseconds).filter { $0 >= max(0, asked - frameLength / 2) }.min() ?? asked
+        let wanted = shown(first: asked)
         guard
             let keyframe = frames.last(where: { $0.isKeyframe && $0.ptsNanoseconds <= wanted })
                 ?? frames.first(where: \.isKeyframe)
@@ -164,6 +216,7 @@ struct CopiedCutter: SegmentCutting {
         let packets = recent.filter { $0.track == .audio && $0.description === audio }
         let firstAudio = packets.first { end(of: $0) > time }
         let preRoll = packets.last { end(of: $0) <= time }
+        writeWithheld(before: time, &actions)
         actions.append(
             .open(
                 SegmentStart(
@@ -185,7 +238,9 @@ struct CopiedCutter: SegmentCutting {
             hasKeyframe = hasKeyframe || packet === keyframe
             switch packet.track {
             case .video:
-                if hasKeyframe, packet.ptsNanoseconds >= keyframe.ptsNanoseconds { actions.append(.write(packet)) }
+                if hasKeyframe, packet.description === fileVideo, packet.ptsNanoseconds >= keyframe.ptsNanoseconds {
+                    actions.append(.write(packet))
+                }
             case .audio:
                 guard packet.description === fileAudio else { continue }
                 if packet === preRoll || end(of: packet) > begun { actions.append(.write(packet)) }

@@ -15,6 +15,12 @@ public struct RecordedStretch: Sendable, Equatable {
     /// When that frame was on air.
     public var fileTime: UTCTime
 
+    /// A stretch of these times.
+    public init(run: String, start: Int64, end: Int64, fileStart: Int64, fileTime: UTCTime) {
+        (self.run, self.start, self.end) = (run, start, end)
+        (self.fileStart, self.fileTime) = (fileStart, fileTime)
+    }
+
     /// When program time `time` was on air, by the newest file.
     public func time(of time: Int64) -> UTCTime {
         UTCTime(milliseconds: fileTime.milliseconds + (time - fileStart) / 1_000_000)

@@ -89,11 +89,8 @@ public final class Recorder: PacketConsumer, PacketServer, RecordingControl {
 
     /// Closes the open file with what came so far, because nothing comes for now. Returns at once.
     public func pause() {
-        engine.post { engine in
-            while let item = self.packets.pop() { engine.process(item) }
-            engine.pause()
-            engine.publish()
-        }
+        packets.pause()
+        wake()
     }
 
     /// Begins no file before program time `time`, in nanoseconds. Returns at once.

@@ -98,6 +98,7 @@ actor RecorderEngine: QueueActor {
     func process(_ item: RecorderQueue.Item) {
         switch item {
         case .packet(let packet): take(packet)
+        case .pause: pause()
         case .overflowBegan:
             guard case .active = mode else { return }
             let reason = "the disk was too slow: \(environment.configuration.queueLimitBytes) bytes were waiting"

@@ -10,6 +10,8 @@ internal import Synchronization
 final class RecorderQueue: Sendable {
     enum Item: Sendable {
         case packet(EncodedPacket)
+        /// Nothing comes for now.
+        case pause
         /// From here on packets are missing.
         case overflowBegan
         /// So many frames were refused, the earliest of them shown at `from`, in nanoseconds; the last refused audio can be the hidden first packet of the next file.
@@ -142,6 +144,15 @@ final class RecorderQueue: Sendable {
             state.withLock { $0.waiters = max(0, $0.waiters - 1) }
         }
         return false
+    }
+
+    /// Nothing comes for now: what follows is another stretch, however late all of it is taken out.
+    func pause() {
+        state.withLock { state in
+            if case .pause = state.items.last { return }
+            state.items.append(.pause)
+            state.isUrgent = true
+        }
     }
 
     /// No packet follows: an overflow that lasts ends here.

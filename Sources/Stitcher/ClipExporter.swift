@@ -94,9 +94,10 @@ package struct ClipExporter {
         self.indexes = indexes
         for (file, index) in zip(request.files, indexes) {
             if let difference = indexes.first.flatMap({ index.difference(from: $0) }) {
-                throw ClipFailure(
-                    "\(file.name) does not go with \(request.files[0].name): it has \(difference). "
-                        + "Export the range before it and the range from it on.")
+                var failure = ClipFailure(
+                    "\(file.name) does not go with \(request.files[0].name): it has \(difference).")
+                failure.isDifference = true
+                throw failure
             }
         }
         sources = ClipSource.joined(zip(request.files, indexes).map { ClipSource(name: $0.name, $1) })

@@ -57,6 +57,8 @@ package struct ClipSource: Sendable {
 /// Why no clip could be made, in one sentence.
 package struct ClipFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
+    /// Whether it is only that the files are not coded as one: coded again, they can be joined.
+    package var isDifference = false
 
     package init(_ description: String) { self.description = description }
 }

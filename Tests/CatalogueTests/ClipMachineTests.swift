@@ -112,6 +112,24 @@ import Testing
         #expect(try machine.stop("x", at: 90_200, in: program(0..<90_201))?.end == 90_100)
     }
 
+    @Test
+    func `A run is needed while a clip of it runs, or lacks its end on the disk, or a release waits for its press`()
+        throws
+    {
+        var machine = ClipMachine()
+        #expect(!machine.needs("a", isRecorded: true))
+        #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
+        #expect(machine.needs("a", isRecorded: false) && machine.openRuns == ["a"])
+        _ = try machine.start(.init(id: "x", at: 100), in: program(0..<125))
+        // A disk that takes nothing has all that there will be.
+        #expect(machine.needs("a", isRecorded: true) && !machine.needs("a", isRecorded: false))
+        _ = try machine.start(.init(id: "y", at: 100), in: program(0..<125))
+        #expect(machine.needs("a", isRecorded: false) && !machine.needs("b", isRecorded: true))
+        _ = try machine.stop("y", at: 130, in: program(0..<131))
+        machine.complete(program(0..<200), recordedUpTo: 130)
+        #expect(!machine.needs("a", isRecorded: true))
+    }
+
     @Test func `With its recording a clip ends where that ended`() throws {
         var machine = ClipMachine()
         for (id, at) in [("runs", 100), ("ended", 110), ("later", 150)] as [(String, Int64)] {

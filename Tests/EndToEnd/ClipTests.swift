@@ -31,10 +31,12 @@ extension SerialShows {
 
         init() throws { directory = try TemporaryDirectory() }
 
-        private func start(_ more: [String] = []) async throws -> (relay: RelayProcess, api: APIClient) {
+        private func start(
+            _ more: [String] = [], segment: String = "4s"
+        ) async throws -> (relay: RelayProcess, api: APIClient) {
             let port = try Ports.free()
             let relay = try RelayProcess(
-                Shape.small + ["--segment", "4s", "--record", recordings.directory]
+                Shape.small + ["--segment", segment, "--record", recordings.directory]
                     + ["--http", "127.0.0.1:\(port)"] + more)
             try await relay.says("HTTP at", within: .seconds(10))
             return (relay, APIClient(base: "http://127.0.0.1:\(port)"))
@@ -44,11 +46,11 @@ extension SerialShows {
             try await api.ask("GET", "/v1/channels/relay").json()["programSeconds"] as? Double ?? 0
         }
 
-        private func waitUntil(_ seconds: Double, _ api: APIClient) async throws {
+        private func waitUntil(_ seconds: Double, _ api: APIClient, isRecording: Bool = true) async throws {
             try await eventually("the program is at \(seconds) s", within: .seconds(30)) {
                 let report = try await api.ask("GET", "/v1/channels/relay").json()
-                let isRecording = report["isRecording"] as? Bool ?? false
-                return isRecording && report["programSeconds"] as? Double ?? 0 >= seconds
+                return report["isRecording"] as? Bool == isRecording
+                    && report["programSeconds"] as? Double ?? 0 >= seconds
             }
         }
 
@@ -161,6 +163,74 @@ extension SerialShows {
             for path in [trial, fade] { #expect(try await Probe.complaints(path) == "") }
             // A transition takes from neither: what goes stands still, or plays on where frames are left.
             #expect(try await DecodedFrames(fade).counters.count == 45 + 40)
+        }
+
+        @Test("While nothing is recorded clips have files of their own, from what was on air before the press on")
+        func replay() async throws {
+            let (relay, api) = try await start(["--clips-only", "--replay", "4s"], segment: "1m")
+            try await waitUntil(6, api, isRecording: false)
+            #expect(fileNames(in: recordings.directory).allSatisfy { !$0.contains(".mp4") })
+            // A burst, each release before its press, which the first of all has to begin a file for.
+            let now = Int(try await programSeconds(api) * 30)
+            var wanted: [String: Range<Int>] = [:]
+            for (number, back) in [15, 100, 60].enumerated() {
+                let (id, first) = ("early-\(number)", now - back)
+                wanted[id] = first..<first + 20
+                let release = #"{"at":\#(Double(first + 20) / 30)}"#
+                #expect(try await api.ask("POST", Self.clips + "/\(id)/stop", body: release).status == 202)
+            }
+            for (id, frames) in wanted.sorted(by: { $0.key < $1.key }) {
+                let press = #"{"id":"\#(id)","at":\#(Double(frames.lowerBound + 10) / 30),"before":\#(10.0 / 30)}"#
+                let pressed = try await api.ask("POST", Self.clips, body: press)
+                #expect(pressed.status == 201, "\(pressed)")
+            }
+            // A later one in the same file.
+            let held = try await api.ask("POST", Self.clips, body: #"{"id":"held"}"#)
+            #expect(held.status == 201, "\(held)")
+            let first = Int((try held.json()["programSeconds"] as? Double ?? 0) * 30 + 0.5)
+            try await waitUntil(Double(first + 60) / 30, api, isRecording: false)
+            let release = #"{"at":\#(Double(first + 50) / 30)}"#
+            #expect(try await api.ask("POST", Self.clips + "/held/stop", body: release).status == 200)
+            wanted["held"] = first..<first + 50
+            try await eventually("what is recorded for clips ends with them", within: .seconds(10)) {
+                recordings.finished.count == 1 && recordings.open.isEmpty
+            }
+            try await wholeClips(wanted, api)
+
+            // A recording that an operator starts is what the next clip is a part of; behind it they have files again.
+            #expect(try await api.ask("POST", "/v1/channels/relay/recording/start").status == 202)
+            try await waitUntil(try await programSeconds(api) + 1, api)
+            #expect(try await api.ask("POST", Self.clips, body: #"{"id":"part"}"#).status == 201)
+            try await waitUntil(try await programSeconds(api) + 1, api)
+            #expect(try await api.ask("POST", Self.clips + "/part/stop").status == 200)
+            try await waitUntil(try await programSeconds(api) + 2, api)
+            #expect(try await api.ask("POST", "/v1/channels/relay/recording/stop").status == 202)
+            try await eventually("the recording ends", within: .seconds(10)) { recordings.open.isEmpty }
+            #expect(recordings.finished.count == 2)
+            #expect(try await api.ask("POST", Self.clips, body: #"{"id":"again","before":3}"#).status == 201)
+            #expect(try await api.ask("POST", Self.clips + "/again/stop").status == 200)
+            let last = try #require(try await list(api).first { $0.id == "again" })
+            #expect(last.lackingSeconds == nil && last.frames >= 90, "\(last)")
+            try await wholeClips(["again": last.first..<last.first + last.frames], api)
+            _ = try await relay.end(by: SIGTERM, within: .seconds(10))
+            #expect(recordings.finished.count == 3)
+            for file in try await recordings.frames() { #expect(DecodedFrames.breaks(in: file.counters).isEmpty) }
+            let verified = try await RelayProcess.run(["recordings", "verify", recordings.directory])
+            #expect(verified.ending == .exited(0), "\(verified.log)")
+        }
+
+        /// Waits until the clips are recorded, makes a file of each, and looks at its frames.
+        private func wholeClips(_ wanted: [String: Range<Int>], _ api: APIClient) async throws {
+            try await eventually("they are recorded", within: .seconds(10)) {
+                try await list(api).filter { wanted[$0.id] != nil }.allSatisfy { $0.state == "done" }
+            }
+            for clip in try await list(api) {
+                guard let frames = wanted[clip.id] else { continue }
+                #expect(clip.first..<clip.first + clip.frames == frames && clip.lackingSeconds == nil, "\(clip)")
+                let path = try await export(clip.id, api)
+                #expect(try await DecodedFrames(path).counters == frames.map { UInt32($0) }, "\(clip.id)")
+                #expect(try await Probe.complaints(path) == "")
+            }
         }
 
         @Test("A clip that runs while relay is killed ends with the last frame recorded, and keeps its file")

@@ -223,20 +223,67 @@ extension SerialShows {
             #expect(fileNames(in: set.directory) == before && fileSize(source) == size)
         }
 
-        @Test("A transport stream is refused for what it is")
+        private static let always = ["--from", "2020-01-01T00:00:00Z", "--to", "2100-01-01T00:00:00Z"]
+
+        @Test("Of transport streams every frame of every file is shown once, with audio in step")
         func transportStream() async throws {
             let recorded = try await RelayProcess.run(
-                Shape.small + ["--record-format", "ts", "--segment", "2s", "--duration", "3s"]
+                Shape.small + ["--record-format", "ts", "--segment", "2s", "--duration", "5s"]
                     + ["--record", set.directory])
             #expect(recorded.ending == .exited(0), "\(recorded.log)")
-            let name = try #require(fileNames(in: set.directory).first { $0.hasSuffix(".ts") })
+            #expect(fileNames(in: set.directory).count { $0.hasSuffix(".ts") } == 3)
             let path = directory.file("out.mp4")
-            let result = try await export([
-                "--from", "2020-01-01T00:00:00Z", "--to", "2100-01-01T00:00:00Z", "-o", path,
-            ])
-            #expect(result.ending == .exited(66), "\(result.log)")
-            #expect(result.log.contains("\(name) is MPEG-TS; export takes MP4 recordings."), "\(result.log)")
-            #expect(!FileManager.default.fileExists(atPath: path))
+            let result = try await export(Self.always + ["-o", path])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let frames = try await DecodedFrames(path)
+            #expect(frames.breaks.isEmpty && frames.counters.count == 150, "\(frames.breaks)")
+            // A transport stream cannot hide the packet that its first one needs.
+            #expect(try await AVOffset(path, frames: frames, joins: [0]).worst < 1)
+            #expect(try await Probe.complaints(path) == "")
+        }
+
+        @Test("Files that were coded in another way are coded again, whole, and what is between them is told")
+        func different() async throws {
+            for (size, length) in [("320x180", "5s"), ("480x270", "3s")] {
+                let recorded = try await RelayProcess.run(
+                    ["--size", size, "--fps", "30", "--preset", "veryfast", "--duration", length, "--segment", "2s"]
+                        + ["--record", set.directory])
+                #expect(recorded.ending == .exited(0), "\(recorded.log)")
+            }
+            try #require(set.finished.count == 5)
+            try FileManager.default.removeItem(atPath: set.finished[1])
+            let path = directory.file("out.mp4")
+            let result = try await export(Self.always + ["-o", path])
+            #expect(result.ending == .exited(0) && result.log.contains("does not go with"), "\(result.log)")
+            #expect(result.log.contains("nothing was recorded from"), "\(result.log)")
+            let frames = try await DecodedFrames(path)
+            #expect(frames.counters.count == 60 + 30 + 90)
+            #expect(frames.breaks.count == 2, "\(frames.breaks)")
+            #expect(try await Probe.complaints(path) == "")
+        }
+
+        @Test("Several ranges become a clip each, or one of all", arguments: [false, true])
+        func ranges(isJoined: Bool) async throws {
+            try await record()
+            let recorded = try await set.counters()
+            let start = try await start()
+            let ranges = [(1.0, 2.5), (4.0, 6.0), (11.0, 11.5)]
+            let path = directory.file("out.mp4")
+            let flags = ranges.flatMap { ["--from", moment(start, $0.0), "--to", moment(start, $0.1)] }
+            let result = try await export(flags + ["-o", path] + (isJoined ? ["--join"] : ["--exact"]))
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let wanted = ranges.map { Array(recorded[Int($0.0 * 30)..<Int($0.1 * 30)]) }
+            guard isJoined else {
+                for (number, frames) in wanted.enumerated() {
+                    let clip = try await DecodedFrames(directory.file("out-\(number + 1).mp4"))
+                    #expect(clip.counters == frames, "clip \(number + 1)")
+                }
+                return
+            }
+            #expect(try await DecodedFrames(path).counters == wanted.flatMap(\.self))
+            #expect(try await Probe.complaints(path) == "")
+            let uneven = try await export(["--from", moment(start, 1)] + flags + ["-o", directory.file("b.mp4")])
+            #expect(uneven.ending == .exited(64) && uneven.log.contains("given together"), "\(uneven.log)")
         }
 
         @Test("What cannot be exported is refused in a sentence, and nothing is left or overwritten")

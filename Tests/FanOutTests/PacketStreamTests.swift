@@ -49,6 +49,32 @@ struct PacketStreamTests {
         #expect(isSame)
     }
 
+    @Test(
+        "Who joins for a replay gets all that is kept, from a keyframe on, and then each packet once; less can be kept")
+    func replays() {
+        let stream = PacketStream()
+        let first = Guest()
+        stream.add(first)
+        #expect(stream.joinReplay(Guest()) == nil && stream.newestTime == nil)
+        stream.keep(.init(duration: .seconds(3)))
+        publish(0..<400, to: stream)
+        let late = Guest()
+        let start = stream.joinReplay(late)
+        #expect(late.packets.first?.pts == 300 && start == late.packets.first?.ptsNanoseconds)
+        #expect(stream.newestTime == first.packets.map(\.dtsNanoseconds).max())
+        publish(400..<410, to: stream)
+        stream.finish()
+        let all = first.packets
+        let index = all.firstIndex { $0.track == .video && $0.pts == 300 } ?? 0
+        let isSame = late.packets.elementsEqual(all[index...], by: ===)
+        #expect(isSame)
+        stream.keep(.currentGOP)
+        publish(420..<421, to: stream)
+        let last = Guest()
+        _ = stream.joinReplay(last)
+        #expect(last.packets.first?.pts == 420)
+    }
+
     @Test("Who joins before the first keyframe gets nothing until then")
     func joinsEarly() {
         let stream = PacketStream()

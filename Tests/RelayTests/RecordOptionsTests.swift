@@ -49,7 +49,7 @@ struct RecordOptionsTests {
         arguments: [
             ["--segment", "1h"], ["--segment-align", "clock"], ["--record-format", "ts"], ["--record-name", "{start}"],
             ["--timezone", "UTC"], ["--sync", "never"], ["--expect", "1h"], ["--disk-warn", "1h"],
-            ["--disk-reserve", "1GB"], ["--record-sources"],
+            ["--disk-reserve", "1GB"], ["--record-sources"], ["--replay", "1m"], ["--clips-only"],
         ])
     func withoutRecord(flag: [String]) {
         do {
@@ -57,6 +57,18 @@ struct RecordOptionsTests {
             Issue.record("\(flag) is accepted")
         } catch {
             #expect(RunCommand.message(for: error).hasPrefix("\(flag[0]) is for recordings"))
+        }
+    }
+
+    @Test("For clips alone 10 s are kept in memory, or as much as is said, up to 5 min")
+    func replay() throws {
+        let usual = try #require(try recording("--clips-only"))
+        #expect(usual.isForClips && usual.replay == .seconds(10))
+        let more = try #require(try recording("--replay", "5m"))
+        #expect(!more.isForClips && more.replay == .seconds(300))
+        #expect(try recording()?.replay == nil)
+        for length in ["999ms", "301s"] {
+            #expect(throws: (any Error).self) { try recording("--replay", length) }
         }
     }
 

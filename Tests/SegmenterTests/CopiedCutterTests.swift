@@ -37,6 +37,43 @@ struct CopiedCutterTests {
         return files
     }
 
+    /// What each file was given of the audio, and all of what came that is in none.
+    private func lost(_ packets: [EncodedPacket], _ files: [File]) -> [Int64] {
+        let kept = Set(files.flatMap(\.audio))
+        return packets.filter { $0.track == .audio && !kept.contains($0.pts) }.map(\.pts)
+    }
+
+    @Test("Audio behind a cut is in the file before as long as no frame comes", arguments: [false, true])
+    func audioAlone(comesBack: Bool) throws {
+        let all = program(250)
+        let packets = all.filter { $0.track == .audio || $0.pts < 45 || comesBack && $0.pts >= 200 }
+        let files = cut(packets, at: [2 * Self.second])
+        #expect(files.count == (comesBack ? 2 : 1))
+        #expect(lost(packets.filter { $0.ptsNanoseconds > 0 }, files).isEmpty, "\(lost(packets, files))")
+        if comesBack { #expect(files[1].start.time == 8 * Self.second) }
+    }
+
+    @Test("Without a keyframe for longer than memory allows a file goes on beyond its cut, to the next keyframe")
+    func endless() throws {
+        // 300 kB a frame: 192 MiB are reached after 672 of them.
+        let packets = syntheticProgram(rate: rate, frames: 900, isKeyframe: { $0 == 0 || $0 == 850 }, size: 300_000)
+        let files = cut(packets, at: [28 * Self.second])
+        try #require(files.count == 2)
+        #expect(files[0].frames.count >= 850 && files[1].start.time == 34 * Self.second)
+        #expect(Set(files.flatMap(\.frames)).count == 900)
+        #expect(lost(packets.filter { $0.ptsNanoseconds > 0 }, files).isEmpty)
+    }
+
+    @Test("Another coding before the first file is open begins a second one; no frame lies in the wrong one")
+    func codedAnewAtOnce() throws {
+        let next = videoTrack(rate: rate, avcC: [1, 77, 0, 30, 255, 224, 0])
+        let packets = program(40, keyframes: 5).filter { $0.track == .video }.map {
+            $0.pts >= 10 ? $0.recoded(as: next) : $0
+        }
+        let files = cut(packets, at: [])
+        #expect(files.map(\.frames) == [Array(0..<10), Array(10..<40)])
+    }
+
     private func program(_ frames: Int64, keyframes: Int64 = 10) -> [EncodedPacket] {
         syntheticProgram(rate: rate, frames: frames) { $0 % keyframes == 0 }
     }

@@ -161,6 +161,25 @@ import Testing
         #expect(wakes(videoPacket(5, rate: Self.rate, isKeyframe: true)))
     }
 
+    @Test func `A pause has its place among the packets, however late they are taken out, and two are one`() {
+        let queue = RecorderQueue(limit: 1 << 20)
+        queue.pause()
+        queue.pause()
+        _ = queue.push(videoPacket(0, rate: Self.rate, isKeyframe: true))
+        queue.pause()
+        _ = queue.push(videoPacket(50, rate: Self.rate, isKeyframe: true))
+        #expect(queue.isWorthDraining && queue.beginDrain())
+        var order: [Int64?] = []
+        while let item = queue.pop() {
+            switch item {
+            case .packet(let packet): order.append(packet.pts)
+            case .pause: order.append(nil)
+            case .overflowBegan, .overflowEnded: Issue.record("nothing is refused")
+            }
+        }
+        #expect(order == [nil, 0, nil, 50])
+    }
+
     @Test func `A program that no clock paces is recorded whole if it waits for room`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),

@@ -12,6 +12,27 @@ import Testing
         return try #require(AudioPlan(plan, clips, sources))
     }
 
+    /// A transport stream of 90 frames that begins at `start`, whose audio is later than its frames by `late`, in samples.
+    private func stream(_ name: String, at start: Int64, late: Int64) -> StitchSource {
+        SampleInput.source(name) { source in
+            source.container = "mpegts"
+            source.video.times = source.video.times.map { $0 + start * 15_360 }
+            source.video.end += start * 15_360
+            source.audio?.range = start * 48_000 + late..<(start + 3) * 48_000 + 2 * late
+        }
+    }
+
+    @Test func `Audio of a transport stream that was cut goes on, and reaches back into the file before`() throws {
+        let sources = [stream("a.ts", at: 3, late: 256), stream("b.ts", at: 6, late: 512)]
+        let plan = try audio(sources, [StitchClip(path: "a.ts"), StitchClip(path: "b.ts")])
+        #expect(plan.clips.map(\.isContinued) == [false, true])
+        #expect(plan.clips[0].heard == 256..<144_000 && plan.clips[1].heard == 144_000..<288_000)
+        #expect(plan.clips[0].fadeOut == nil && plan.clips[1].fadeIn == nil)
+        let later = [sources[0], stream("b.ts", at: 7, late: 512)]
+        let apart = try audio(later, [StitchClip(path: "a.ts"), StitchClip(path: "b.ts")])
+        #expect(!apart.clips[1].isContinued && apart.clips[1].fadeIn != nil)
+    }
+
     @Test func `At a join two files with audio beyond it are faded into each other, half a frame long`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
         let clips = [

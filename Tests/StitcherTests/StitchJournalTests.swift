@@ -105,6 +105,14 @@ struct StitchJournalTests {
         }
     }
 
+    @Test("A file of that name that is somebody else's is neither used nor removed")
+    func foreign() throws {
+        try Data("my notes".utf8).write(to: URL(fileURLWithPath: path))
+        #expect(throws: FileFailure.self) { try StitchJournal(of: output, job: [1]) }
+        StitchJournal.discard(of: output)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "my notes")
+    }
+
     @Test("A run that does not go on removes what is left, but not what somebody is at")
     func discarded() throws {
         var journal: StitchJournal? = try StitchJournal(of: output, job: [1])

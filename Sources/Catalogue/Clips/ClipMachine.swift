@@ -192,6 +192,15 @@ extension ClipMachine {
         return changed
     }
 
-    /// The runs that have clips of which more may come.
-    package var openRuns: Set<String> { Set(clips.lazy.filter { !$0.isComplete }.map(\.run)) }
+    /// The runs that have clips of which more may come, or releases whose presses may.
+    package var openRuns: Set<String> {
+        Set(clips.lazy.filter { !$0.isComplete }.map(\.run)).union(early.lazy.map(\.run))
+    }
+
+    /// Whether a clip needs more of `run`: one that nobody ended, one whose press has yet to come, or one whose end is not on
+    /// the disk, which `isRecorded`.
+    package func needs(_ run: String, isRecorded: Bool) -> Bool {
+        early.contains { $0.run == run }
+            || clips.contains { $0.run == run && !$0.isComplete && ($0.end == nil || isRecorded) }
+    }
 }

@@ -115,7 +115,10 @@ package struct StitchedClip: Sendable {
     /// What its chapter is called.
     package var title: String?
     package var transition: TransitionRequest?
-    package var audioOffset: Duration
+    package var audioOffset = Duration.zero
+
+    /// The clip `clip`, as it is.
+    package init(_ clip: ClipExport) { self.clip = clip }
 
     /// The clip `clip`, as `part` has it.
     package init(_ clip: ClipExport, title: String?, _ part: ClipPart) {

@@ -5,7 +5,6 @@ import { channelPath, get, post, remove, urlOf } from "./api.js";
 import { announce, byID, copy, enable, isBlocked, KeyedList, onPress, partsOf, Question, setAttribute, setProperty,
     setShown, setText, showFailure } from "./dom.js";
 import { FilmPanel } from "./film.js";
-import { isRecording } from "./glance.js";
 import { count, duration, sentence, shortClock, timeOfDay } from "./words.js";
 
 /** Milliseconds from which a press is held; a shorter one is a tap, and the next tap ends the clip. */
@@ -95,8 +94,8 @@ export class ClipsView {
 
     #render() {
         const { parts } = this;
-        const canPress = Boolean(this.report && isRecording(this.report));
-        const why = "A clip is a part of a recording: start it";
+        const canPress = this.report?.canClip === true;
+        const why = "A clip is a part of a recording: start it, or give --replay";
         enable(parts.hold, canPress || Boolean(this.running), why);
         for (const button of parts.replays.children) enable(button, canPress, why);
         this.rows.show([...this.clips].reverse(), (clip) => clip.id);

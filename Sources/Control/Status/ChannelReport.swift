@@ -37,6 +37,8 @@ package struct ChannelReport: Sendable, Encodable {
     package var isRecordingWanted = false
     /// Whether there is a directory to record to.
     package var canRecord = false
+    /// Whether a clip can begin now.
+    package var canClip = false
     /// Whether it is a program of scenes, which can be asked about and changed.
     package var hasScenes = false
     /// Until when the certificate that the channel's listeners show is valid, in seconds since 1970; nil without one. For
@@ -73,7 +75,7 @@ package struct ChannelReport: Sendable, Encodable {
 
     private enum Key: String, CodingKey {
         case name, state, time, startedAt, programSeconds, isOnAir, isRecording, problems, video, audio
-        case isRecordingWanted, canRecord, hasScenes
+        case isRecordingWanted, canRecord, canClip, hasScenes
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -89,6 +91,7 @@ package struct ChannelReport: Sendable, Encodable {
         try container.encode(problems, forKey: .problems)
         try container.encode(isRecordingWanted, forKey: .isRecordingWanted)
         try container.encode(canRecord, forKey: .canRecord)
+        try container.encode(canClip, forKey: .canClip)
         try container.encode(hasScenes, forKey: .hasScenes)
         try container.encodeIfPresent(tracks?.video.map(VideoReport.init), forKey: .video)
         try container.encodeIfPresent(tracks?.audio.map(AudioReport.init), forKey: .audio)

@@ -27,6 +27,8 @@ package struct PacketPlacing {
     private static let (band, leap): (Int64, Int64) = (5_000_000, 100_000_000)
     /// What lies further from the packet before, in nanoseconds, is another sender's.
     private static let jump: Int64 = 5_000_000_000
+    /// What no frame lasts longer than as far as its sender does not say so, in nanoseconds.
+    private static let longestFrame: Int64 = 1_000_000_000
     /// What part of the time may be taken away.
     private static let slew: Int64 = 20
 
@@ -60,7 +62,11 @@ package struct PacketPlacing {
         }
         if let last = track.last {
             let before = TimeBase.nanoseconds.rescale(last.dts, to: base)
-            if packet.track == .video, dts > before { track.length = dts - before }
+            let distance = dts - before
+            // A pause is no frame's duration.
+            if packet.track == .video, distance > 0, base.rescale(distance, to: .nanoseconds) <= Self.longestFrame {
+                track.length = distance
+            }
             dts = max(dts, before + 1)
         }
         let delay = packet.timeBase.rescale(packet.pts - packet.dts, to: base)

@@ -13,10 +13,20 @@ final class PacketShelf: Sendable {
     }
 
     /// What nobody takes is kept for so long, in nanoseconds: more than a GOP, so that whoever begins to take them has its
-    /// keyframe; and never more than so many bytes.
+    /// keyframe; and never more than so many bytes. Both beyond what waits because the source is shown later.
     private static let (longest, mostBytes): (Int64, Int) = (12_000_000_000, 96 << 20)
+    /// Bytes a second of a source that is shown later.
+    private static let bytesPerSecond = 16 << 20
 
+    private let longest: Int64
+    private let mostBytes: Int
     private let state = Mutex(State())
+
+    /// A shelf for a source that is shown `delay` after it comes.
+    init(delay: Duration) {
+        longest = Self.longest + delay.inNanoseconds
+        mostBytes = Self.mostBytes + Int(delay.inSeconds) * Self.bytesPerSecond
+    }
 
     /// Why there are none.
     var refusal: String? { state.withLock { $0.refusal } }
@@ -30,7 +40,7 @@ final class PacketShelf: Sendable {
             state.bytes += packet.payload.count
             for track in state.packets.keys {
                 while let first = state.packets[track]?.first,
-                    packet.dtsNanoseconds - first.dtsNanoseconds > Self.longest || state.bytes > Self.mostBytes
+                    packet.dtsNanoseconds - first.dtsNanoseconds > longest || state.bytes > mostBytes
                 {
                     state.bytes -= first.payload.count
                     state.packets[track]?.removeFirst()

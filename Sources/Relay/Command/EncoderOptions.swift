@@ -49,6 +49,12 @@ struct EncoderOptions: ParsableArguments {
         transform: { try ArgumentParsing.bitrate($0, in: 32_000...512_000) })
     var audioBitrate: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "Write a hash of each frame that is encoded into this new file, to compare programs by.",
+            valueName: "file"))
+    var frameHashes: String?
+
     func validate() throws {
         if let crf, !(1...51).contains(crf) { throw ValidationError("--crf must be from 1 to 51; 23 is usual.") }
         if crf != nil, videoBitrate != nil {
@@ -67,6 +73,7 @@ struct EncoderOptions: ParsableArguments {
             ("--preset", preset != nil), ("--tune", tune != nil), ("--profile", profile != nil),
             ("--video-bitrate", videoBitrate != nil), ("--crf", crf != nil), ("--gop", gop != nil),
             ("--bframes", bframes != nil), ("--size", size != nil), ("--fps", fps != nil),
+            ("--frame-hashes", frameHashes != nil),
         ]
         let audio = [("--audio-bitrate", audioBitrate != nil)]
         let (kind, flags): (String, [(String, Bool)]) =
@@ -94,5 +101,6 @@ struct EncoderOptions: ParsableArguments {
         configuration.encoder.audioBitrate = audioBitrate ?? 160_000
         configuration.size = size
         configuration.frameRate = fps
+        configuration.frameHashes = frameHashes
     }
 }

@@ -72,6 +72,18 @@ struct RecordOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Keep so much of the program in memory, for clips that are taken while nothing is recorded: 1s to 5m.",
+            discussion: "Such a clip is written to a file of its own. (default with --clips-only: 10s)",
+            valueName: "time"
+        ),
+        transform: ArgumentParsing.duration)
+    var replay: Duration?
+
+    @Flag(help: "Record nothing but clips into --record, until an operator starts the recording.")
+    var clipsOnly = false
+
+    @Option(
+        help: ArgumentHelp(
             "When recordings are made durable: never, segment, fragment, or a length of time. (default: 10s)",
             discussion: "A length of time means at the end of each file, too.", valueName: "when"),
         transform: ArgumentParsing.syncPolicy)
@@ -150,6 +162,11 @@ struct RecordOptions: ParsableArguments {
                 "--upload must not replace older files at the remote: put {channel} and {start}, or date and time, into "
                     + "--record-name.")
         }
+        if let replay, !(Duration.seconds(1)...Duration.seconds(300)).contains(replay) {
+            throw ValidationError("--replay is from 1s to 5m: it is kept in memory.")
+        }
+        recording.replay = replay ?? (clipsOnly ? Self.usualReplay : nil)
+        recording.isForClips = clipsOnly
         recording.upload = target
         recording.rendition = recordRendition
         configuration.recording = recording
@@ -191,6 +208,7 @@ struct RecordOptions: ParsableArguments {
     }
 
     private static let usualLength = SegmentLength.duration(.seconds(1800))
+    private static let usualReplay = Duration.seconds(10)
 
     /// The first flag that was given and says how to record.
     private var given: String? {
@@ -199,6 +217,7 @@ struct RecordOptions: ParsableArguments {
             ("--record-format", recordFormat != .hybrid), ("--record-name", recordName != .standard),
             ("--timezone", timezone != nil), ("--record-sources", recordSources),
             ("--record-rendition", recordRendition != nil), ("--source-coding", sourceCoding != .copy),
+            ("--replay", replay != nil), ("--clips-only", clipsOnly),
             ("--sync", sync != .standard), ("--expect", expect != nil),
             ("--disk-warn", diskWarn != nil), ("--disk-reserve", diskReserve != nil),
         ]

@@ -50,19 +50,25 @@ final class ChannelControl: ControlledChannel {
 
     // MARK: The channel's life
 
-    /// `configuration` without a recording that an operator stopped: its disk must not keep the channel off air.
+    /// `configuration` with the recording that an operator started, or without the one that was stopped, whose disk must not
+    /// keep the channel off air.
     func wanted(_ configuration: ChannelConfiguration) -> ChannelConfiguration {
         var configuration = configuration
-        if state.withLock({ $0.changes.isRecording }) == false { configuration.recording = nil }
+        switch state.withLock({ $0.changes.isRecording }) {
+        case false?: configuration.recording = nil
+        case true?: configuration.recording?.isForClips = false
+        case nil: break
+        }
         return configuration
     }
 
     /// The channel is open, and not on air yet: what an operator changed before is done again.
     func opened(_ channel: Channel) {
-        let changes = state.withLock { state in
+        let (changes, recording) = state.withLock { state in
             (state.channel, state.stage, state.startedAt) = (channel, .onAir, .now)
-            return state.changes
+            return (state.changes, state.recording)
         }
+        channel.keepReplay(of: recording)
         // What does not fit any more is left as the configuration has it.
         for name in changes.removed { try? channel.outputs.remove(name) }
         for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
@@ -108,7 +114,8 @@ final class ChannelControl: ControlledChannel {
         }
         var report = ChannelReport(name: name, state: stage)
         report.canRecord = recording != nil
-        report.isRecordingWanted = wish ?? (recording != nil)
+        report.isRecordingWanted = wish ?? (recording?.isForClips == false)
+        report.canClip = channel != nil && recording?.replay != nil
         guard let channel else { return report }
         let status = channel.status
         report.hasScenes = channel.director != nil
@@ -118,6 +125,7 @@ final class ChannelControl: ControlledChannel {
             status.passthrough.map { Double($0.programNanoseconds) / 1e9 }
             ?? Double(status.program.position) / max(0.001, status.frameRate.value)
         report.status = status
+        report.canClip = report.canClip || report.isRecording && channel.recordings.current?.format != .ts
         report.certificateExpiry = channel.certificateExpiry
         return report
     }
@@ -130,14 +138,14 @@ final class ChannelControl: ControlledChannel {
         guard let recordings else { return nil }
         return state.withLock { state in
             if let clips = state.clips { return clips }
-            let clips = ClipBook(recordings) { [weak self] () throws(ControlFailure) in
-                guard let self else { throw ControlFailure(.unavailable, "The channel is not on air.") }
-                return try recorded()
-            }
+            let clips = ClipBook(recordings, of: clipped)
             state.clips = clips
             return clips
         }
     }
+
+    /// What the configuration says of the recording.
+    var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
 
     /// What was recorded; nil if no directory for it is known.
     var recordings: ChannelArchive? {
@@ -231,7 +239,7 @@ extension ChannelControl {
     }
 
     /// What `work` returns; its error as the API tells it.
-    private static func translating<Value>(_ work: () throws -> Value) throws(ControlFailure) -> Value {
+    static func translating<Value>(_ work: () throws -> Value) throws(ControlFailure) -> Value {
         do {
             return try work()
         } catch let error as OutputSetError {

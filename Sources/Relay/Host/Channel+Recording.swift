@@ -87,7 +87,7 @@ extension Channel {
 
     /// What a recording that is made as `configuration` says is told of this channel. Throws ``RelayFailure`` if that names a
     /// rendition that there is not.
-    private func recorded(
+    func recorded(
         _ configuration: ChannelConfiguration.Recording
     ) throws(RelayFailure) -> Recording.Program {
         let rendition = try configuration.rendition.map(self.rendition)
@@ -104,7 +104,7 @@ extension Channel {
         return recorded
     }
 
-    private func rendition(_ name: String) throws(RelayFailure) -> Rendition {
+    func rendition(_ name: String) throws(RelayFailure) -> Rendition {
         guard let rendition = program.renditions.first(where: { $0.name == name }) else {
             throw RelayFailure(.usage, "Recording: \(configuration.renditions.unknown(name))")
         }

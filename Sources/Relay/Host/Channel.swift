@@ -32,6 +32,8 @@ final class Channel: Sendable {
     /// The live outputs, which may be changed while the program runs.
     let outputs: OutputSet
     let recordings: RecordingSlot
+    /// What is recorded for clips that are taken while nothing else is.
+    let clips: RecordingSlot
     /// What must be over before the channel is.
     private let ending = DispatchGroup()
     private let endAskedAt = Mutex<Int64?>(nil)
@@ -69,6 +71,7 @@ final class Channel: Sendable {
         let definitions = try Self.definitions(of: configuration, in: context)
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
+        clips = RecordingSlot(hub: hub, group: ending)
         program = try Self.program(
             of: configuration, in: context, recordings: recordings, clock: clock, logger: logger)
         hub.begin(program.description, keyframes: program.keyframes)
@@ -77,7 +80,7 @@ final class Channel: Sendable {
         }
         outputs = OutputSet(stream: hub, renditions: streams, clock: clock, logger: logger)
         do throws(RelayFailure) {
-            if let recording = configuration.recording, let place {
+            if let recording = configuration.recording, let place, !recording.isForClips {
                 try prepare(recording, in: place, canLack: canLackRecording)
             }
             try add(definitions)
@@ -133,6 +136,7 @@ final class Channel: Sendable {
         endAskedAt.withLock { $0 = $0 ?? clock.now }
         program.stop()
         recordings.cancelUploads()
+        clips.cancelUploads()
     }
 
     /// The signs of life of the threads that carry its media now.
@@ -166,6 +170,7 @@ final class Channel: Sendable {
             ?? clock.now + Self.unhurriedTeardown.inNanoseconds
         outputs.finish(deadline: deadline, reason: reason, in: ending)
         recordings.finish()
+        clips.finish()
         while ending.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
             guard let asked = self.endAskedAt.withLock({ $0 }) else { continue }
             if clock.now - asked > Self.teardown.inNanoseconds + 200_000_000 {
@@ -177,7 +182,7 @@ final class Channel: Sendable {
 
     /// Whether anything was delivered at all.
     private var delivered: ExitStatus {
-        if outputs.statuses.contains(where: \.wasLive) || recordings.hasRecorded { return .done }
+        if outputs.statuses.contains(where: \.wasLive) || recordings.hasRecorded || clips.hasRecorded { return .done }
         logger.error("no output ever came on air, and nothing was recorded")
         return .nothingDelivered
     }

@@ -37,6 +37,11 @@ struct ChannelConfiguration {
         var rendition: String?
         /// Whether what they send is recorded as it comes, where that is possible.
         var copiesSources = true
+        /// How much of the program is kept in memory for clips that are taken while nothing is recorded; nil where a clip is
+        /// a part of a recording alone.
+        var replay: Duration?
+        /// Whether nothing but clips is recorded, unless an operator starts it.
+        var isForClips = false
     }
 
     /// One of several sources of a program.
@@ -99,6 +104,8 @@ struct ChannelConfiguration {
     var isPaced = true
     var size: FrameSize?
     var frameRate: FrameRate?
+    /// Where a hash of each frame is noted.
+    var frameHashes: String?
     var duration: Duration?
     var encoder = EncoderSettings()
     /// Further encodings of the program.

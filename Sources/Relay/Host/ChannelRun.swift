@@ -249,19 +249,33 @@ extension ChannelRun {
     private func changeRecording(of channel: Channel, to next: ConfiguredChannel) {
         defer { control.changed(recording: next.configuration.recording) }
         do {
-            if let recording = next.configuration.recording {
+            channel.stopClips()
+            if let recording = next.configuration.recording, recording.isForClips {
+                try endRecording(of: channel)
+                logger.notice("nothing but clips is recorded by the configuration file")
+            } else if let recording = next.configuration.recording {
                 if try channel.replaceRecording(recording) {
                     logger.notice("the recording begins anew by the configuration file")
                 }
             } else {
-                try channel.stopRecording()
+                try endRecording(of: channel)
                 logger.notice("the recording is ended by the configuration file")
             }
+            channel.keepReplay(of: next.configuration.recording)
             state.withLock { $0.recording = next.recording }
         } catch {
             fail(
                 "the recording of the configuration file cannot be started, and what was recorded before goes on: \(error)"
             )
+        }
+    }
+
+    private func endRecording(of channel: Channel) throws(RecordingSlotError) {
+        do throws(RecordingSlotError) {
+            try channel.stopRecording()
+        } catch {
+            // An operator may have ended it before.
+            guard error == .notRecording else { throw error }
         }
     }
 }

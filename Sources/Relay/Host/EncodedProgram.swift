@@ -62,12 +62,14 @@ final class EncodedProgram: ChannelProgram {
             clock, logger)
         monitor = try Self.openMonitor(
             configuration, inputs, sink: encodings.all.isEmpty ? encodings.next : encodings, logger)
+        let hashes = try Self.openHashes(configuration, before: monitor, inputs, logger)
         program = Program(
             frameRate: inputs.format.frameRate, audio: .program,
             pacing: configuration.isPaced
                 ? .realTime(lead: inputs.canReadAhead ? Int64(encoder.delayInFrames) : 0) : .unpaced,
             frameLimit: configuration.duration.map { max(1, inputs.format.frameRate.frames(atLeast: $0)) },
-            stage: inputs.stage, format: inputs.director == nil ? nil : inputs.format, sink: monitor, clock: clock,
+            stage: inputs.stage, format: inputs.director == nil ? nil : inputs.format, sink: hashes ?? monitor,
+            clock: clock,
             heartbeat: heartbeat, logger: logger)
     }
 
@@ -165,6 +167,19 @@ final class EncodedProgram: ChannelProgram {
             return Renditions(all, of: inputs.format, before: next, clock: clock)
         } catch {
             // What x264 refuses is no reason to keep ports and devices.
+            inputs.stop()
+            throw error
+        }
+    }
+
+    private static func openHashes(
+        _ configuration: ChannelConfiguration, before next: any ProgramSink, _ inputs: any ProgramInputs,
+        _ logger: Logger
+    ) throws(RelayFailure) -> HashedSink? {
+        guard let path = configuration.frameHashes else { return nil }
+        do throws(RelayFailure) {
+            return try HashedSink(next, to: path, logger: logger)
+        } catch {
             inputs.stop()
             throw error
         }

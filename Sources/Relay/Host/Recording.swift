@@ -8,6 +8,7 @@ internal import FanOut
 internal import Logging
 internal import Media
 internal import Segmenter
+internal import Synchronization
 
 /// One recording of a channel, from its start to its stop: recorder, storage guard, retention, catalogue and uploader of
 /// one directory. A recording that was stopped is not started again; the next one is another object.
@@ -42,8 +43,24 @@ final class Recording: Sendable {
         var isCopied = false
         /// Its sources, if they are recorded beside it.
         var sources: RecordedSources?
+        /// Who is noted there, if it is not the channel: what is noted later takes the place of what was noted before.
+        var owner: String?
+        /// When the program's time 0 was on air; nil where that is told by when packets come.
+        var start: UTCTime?
+        /// Bytes that come at once when the recording begins, at most.
+        var keptBytes = 0
         /// What a recording of a source has in common with that of its program; nil for the program's.
         var companion: Companion?
+    }
+
+    /// Where a recording begins.
+    enum Beginning {
+        /// With the program.
+        case program
+        /// With the next keyframe of the program under way, which is asked for.
+        case nextKeyframe
+        /// With all that is kept in memory of the program under way.
+        case replay
     }
 
     /// What the recordings of a program and of its sources have in common.
@@ -73,6 +90,9 @@ final class Recording: Sendable {
     private let retention: Retention?
     /// The recordings of the program's sources.
     private let sources: SourceRecordings?
+    private let run: String
+    /// What will be on the disk; nil where nobody knows before it is.
+    private let expected = Mutex<RecordedStretch?>(nil)
 
     /// Sets the recording up and asks the storage guard, which looks at the file system and may block as long as that
     /// does. Nothing is recorded yet. Throws ``RelayFailure`` for rules that contradict themselves, and for a disk
@@ -101,10 +121,11 @@ final class Recording: Sendable {
             writtenBytes: { recorder.status.totalBytes },
             retained: { retention?.balance ?? RetentionBalance() },
             makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 }, ledger: program.ledger,
-            owner: program.channel, recordings: 1 + (program.sources?.sources.count ?? 0), clock: program.clock,
+            owner: program.owner ?? program.channel, recordings: 1 + (program.sources?.sources.count ?? 0),
+            clock: program.clock,
             logger: program.logger)
         (self.program, self.place, self.recorder) = (program, place, recorder)
-        (self.retention, self.sources) = (retention, sources)
+        (self.retention, self.sources, run) = (retention, sources, companion.run)
         format = configuration.format
         let admission = storage.admit()
         if !admission.isAdmitted {
@@ -114,19 +135,34 @@ final class Recording: Sendable {
         }
     }
 
-    /// Takes packets from `hub` from now on; the first file begins with the next keyframe. With
-    /// `joinsRunningProgram` one is asked for. What a crash left open is completed beside the program, and `group` is
-    /// left when that is done.
-    func start(at hub: PacketStream, joinsRunningProgram: Bool, in group: DispatchGroup) {
-        if let sources {
-            recorder.wait(until: sources.start(joinsRunningProgram: joinsRunningProgram, in: group))
-        } else if joinsRunningProgram {
-            program.keyframes.requestKeyframe(at: nil)
+    /// Takes packets from `hub` from now on, or what it keeps of those before. What a crash left open is completed beside
+    /// the program, and `group` is left when that is done.
+    func start(at hub: PacketStream, _ beginning: Beginning, in group: DispatchGroup) {
+        switch beginning {
+        case .program:
+            if let sources { recorder.wait(until: sources.start(joinsRunningProgram: false, in: group)) }
+            hub.add(recorder)
+        case .nextKeyframe:
+            if let sources {
+                recorder.wait(until: sources.start(joinsRunningProgram: true, in: group))
+            } else {
+                program.keyframes.requestKeyframe(at: nil)
+            }
+            hub.add(recorder)
+        case .replay: joinReplay(of: hub)
         }
-        hub.add(recorder)
         storage.start()
         retention?.start()
         place.start(in: group)
+    }
+
+    private func joinReplay(of hub: PacketStream) {
+        guard let start = hub.joinReplay(recorder) else { return program.keyframes.requestKeyframe(at: nil) }
+        let time = (program.start ?? .now).milliseconds + start / 1_000_000
+        expected.withLock {
+            $0 = RecordedStretch(
+                run: run, start: start, end: start, fileStart: start, fileTime: UTCTime(milliseconds: time))
+        }
     }
 
     /// Notes an event of the channel in the catalogue.
@@ -178,8 +214,8 @@ final class Recording: Sendable {
         sources?.cancelUploads()
     }
 
-    /// What is on the disk; nil before the first file.
-    var stretch: RecordedStretch? { recorder.stretch }
+    /// What is on the disk; before the first file what will be, and nil where nobody knows.
+    var stretch: RecordedStretch? { recorder.stretch ?? expected.withLock { $0 } }
 
     /// A snapshot.
     var status: RecordingStatus {
@@ -204,6 +240,8 @@ final class Recording: Sendable {
         (settings.gop, settings.isCopied) = (program.gop, program.isCopied)
         (settings.run, settings.epoch) = (companion.run, companion.epoch)
         if let delay = program.delay { settings.encoderDelay = delay }
+        settings.programStart = program.start
+        settings.queueLimitBytes += program.keptBytes
         return settings
     }
 

@@ -85,14 +85,14 @@ final class RecordingSlot: Sendable {
         state.withLock { state in
             guard case .prepared(let recording) = state.phase else { return }
             state.phase = .recording(recording)
-            recording.start(at: stream(of: recording), joinsRunningProgram: false, in: group)
+            recording.start(at: stream(of: recording), .program, in: group)
         }
     }
 
     /// Starts the recording that `make` sets up, beside the running program: its first file begins with the next
-    /// keyframe, which is asked for. Blocks as long as `make` does, and throws what it throws, or
+    /// keyframe, which is asked for, or where `beginning` says. Blocks as long as `make` does, and throws what it throws, or
     /// ``RecordingSlotError``.
-    func start(_ make: () throws -> Recording) throws {
+    func start(_ beginning: Recording.Beginning = .nextKeyframe, _ make: () throws -> Recording) throws {
         let lack = try state.withLock { state -> Lack? in
             let lack: Lack? = if case .lacking(let lack) = state.phase { lack } else { nil }
             switch state.phase {
@@ -113,7 +113,7 @@ final class RecordingSlot: Sendable {
         try state.withLock { state in
             guard case .starting = state.phase else { throw RecordingSlotError.over }
             state.phase = .recording(recording)
-            recording.start(at: stream(of: recording), joinsRunningProgram: true, in: group)
+            recording.start(at: stream(of: recording), beginning, in: group)
         }
     }
 
@@ -134,7 +134,7 @@ final class RecordingSlot: Sendable {
             let old: Recording? = if case .recording(let old) = state.phase { old } else { nil }
             if let old { end(old, &state) }
             state.phase = .recording(recording)
-            recording.start(at: stream(of: recording), joinsRunningProgram: true, in: group)
+            recording.start(at: stream(of: recording), .nextKeyframe, in: group)
             return old
         }
         if let old { finish(old) }
@@ -183,7 +183,7 @@ final class RecordingSlot: Sendable {
             state.withLock { state in
                 guard isDue(state) else { return }
                 state.phase = .recording(recording)
-                recording.start(at: stream(of: recording), joinsRunningProgram: true, in: group)
+                recording.start(at: stream(of: recording), .nextKeyframe, in: group)
             }
         } catch {
             if state.withLock({ isDue($0) }) { self.lack("\(error)", lack.make) }

@@ -58,7 +58,9 @@ final class Slate: Sendable {
         source = StandbySource(name: "slate", logger: logger) { opening, _ in
             let source = try SourceOpener.open(
                 location, options: IngestOptions(loop: true), logger: logger, opening: opening)
-            let feed = SourceFeed(pacing: .paced, frameRate: format.frameRate, audio: .program, clock: clock)
+            // It has no packets, and is no reason not to copy those of the source that it stands for.
+            let feed = SourceFeed(
+                pacing: .paced, frameRate: format.frameRate, audio: .program, keepsPackets: .zero, clock: clock)
             player.put(feed)
             source.start(into: feed, video: format, audio: .program)
             return StandbySource.Running(source)

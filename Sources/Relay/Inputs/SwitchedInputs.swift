@@ -26,6 +26,9 @@ final class SwitchedInputs: ProgramInputs {
         var delivered = FeedStatus()
     }
 
+    /// More than inputs wait that are not told how long.
+    private static let usualLatency = Duration.seconds(5)
+
     let stage = Stage()
     let canReadAhead = false
     let configuration: ChannelConfiguration
@@ -170,13 +173,17 @@ extension SwitchedInputs {
             if format == nil { clock.sleep(until: clock.now + SourceSwitch.pause) }
         }
         guard let format else { return nil }
-        // A backup that was opened to be shown begins with its first frame, however long it is until it is.
-        let stands = index == 0 ? configuration.whenOff != .keep : configuration.choice.standby == .cold
+        // A backup that was opened to be shown begins with its first frame, however long it is until it is. One of several
+        // sources is recorded while nobody sees it.
+        let stands =
+            index == 0
+            ? configuration.whenOff != .keep : configuration.choice.standby == .cold && configuration.slateTitle == nil
+        let delay = configuration.inputs[index].latency ?? Self.usualLatency
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
             audio: .program, leads: configuration.inputs[index].isReference,
             standsUnseen: stands,
-            keepsPackets: configuration.keepsPackets, clock: clock)
+            keepsPackets: configuration.keepsPackets && description.isLive ? delay : nil, clock: clock)
         replace(index, by: feed)
         stage.add(feed)
         return (feed, format)

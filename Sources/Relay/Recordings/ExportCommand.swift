@@ -18,28 +18,32 @@ struct RecordingsExportCommand: BlockingCommand {
             --from, and may end a frame or two after --to. It says by how much. --exact codes the frames between \
             --from and the next keyframe again, and at the other end at most a few.
 
-            It takes MP4 recordings, not MPEG-TS. Files with other parameter sets than the first (other settings of the \
-            encoder, another size, frame rate or audio) are refused by name, not coded again; so is an output among the \
-            recordings.
-
             Where nothing was recorded, the last frame stays and there is no audio, so that all times are right.
 
+            Files that do not go with each other (other settings of the encoder, another size, frame rate or audio) and MPEG-TS \
+            are stitched, as relay stitch does: what differs from the first is coded again, and where nothing was recorded \
+            the next frame follows at once. It says so.
+
+            --from and --to may be given several times. Each range becomes a clip of its own, clip-1.mp4, clip-2.mp4 and so on; \
+            with --join one file is made of all.
+
             --scene takes what the catalogue says of several sources: from where a scene, or any scene with a source of \
-            that name, begins to come on air to where another one does. Of several such times each becomes a clip of \
-            its own: clip-1.mp4, clip-2.mp4 and so on. With --channel it is what was recorded of a source meanwhile.
+            that name, begins to come on air to where another one does. Several such times are several ranges. With --channel \
+            it is what was recorded of a source meanwhile.
 
             Examples:
               relay recordings export recordings --from 2026-11-21T14:03:10Z --to +14:27 -o clip.mp4
               relay recordings export recordings --scene cam2 --exact -o cam2.mp4
+              relay recordings export recordings --scene cam2 --join --transition fade -o cam2.mp4
             """)
 
     @OptionGroup var options: RecordingsOptions
 
     @Option(help: ArgumentHelp("The first moment, in UTC, such as 2026-11-21T14:03:10.250Z.", valueName: "time"))
-    var from: String?
+    var from: [String] = []
 
     @Option(help: ArgumentHelp("The moment behind the last one, or +LENGTH, such as +14:27.", valueName: "time"))
-    var to: String?
+    var to: [String] = []
 
     @Option(help: "What was on air of this scene or source, instead of all.")
     var scene: String?
@@ -50,6 +54,16 @@ struct RecordingsExportCommand: BlockingCommand {
     @Option(help: "The channel, where the directory holds several.")
     var channel: String?
 
+    @Flag(help: "Make one file of all ranges, which begin and end with the very frames.")
+    var join = false
+
+    @Option(
+        help: ArgumentHelp(
+            "With --join: how each range comes on, such as fade or wipe-left:0.5s. (default: cut)",
+            valueName: "transition"),
+        transform: StitchInput.transition)
+    var transition: StitchTransition?
+
     @Flag(help: "Begin and end with the very frames of --from and --to.")
     var exact = false
 
@@ -57,22 +71,25 @@ struct RecordingsExportCommand: BlockingCommand {
     var force = false
 
     func validate() throws {
-        if try ExportRange.optional(from: from, to: to) == nil, scene == nil {
+        let ranges = try ExportRange.ranges(from: from, to: to)
+        if ranges.isEmpty, scene == nil {
             throw ValidationError("Say what to export: give --from and --to, or --scene.")
         }
+        if scene != nil, ranges.count > 1 { throw ValidationError("--scene is limited by one --from and --to.") }
+        if transition != nil, !join { throw ValidationError("--transition is for --join.") }
         guard !output.isEmpty, !output.hasSuffix("/") else { throw ValidationError("--output names the file to make.") }
     }
 
     func work() throws {
-        let limits = try ExportRange.optional(from: from, to: to)
+        let limits = try ExportRange.ranges(from: from, to: to)
         // Every file that the clip is made of stays open.
         DescriptorLimit.raise()
         try options.withArchive { archive in
             let contents = try archive.contents()
             for note in contents.notes where !options.json { Terminal.put("note: \(note)\n") }
-            guard let scene else { return try export(contents, [limits ?? 0..<0], of: channel) }
+            guard let scene else { return try export(contents, limits, of: channel) }
             let found = try SceneRanges(
-                of: scene, in: contents.segments, events: contents.events, channel: channel, limits: limits)
+                of: scene, in: contents.segments, events: contents.events, channel: channel, limits: limits.first)
             return try export(contents, found.ranges, of: channel ?? found.channel)
         }
     }
@@ -81,7 +98,8 @@ struct RecordingsExportCommand: BlockingCommand {
     private func export(
         _ contents: RecordingArchive.Contents, _ ranges: [Range<Int64>], of channel: String?
     ) throws -> ExitStatus {
-        let outputs = ranges.indices.map { ranges.count == 1 ? output : Self.numbered(output, $0 + 1) }
+        let outputs =
+            ranges.count == 1 || join ? [output] : ranges.indices.map { Self.numbered(output, $0 + 1) }
         let paths = contents.segments.map { "\(options.directory)/\($0.name)" }
         for output in outputs {
             if let objection = ExportOutput.objection(to: output, recordings: options.directory, replaces: force) {
@@ -93,9 +111,11 @@ struct RecordingsExportCommand: BlockingCommand {
                 return .cannotRecord
             }
         }
-        for (range, output) in zip(ranges, outputs) {
-            let selection = try ExportSelection(
-                contents.segments, in: options.directory, channel: channel, range: range)
+        let selections = try ranges.map {
+            try ExportSelection(contents.segments, in: options.directory, channel: channel, range: $0)
+        }
+        if join { return try stitch(selections, to: output) }
+        for (selection, output) in zip(selections, outputs) {
             let status = try export(selection, to: output)
             guard status == .done else { return status }
         }
@@ -110,12 +130,19 @@ struct RecordingsExportCommand: BlockingCommand {
     }
 
     private func export(_ selection: ExportSelection, to output: String) throws -> ExitStatus {
+        if selection.hasStreams { return try stitch([selection], to: output) }
         let bar = ProgressBar()
         defer { bar.clear() }
-        var exporter = try ClipExporter(
-            ClipRequest(
-                files: selection.files, range: selection.range, isExact: exact, output: output, replaces: force,
-                version: RelayVersion.text))
+        var exporter: ClipExporter
+        do {
+            exporter = try ClipExporter(
+                ClipRequest(
+                    files: selection.files, range: selection.range, isExact: exact, output: output, replaces: force,
+                    version: RelayVersion.text))
+        } catch let failure as ClipFailure where failure.isDifference {
+            Terminal.put("note: \(failure) It is coded again where it has to be.\n")
+            return try stitch([selection], to: output)
+        }
         // Not before there is something to clean up: until here a signal ends the process at once.
         let signals = HeldSignals()
         do {
@@ -131,6 +158,40 @@ struct RecordingsExportCommand: BlockingCommand {
             Terminal.put("Error: \(failure)\n")
             return .cannotRecord
         } catch let failure as ClipFailure where failure == .cancelled {
+            bar.clear()
+            Terminal.put("\(failure)\n")
+            throw ExitCode(128 + (signals.first ?? SIGINT))
+        }
+    }
+}
+
+extension RecordingsExportCommand {
+    /// Makes one file of the ranges, frame by frame.
+    private func stitch(_ selections: [ExportSelection], to output: String) throws -> ExitStatus {
+        var clips: [StitchClip] = []
+        for selection in selections {
+            var pieces = selection.pieces
+            if !clips.isEmpty, !pieces.isEmpty { pieces[0].transition = transition }
+            clips += pieces
+        }
+        let request = StitchRequest(
+            clips: clips, settings: StitchSettings(), output: output, replaces: force, version: RelayVersion.text)
+        let bar = ProgressBar()
+        defer { bar.clear() }
+        let signals = HeldSignals()
+        do {
+            let report = try StitchJob(request, isCancelled: { signals.first != nil }).run(
+                progress: { bar.show("exporting", done: Int64($0), of: Int64($1)) },
+                isCancelled: { signals.first != nil })
+            bar.clear()
+            for note in selections.flatMap(\.notes) { Terminal.put("note: \(note)\n") }
+            Terminal.put(options.json ? try RecordingsListing.json(report) : report.text, to: STDOUT_FILENO)
+            return .done
+        } catch let failure as FileFailure {
+            bar.clear()
+            Terminal.put("Error: \(failure)\n")
+            return .cannotRecord
+        } catch let failure as ClipFailure where failure.isCancellation {
             bar.clear()
             Terminal.put("\(failure)\n")
             throw ExitCode(128 + (signals.first ?? SIGINT))

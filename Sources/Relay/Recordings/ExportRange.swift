@@ -20,11 +20,13 @@ struct ExportRange: Equatable {
 
     /// What --from and --to say, which are given together; nil where they are not given.
     static func optional(from: String?, to: String?) throws -> Range<Int64>? {
-        switch (from, to) {
-        case (nil, nil): return nil
-        case (let from?, let to?): return try ExportRange(from: from, to: to).milliseconds
-        case (_?, nil), (nil, _?): throw ValidationError("--from and --to are given together.")
-        }
+        try ranges(from: from.map { [$0] } ?? [], to: to.map { [$0] } ?? []).first
+    }
+
+    /// What --from and --to say, which are given together, each as often as the other.
+    static func ranges(from: [String], to: [String]) throws -> [Range<Int64>] {
+        guard from.count == to.count else { throw ValidationError("--from and --to are given together.") }
+        return try zip(from, to).map { try ExportRange(from: $0, to: $1).milliseconds }
     }
 
     private static func moment(_ text: String, _ flag: String) throws -> Int64 {

@@ -6,8 +6,18 @@ internal import Stitcher
 
 /// Which recordings an export takes.
 struct ExportSelection {
+    /// A file, and when it was on air, in milliseconds since 1970; the end of one that is being written is not known.
+    struct Span {
+        let path: String
+        let name: String
+        let start: Int64
+        let end: Int64?
+        /// How long a frame lasts, in nanoseconds.
+        let frameDuration: Int64
+    }
+
     /// The files that meet the range, of one channel, in the order of time.
-    let files: [(path: String, name: String)]
+    let spans: [Span]
     /// What was asked for, up to what is being written now.
     let range: Range<Int64>
     /// The file that is being written now, if the range reaches into it.
@@ -37,21 +47,57 @@ struct ExportSelection {
         guard let end = includesOpen ? open.map({ max($0.start, end ?? .min) }) ?? end : end else {
             throw Self.nothing(ofChannel, includesOpen ? nil : open?.name)
         }
-        if let stream = found.first(where: { $0.name.hasSuffix(RecordFormat.ts.fileExtension) }) {
-            throw ClipFailure("\(stream.name) is MPEG-TS; export takes MP4 recordings.")
-        }
         let closed = found.sorted {
             ($0.start, $0.programStart ?? 0, $0.name) < ($1.start, $1.programStart ?? 0, $1.name)
-        }.map { (path: "\(directory)/\($0.name)", name: $0.name) }
+        }.map {
+            Span(
+                path: "\(directory)/\($0.name)", name: $0.name, start: $0.start, end: $0.end,
+                frameDuration: $0.frameDuration)
+        }
         if includesOpen {
-            files = closed + (open.map { [(path: "\(directory)/\($0.name)", name: $0.name)] } ?? [])
+            let last = open.map {
+                Span(path: "\(directory)/\($0.name)", name: $0.name, start: $0.start, end: nil, frameDuration: 0)
+            }
+            spans = closed + (last.map { [$0] } ?? [])
             (beingWritten, self.range) = (nil, range)
             return
         }
-        files = closed
+        spans = closed
         beingWritten = open?.name
         // What is in that file is no gap.
         self.range = range.lowerBound..<min(range.upperBound, max(open?.start ?? .max, end))
+    }
+
+    /// The files for an export that copies.
+    var files: [(path: String, name: String)] { spans.map { (path: $0.path, name: $0.name) } }
+
+    /// Whether some of it is MPEG-TS, which is not copied into MP4.
+    var hasStreams: Bool { spans.contains { $0.name.hasSuffix(RecordFormat.ts.fileExtension) } }
+
+    /// What of which file is in the range, for stitching. Files that follow each other are taken whole at their joins, so
+    /// that no frame is lost there or comes twice.
+    var pieces: [StitchClip] {
+        spans.compactMap { span in
+            let from = max(0, range.lowerBound - span.start)
+            let end = span.end.map { min($0, range.upperBound) } ?? range.upperBound
+            let isWhole = from == 0 && end == span.end
+            // A piece at one of the ends that no whole frame fits into.
+            guard isWhole || (end - span.start - from) * 1_000_000 >= 2 * span.frameDuration else { return nil }
+            var piece = StitchClip(path: span.path)
+            if from > 0 { piece.from = .milliseconds(from) }
+            if end != span.end { piece.to = .milliseconds(end - span.start) }
+            return piece
+        }
+    }
+
+    /// What a reader of the stitched file should know.
+    var notes: [String] {
+        let holes = zip(spans, spans.dropFirst()).compactMap { one, next -> String? in
+            guard let end = one.end, (next.start - end) * 1_000_000 > one.frameDuration else { return nil }
+            let (from, to) = (UTCTime(milliseconds: end), UTCTime(milliseconds: next.start))
+            return "nothing was recorded from \(from.extended) to \(to.extended); it is left out"
+        }
+        return holes + (beingWritten.map { ["what is being written now, \($0), is not in it"] } ?? [])
     }
 
     /// `segments` without those that others stand for: a damaged file and the copy that was salvaged of it are one

@@ -30,7 +30,7 @@ final class SourceCopier: SourceCoding {
         var feed: SourceFeed?
         var placing = PacketPlacing()
         var awaitsKeyframe = false
-        /// Where the newest frame ends, in nanoseconds of program time.
+        /// Where the newest packet ends, in nanoseconds of program time.
         var newest: Int64?
         /// Whether the recording knows that nothing comes.
         var isSilent = true
@@ -131,10 +131,12 @@ final class SourceCopier: SourceCoding {
                 return $0.isKeyframe
             }
         }
-        for packet in turn.packets where packet.track == .video {
+        for packet in turn.packets {
+            // Audio is recorded while frames are missing.
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
             state.newest = max(state.newest ?? end, end)
-            (state.isSilent, state.hasPackets) = (false, true)
+            state.isSilent = false
+            if packet.track == .video { state.hasPackets = true }
         }
         if !state.isSilent, let newest = state.newest, now.nanoseconds - newest > Self.patience {
             (state.isSilent, turn.isSilent) = (true, true)

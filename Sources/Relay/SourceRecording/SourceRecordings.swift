@@ -111,7 +111,7 @@ final class SourceRecordings: KeyframeRequester {
         let first: FrameIndex = joinsRunningProgram ? stage.nextFrame + Self.lead : 0
         let time = frameRate.start(of: first).nanoseconds
         for source in sources {
-            source.recording.start(at: source.hub, joinsRunningProgram: false, in: group)
+            source.recording.start(at: source.hub, .program, in: group)
             working.enter()
             source.recording.wait(until: time)
             source.coding.start(for: source.recording) { [working] in working.leave() }

@@ -29,30 +29,48 @@ extension AudioFeed {
 /// The packets as libavformat reads them.
 final class DemuxedAudio: AudioFeed {
     let stream: StreamInfo
-    private let demuxer: Demuxer
+    /// What is read, in this order.
+    private var files: [(demuxer: Demuxer, stream: StreamInfo)] = []
 
     /// What is decoded before the first sample that counts: a decoder needs a packet or two.
     private static let preroll = Duration.milliseconds(200)
     /// What is skipped by decoding rather than by seeking.
     private static let stride = Duration.seconds(5)
 
-    /// The packets of `source` from a little before `start` on, which is in ticks of the stream.
-    init(_ source: StitchSource, _ audio: StitchSource.Audio, from start: Int64) throws {
-        demuxer = try StitchInspector.open(source.path, name: source.name)
+    /// The packets of `source` from a little before `start` on, which is in ticks of the stream; where the file begins with
+    /// that, those that end `before`, too.
+    init(
+        _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, from start: Int64
+    ) throws {
+        let own = try Self.open(source, audio, from: start)
+        stream = own.stream
+        if let before, let last = before.audio, start - audio.range.lowerBound < stream.timeBase.ticks(Self.preroll) {
+            files.append(try Self.open(before, last, from: last.range.upperBound))
+        }
+        files.append(own)
+    }
+
+    private static func open(
+        _ source: StitchSource, _ audio: StitchSource.Audio, from start: Int64
+    ) throws -> (demuxer: Demuxer, stream: StreamInfo) {
+        let demuxer = try StitchInspector.open(source.path, name: source.name)
         guard let stream = demuxer.streams.first(where: { $0.index == audio.stream }) else {
             throw ClipFailure("\(source.name) has changed.")
         }
-        self.stream = stream
         demuxer.select([stream.index])
-        if start - audio.range.lowerBound > stream.timeBase.ticks(Self.stride) {
-            try demuxer.seek(stream, to: start - stream.timeBase.ticks(Self.preroll))
+        if start - audio.range.lowerBound > stream.timeBase.ticks(stride) {
+            try demuxer.seek(stream, to: start - stream.timeBase.ticks(preroll))
         }
+        return (demuxer, stream)
     }
 
     func sendNext(to decoder: Decoder) throws {
-        while let packet = try demuxer.readPacket() {
-            guard packet.streamIndex == stream.index else { continue }
-            return try sending { () throws(AVFailure) in try decoder.send(packet) }
+        while let (demuxer, stream) = files.first {
+            while let packet = try demuxer.readPacket() {
+                guard packet.streamIndex == stream.index else { continue }
+                return try sending { () throws(AVFailure) in try decoder.send(packet) }
+            }
+            files.removeFirst()
         }
         try decoder.send(nil)
     }

@@ -29,7 +29,9 @@ struct AudioMixer {
             let wanted = heard.lowerBound - clip.shift..<heard.upperBound - clip.shift
             let reader =
                 try readers[index]
-                ?? AudioReader(sources[index], audio, format: format, from: wanted.lowerBound)
+                ?? AudioReader(
+                    sources[index], audio, behind: clip.isContinued ? sources[index - 1] : nil, format: format,
+                    from: wanted.lowerBound)
             readers[index] = reader
             let samples = try reader.read(wanted)
             let offset = Int(heard.lowerBound - range.lowerBound)

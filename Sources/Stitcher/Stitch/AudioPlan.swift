@@ -43,7 +43,9 @@ struct AudioPlan: Equatable {
         /// What a position in its file's audio is later in the result.
         let shift: Int64
         /// What there is of it, beyond its range, too; nothing if it has no audio.
-        let available: Range<Int64>
+        var available: Range<Int64>
+        /// Whether its file's audio goes on from that of the clip before, which is decoded in front of it.
+        var isContinued = false
         var fadeIn: Fade?
         var fadeOut: Fade?
 
@@ -115,6 +117,9 @@ struct AudioPlan: Equatable {
             if let more = pieces[index].continuation,
                 abs(grid.shifts[index] - grid.shifts[index - 1] - more) <= Self.rounding
             {
+                if sources[plan.clips[index - 1].source].isStream(before: sources[plan.clips[index].source]) {
+                    reachBack(index)
+                }
                 continue
             }
             let isOne = sources[plan.clips[index - 1].source].path == sources[plan.clips[index].source].path
@@ -133,6 +138,14 @@ struct AudioPlan: Equatable {
             clips.append(
                 Clip(range: low..<next, shift: shift, available: piece.available.isEmpty ? low..<low : available))
         }
+    }
+
+    /// The first packet of the clip's file begins somewhere behind its first frame: what is before is at the end of the file
+    /// before.
+    private mutating func reachBack(_ index: Int) {
+        let clip = clips[index]
+        clips[index].isContinued = true
+        clips[index].available = min(clip.available.lowerBound, clip.range.lowerBound)..<clip.available.upperBound
     }
 
     private static func piece(

@@ -21,13 +21,17 @@ final class AudioReader {
     /// A hole of stamps that is none: what containers in milliseconds round, and a little more.
     private static let tolerance = Duration.milliseconds(5)
 
-    /// A reader of the audio of `source` from `position` on.
-    init(_ source: StitchSource, _ audio: StitchSource.Audio, format: AudioFormat, from position: Int64) throws {
+    /// A reader of the audio of `source` from `position` on, which goes on from that of `before`.
+    init(
+        _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, format: AudioFormat,
+        from position: Int64
+    ) throws {
         name = source.name
         self.format = format
         resampler = Resampler(target: format, subject: source.name)
         if audio.packets.isEmpty {
-            let feed = try DemuxedAudio(source, audio, from: format.timeBase.rescale(position, to: audio.timeBase))
+            let feed = try DemuxedAudio(
+                source, audio, behind: before, from: format.timeBase.rescale(position, to: audio.timeBase))
             decoder = try Decoder(feed.stream, threading: .slices, subject: source.name)
             (self.feed, base) = (feed, feed.stream.timeBase)
         } else {

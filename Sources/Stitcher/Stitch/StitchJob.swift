@@ -110,8 +110,10 @@ package struct StitchJob {
         progress: @escaping (_ done: Int, _ total: Int) -> Void, isCancelled: @escaping () -> Bool
     ) throws -> StitchReport {
         let journal = try journal()
+        FinishedFile.removeLeftovers(of: request.output)
+        let there = try journal?.size() ?? 0
         try FinishedFile.checkRoom(
-            for: estimatedBytes + request.reserve, at: request.output,
+            for: max(0, estimatedBytes - there) + request.reserve, at: request.output,
             request.reserve > 0 ? "with what stays free it may need" : "it may need")
         let file = try ClipFile(request.output, replaces: request.replaces, reserving: tableBytes)
         let settings = request.settings.encoder

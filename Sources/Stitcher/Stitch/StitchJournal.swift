@@ -52,6 +52,9 @@ final class StitchJournal {
         let path = FinishedFile.journal(beside: output)
         let existing = try? FileDescriptor.open(existing: path)
         descriptor = try existing ?? FileDescriptor.create(path)
+        guard Self.isOurs(descriptor) else {
+            throw FileFailure("create", output, text: "\(path) is not what an interrupted run left; remove it")
+        }
         guard descriptor.lockCreated() else {
             throw FileFailure("create", output, text: "another process is making it")
         }
@@ -63,15 +66,27 @@ final class StitchJournal {
         } else {
             try descriptor.truncate(to: 0)
             try write(Header(job: job, start: start.milliseconds), [])
+            FileDescriptor.synchroniseDirectory(of: path)
         }
     }
+
+    /// Whether the file begins as those do that this writes, or is empty.
+    private static func isOurs(_ file: FileDescriptor) -> Bool {
+        guard let begin = try? file.read(at: 0, count: Int(prefix) + 1) else { return false }
+        return begin.count <= Int(prefix) || begin[0] == 0 && begin[Int(prefix)] == UInt8(ascii: "{")
+    }
+
+    /// Bytes of the disk that it takes.
+    func size() throws -> Int64 { try descriptor.size() }
 
     // A process that is just being started may hold the descriptor for a moment longer.
     deinit { descriptor.unlock() }
 
     /// Removes what a run left that was to make `output`, unless somebody is at it.
     static func discard(of output: String) {
-        FinishedFile.removeUnused(FinishedFile.journal(beside: output))
+        let path = FinishedFile.journal(beside: output)
+        guard let file = try? FileDescriptor.open(existing: path), isOurs(file) else { return }
+        FinishedFile.removeUnused(path)
     }
 
     /// Removes it: the result is there.
@@ -107,6 +122,7 @@ final class StitchJournal {
         let pieces = [SharedBytes(length + text)] + packets
         try descriptor.write(pieces, at: end)
         end += pieces.reduce(0) { $0 + Int64($1.count) }
+        try descriptor.synchronise()
     }
 
     private func readSessions() throws {

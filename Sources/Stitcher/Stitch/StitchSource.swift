@@ -94,8 +94,23 @@ package struct StitchSource: Sendable {
 
     /// Whether `next` goes on where this ends, as two recordings of one program do.
     func isFollowed(by next: StitchSource) -> Bool {
+        if isStream(before: next) { return true }
         guard let one = position, let other = next.position, one.run == other.run else { return false }
         let end = one.programStart + duration.inNanoseconds
         return abs(end - other.programStart) < video.rate.timeBase.rescale(1, to: .nanoseconds) / 2
     }
+
+    /// Whether `next` is what was cut off this transport stream behind its end: time stamps go on, and what its first packet of
+    /// audio needs to be decoded is in this file.
+    func isStream(before next: StitchSource) -> Bool {
+        guard container == "mpegts", next.container == container, video.timeBase == next.video.timeBase, let audio,
+            let other = next.audio, audio.codec == other.codec, audio.format == other.format,
+            audio.timeBase == other.timeBase
+        else { return false }
+        return abs(video.end - next.time(0)) <= video.timeBase.ticks(Self.rounding)
+            && abs(audio.range.upperBound - other.range.lowerBound) <= audio.timeBase.ticks(Self.rounding)
+    }
+
+    /// What frames that are no whole number of ticks are rounded by.
+    private static let rounding = Duration.milliseconds(1)
 }

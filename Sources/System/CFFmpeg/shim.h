@@ -15,6 +15,7 @@
 #include <libavutil/md5.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
+#include <libavutil/murmur3.h>
 #include <libavutil/sha.h>
 #include <libswresample/swresample.h>
 
@@ -207,6 +208,10 @@ static inline void relay_md5(uint8_t *digest, const uint8_t *bytes, size_t count
 
 static inline void relay_sha_update(struct AVSHA *context, const uint8_t *bytes, size_t count) {
     av_sha_update(context, bytes, count);
+}
+
+static inline void relay_murmur3_update(struct AVMurMur3 *context, const uint8_t *bytes, size_t count) {
+    av_murmur3_update(context, bytes, count);
 }
 
 // libavfilter and libavdevice are loaded when they are first needed, not linked: with the 80 libraries that they bring in

@@ -34,9 +34,9 @@ extension ClipBook.State {
     }
 
     /// As the API shows it.
-    func shown(_ clip: ClipMachine.Clip, _ program: ClipMachine.Program?) -> RecordedClip? {
+    func shown(_ clip: ClipMachine.Clip, _ now: [ClipBook.Recorded]) -> RecordedClip? {
         guard let details = details[clip.id] else { return nil }
-        let newest = program?.run == clip.run ? program?.frames.upperBound : nil
+        let newest = now.first { $0.program.run == clip.run }?.program.frames.upperBound
         let frames = max(0, (clip.end ?? newest ?? clip.first) - clip.first)
         let base = details.rate.timeBase
         func seconds(_ frames: Int64) -> Double { Double(base.rescale(frames, to: .nanoseconds)) / 1e9 }

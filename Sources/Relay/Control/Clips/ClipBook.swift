@@ -3,6 +3,7 @@
 internal import Archive
 internal import Catalogue
 internal import Control
+internal import Dispatch
 internal import Logging
 internal import Media
 internal import Segmenter
@@ -18,6 +19,8 @@ final class ClipBook: ControlledClips {
         var stretch: RecordedStretch
         /// Why no clip can begin now; nil if one can.
         var refusal: ControlFailure?
+        /// Whether it is recorded for clips alone.
+        var isForClips = false
 
         /// The frame behind the last one on the disk before which nothing is missing: while the recorder runs, frames that
         /// are shown earlier and audio come later.
@@ -27,16 +30,30 @@ final class ClipBook: ControlledClips {
         }
     }
 
-    private let archive: ChannelArchive
-    private let writer: ClipWriter
-    /// What is being recorded now. Throws where that is nothing.
-    private let recorded: @Sendable () throws(ControlFailure) -> Recorded
-    private let state = Mutex(State())
+    /// What clips are made of.
+    struct Source: Sendable {
+        /// What is being recorded now. Throws where the channel is not on air.
+        let recorded: @Sendable () throws(ControlFailure) -> [Recorded]
+        /// Records for clips alone, from what is kept in memory on. Throws where that is not possible.
+        let begin: @Sendable () throws(ControlFailure) -> Void
+        /// Ends that.
+        let end: @Sendable () -> Void
+    }
+
+    let archive: ChannelArchive
+    let writer: ClipWriter
+    let source: Source
+    let state = Mutex(State())
+    /// Held while a command finds what it is for, so that nothing is recorded twice, or ended that is just asked for.
+    let gate = Mutex(())
+    /// Looks whether what is recorded for clips alone is still needed.
+    let queue: DispatchQueue
 
     /// The clips of what is in `archive`. Nothing is read yet.
-    init(_ archive: ChannelArchive, recorded: @escaping @Sendable () throws(ControlFailure) -> Recorded) {
-        (self.archive, self.recorded) = (archive, recorded)
+    init(_ archive: ChannelArchive, of source: Source) {
+        (self.archive, self.source) = (archive, source)
         writer = ClipWriter(archive)
+        queue = DispatchQueue(label: "relay.replay.\(archive.channel)", qos: .utility)
     }
 
     // MARK: Looking
@@ -44,7 +61,7 @@ final class ClipBook: ControlledClips {
     func list() throws(ControlFailure) -> [RecordedClip] {
         let now = try look()
         return state.withLock { state in
-            state.machine.clips.compactMap { state.shown($0, now?.program) }
+            state.machine.clips.compactMap { state.shown($0, now) }
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
     }
 
@@ -52,92 +69,13 @@ final class ClipBook: ControlledClips {
         let now = try look()
         guard
             let clip = state.withLock({ state in
-                state.machine.clip(id).flatMap { state.shown($0, now?.program) }
+                state.machine.clip(id).flatMap { state.shown($0, now) }
             })
         else { throw Self.unknown }
         return clip
     }
 
     static var unknown: ControlFailure { ControlFailure(.notFound, "There is no clip of this name.") }
-
-    // MARK: Pressing
-
-    func start(_ request: ClipStart) throws(ControlFailure) -> (clip: RecordedClip, isNew: Bool) {
-        // Before the catalogue is read: a press is meant for now.
-        let now = try recorded()
-        if let refusal = now.refusal { throw refusal }
-        try load()
-        let rate = now.program.rate
-        let press = ClipMachine.Start(
-            id: request.id ?? Self.freshID, at: request.at.map { Self.frame(at: $0, rate) },
-            before: rate.timeBase.ticks(.seconds(request.before)))
-        let (clip, isNew) = try telling { (state) throws(ClipMachine.Refusal) -> (RecordedClip?, Bool) in
-            let isNew = state.machine.clip(press.id) == nil
-            let clip = try state.machine.start(press, in: now.program)
-            if isNew {
-                let start = now.stretch.time(of: rate.timeBase.rescale(clip.first, to: .nanoseconds))
-                state.details[clip.id] = Details(rate: rate, start: start.milliseconds, name: request.name)
-                writer.note(state.row(clip.id, channel: archive.channel))
-            }
-            return (state.shown(clip, now.program), isNew)
-        }
-        guard let clip else { throw Self.unknown }
-        return (clip, isNew)
-    }
-
-    func stop(_ id: String, at seconds: Double?) throws(ControlFailure) -> RecordedClip? {
-        let now: Recorded
-        do throws(ControlFailure) {
-            now = try recorded()
-        } catch {
-            // The recording ended before: so did the clip.
-            if let known = try? clip(id) { return known }
-            throw error
-        }
-        try load()
-        let frame = seconds.map { Self.frame(at: $0, now.program.rate) }
-        return try telling { (state) throws(ClipMachine.Refusal) -> RecordedClip? in
-            guard let clip = try state.machine.stop(id, at: frame, in: now.program) else { return nil }
-            writer.note(state.row(id, channel: archive.channel))
-            return state.shown(clip, now.program)
-        }
-    }
-
-    func remove(_ id: String) throws(ControlFailure) {
-        try load()
-        let isGone = state.withLock { state in
-            state.details[id] = nil
-            guard state.machine.remove(id) != nil else { return false }
-            writer.remove(id)
-            return true
-        }
-        guard isGone else { throw Self.unknown }
-    }
-
-    /// The frame that is seen at `seconds`. A little later than that, for who says the time of a frame in decimals.
-    private static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
-        Int64((seconds * rate.value + 0.02).rounded(.down))
-    }
-
-    private static var freshID: String { String(UInt64.random(in: 1 << 60 ... .max), radix: 16) }
-
-    /// What `work` makes of the state; its refusal as the API tells it.
-    private func telling<Value: Sendable>(
-        _ work: (inout State) throws(ClipMachine.Refusal) -> Value
-    ) throws(ControlFailure) -> Value {
-        do throws(ClipMachine.Refusal) {
-            return try state.withLock { (state) throws(ClipMachine.Refusal) in try work(&state) }
-        } catch {
-            switch error {
-            case .tooManyRunning:
-                throw ControlFailure(.tooMany, "\(ClipMachine.mostRunning) clips are running. End one of them.")
-            case .tooManyClips:
-                throw ControlFailure(.conflict, "\(ClipMachine.mostClips) clips are kept. Delete some.")
-            case .ahead: throw ControlFailure(.unusable, "The program is not that far yet.")
-            case .notRecorded: throw ControlFailure(.unusable, "Nothing was recorded at that time.")
-            }
-        }
-    }
 }
 
 // MARK: What became of them
@@ -145,16 +83,16 @@ final class ClipBook: ControlledClips {
 extension ClipBook {
     /// Brings clips in line with what is recorded, and returns what is being recorded now.
     @discardableResult
-    func look() throws(ControlFailure) -> Recorded? {
-        let now = try? recorded()
+    func look() throws(ControlFailure) -> [Recorded] {
+        let now = (try? source.recorded()) ?? []
         try load()
-        if let now {
-            state.withLock { state in
-                let changed = state.machine.complete(now.program, recordedUpTo: now.end)
+        state.withLock { state in
+            for recorded in now {
+                let changed = state.machine.complete(recorded.program, recordedUpTo: recorded.end)
                 for id in changed { writer.note(state.row(id, channel: archive.channel)) }
             }
         }
-        let over = state.withLock { $0.machine.openRuns }.subtracting(now.map { [$0.program.run] } ?? [])
+        let over = state.withLock { $0.machine.openRuns }.subtracting(now.map(\.program.run))
         guard !over.isEmpty, let directory = try archive.directory() else { return now }
         // A recorder may still be closing its last file.
         for run in over.subtracting(directory.livingRuns()) { try close(run) }
@@ -176,7 +114,7 @@ extension ClipBook {
     }
 
     /// Reads the catalogue's clips, once.
-    private func load() throws(ControlFailure) {
+    func load() throws(ControlFailure) {
         guard !state.withLock({ $0.isLoaded }), let directory = try archive.directory() else { return }
         let rows = try archive.telling { try archive.ledger(directory).clips() }
         state.withLock { state in

@@ -13,22 +13,9 @@ struct ClipStitching {
     let archive: ChannelArchive
     /// The path of their directory.
     let directory: String
-    /// Bytes of the disk that stay free.
-    let reserve: Int64
-
-    /// Makes the file `output`. Blocks; `progress` is told frames, `isCancelled` is asked often. Throws ``ClipFailure``,
-    /// ``FileFailure`` or what the encoder says.
-    func make(
-        _ output: String, progress: @escaping (_ done: Int, _ total: Int) -> Void, isCancelled: @escaping () -> Bool
-    ) throws -> StitchReport {
-        var request = StitchRequest(
-            clips: try pieces, settings: StitchSettings(), output: output, replaces: false, version: RelayVersion.text)
-        request.reserve = reserve
-        return try StitchJob(request, isCancelled: isCancelled).run(progress: progress, isCancelled: isCancelled)
-    }
 
     /// What lies in which file: a clip that lies in two is two pieces.
-    private var pieces: [StitchClip] {
+    var pieces: [StitchClip] {
         get throws {
             var pieces: [StitchClip] = []
             for clip in clips {

@@ -163,12 +163,23 @@ extension ExportJobs {
     ) throws -> Made {
         guard entry.request.stitched.isEmpty else { return try stitch(entry, directory, place) }
         let id = entry.job.id
-        let (files, range) = try selection(entry, directory)
+        let chosen = try choice(entry, directory)
+        if chosen.hasStreams {
+            guard entry.request.isExact != false else {
+                throw ClipFailure("MPEG-TS is coded again for a clip, and that is not wanted.")
+            }
+            return try stitch(chosen, entry, place)
+        }
         var request = ClipRequest(
-            files: files, range: range, isExact: isExact,
+            files: chosen.files, range: chosen.range, isExact: isExact,
             output: place.path(of: id), replaces: false, version: RelayVersion.text)
         request.reserve = entry.reserve
-        var exporter = try ClipExporter(request)
+        var exporter: ClipExporter
+        do {
+            exporter = try ClipExporter(request)
+        } catch let failure as ClipFailure where failure.isDifference && entry.request.isExact != false {
+            return try stitch(chosen, entry, place)
+        }
         var report = try exporter.run(
             progress: { done, total in self.change(id) { $0.progressed(done, of: total) } },
             isCancelled: { self.isCancelled(id) })
@@ -180,31 +191,62 @@ extension ExportJobs {
     }
 
     private func stitch(_ entry: Entry, _ directory: RecordDirectory, _ place: ExportPlace) throws -> Made {
-        let (id, clips) = (entry.job.id, entry.request.stitched)
-        for clip in clips { try waitUntilRecorded(clip.clip, id) }
-        let work = ClipStitching(
-            clips: clips, archive: entry.archive, directory: directory.path, reserve: entry.reserve)
-        let report = try work.make(
-            place.path(of: id),
+        let clips = entry.request.stitched
+        for clip in clips { try waitUntilRecorded(clip.clip, entry.job.id) }
+        let pieces = try ClipStitching(clips: clips, archive: entry.archive, directory: directory.path).pieces
+        let made = try stitch(pieces, entry, place)
+        for clip in clips { clip.clip.finished(nil) }
+        return made
+    }
+
+    /// Makes one file of recordings that do not go with each other, or are not MP4.
+    private func stitch(_ choice: Choice, _ entry: Entry, _ place: ExportPlace) throws -> Made {
+        var made = try stitch(try choice.pieces(), entry, place)
+        made.notes += choice.notes
+        entry.request.clip?.finished(nil)
+        return made
+    }
+
+    /// Makes one file of `clips`, coded again where they differ.
+    private func stitch(_ clips: [StitchClip], _ entry: Entry, _ place: ExportPlace) throws -> Made {
+        let id = entry.job.id
+        var request = StitchRequest(
+            clips: clips, settings: StitchSettings(), output: place.path(of: id), replaces: false,
+            version: RelayVersion.text)
+        request.reserve = entry.reserve
+        let report = try StitchJob(request, isCancelled: { self.isCancelled(id) }).run(
             progress: { done, total in self.change(id) { $0.progressed(Int64(done), of: Int64(total)) } },
             isCancelled: { self.isCancelled(id) })
-        for clip in clips { clip.clip.finished(nil) }
         return Made(report, bytes: try FileDescriptor.open(readOnly: place.path(of: id)).size())
     }
 
-    /// The files that a clip is made of, and its times in milliseconds since 1970, by the files' own dates.
-    private func selection(
-        _ entry: Entry, _ directory: RecordDirectory
-    ) throws -> (files: [(path: String, name: String)], range: Range<Int64>) {
+    /// What an export is made of.
+    private struct Choice {
+        var files: [(path: String, name: String)]
+        /// Milliseconds since 1970, by the files' own dates.
+        var range: Range<Int64>
+        var hasStreams = false
+        var notes: [String] = []
+        /// The same for stitching.
+        var pieces: () throws -> [StitchClip]
+    }
+
+    private func choice(_ entry: Entry, _ directory: RecordDirectory) throws -> Choice {
         if let clip = entry.request.clip {
             try waitUntilRecorded(clip, entry.job.id)
-            return try clip.selection(entry.archive.files(ofRun: clip.run), in: directory.path)
+            let files = try entry.archive.files(ofRun: clip.run)
+            let (chosen, range) = try clip.selection(files, in: directory.path)
+            return Choice(files: chosen, range: range) {
+                ClipStitching.pieces(of: StitchedClip(clip), files, in: directory.path)
+            }
         }
         let segments = try RecordingArchive(directory.path).contents().segments
         let selection = try ExportSelection(
             segments, in: directory.path, channel: entry.archive.channel, range: entry.request.range,
             includesOpen: true)
-        return (selection.files, selection.range)
+        return Choice(
+            files: selection.files, range: selection.range, hasStreams: selection.hasStreams, notes: selection.notes
+        ) { selection.pieces }
     }
 
     /// Waits for the last frames of a clip that was just ended to be on the disk.

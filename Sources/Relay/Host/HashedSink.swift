@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Dispatch
+internal import Glibc
+internal import LibAV
+internal import Logging
+internal import Media
+internal import Synchronization
+
+/// Notes a hash of each frame on its way to the encoder, a line for each, so that two programs can be compared. Called by the
+/// program's thread, which waits for no disk.
+final class HashedSink: ProgramSink {
+    private struct State {
+        let hash: MurmurHash
+        /// Lines that are not on their way to the disk yet.
+        var lines = ""
+        /// Bytes that are written, or on their way.
+        var position: Int64 = 0
+        var isOver = false
+    }
+
+    /// Characters that are written together.
+    private static let block = 4096
+
+    private let next: any ProgramSink
+    private let file: FileDescriptor
+    private let logger: Logger
+    private let queue = DispatchQueue(label: "relay.hashes", qos: .utility)
+    private let state: Mutex<State>
+
+    /// A sink in front of `next` that writes to `path`, or where that exists to `path.1` and so on. Throws ``RelayFailure``.
+    init(_ next: any ProgramSink, to path: String, logger: Logger) throws(RelayFailure) {
+        guard let hash = MurmurHash() else {
+            throw RelayFailure(.internalError, "There is no memory to compute the hashes of frames.")
+        }
+        do throws(FileFailure) {
+            file = try Self.create(path)
+        } catch {
+            throw RelayFailure(.cannotRecord, "Hashes of frames cannot be written: \(error).")
+        }
+        (self.next, self.logger) = (next, logger)
+        state = Mutex(
+            State(
+                hash: hash,
+                lines: "# frame, MurmurHash3 of its Y, Cb and Cr\n"))
+    }
+
+    /// A channel that is opened again leaves what it wrote before.
+    private static func create(_ path: String) throws(FileFailure) -> FileDescriptor {
+        for attempt in 0..<1000 {
+            do throws(FileFailure) {
+                return try FileDescriptor.create(attempt == 0 ? path : "\(path).\(attempt)")
+            } catch {
+                guard error.code == EEXIST else { throw error }
+            }
+        }
+        throw FileFailure("create", path, code: EEXIST)
+    }
+
+    func encode(_ frame: VideoFrame, at index: Int64) throws {
+        state.withLock { state in
+            let digest = Self.digest(of: frame, state.hash)
+            state.lines +=
+                "\(index) \(digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())\n"
+            if state.lines.utf8.count >= Self.block { write(&state) }
+        }
+        try next.encode(frame, at: index)
+    }
+
+    func encode(_ audio: AudioBuffer) throws { try next.encode(audio) }
+
+    /// Blocks until all is written.
+    func finish() throws {
+        state.withLock { write(&$0) }
+        queue.sync {}
+        try next.finish()
+    }
+
+    /// Rows without what lies between them.
+    private static func digest(of frame: VideoFrame, _ hash: MurmurHash) -> [UInt8] {
+        frame.storage.withPlanes { planes in
+            let (across, down) = ((frame.width + 1) / 2, (frame.height + 1) / 2)
+            for (plane, width, height) in [
+                (planes.y, frame.width, frame.height), (planes.u, across, down), (planes.v, across, down),
+            ] {
+                for row in 0..<height {
+                    hash.update(UnsafeRawBufferPointer(start: plane.bytes + row * plane.stride, count: width))
+                }
+            }
+        }
+        return hash.finish()
+    }
+
+    private func write(_ state: inout State) {
+        let bytes = SharedBytes(Array(state.lines.utf8))
+        let offset = state.position
+        state.position += Int64(bytes.count)
+        state.lines = ""
+        queue.async { [self] in
+            do throws(FileFailure) {
+                try file.write([bytes], at: offset)
+            } catch {
+                let isNews = self.state.withLock { state in
+                    defer { state.isOver = true }
+                    return !state.isOver
+                }
+                if isNews { logger.error("hashes of frames are missing: \(error)") }
+            }
+        }
+    }
+}
