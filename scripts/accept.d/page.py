@@ -391,8 +391,9 @@ class Trial:
             browser.wait(f"document.querySelector({json.dumps(self.card(name, 'ask'))})?.hidden === false", 2)
             browser.press(self.card(name, "sure"))
             self.judge(f"{name} is removed", self.until(lambda: self.output(name) is None) is not None)
-        gone = browser.wait(f"document.querySelector('[data-output][aria-label^=\"accept-\"]') === null", 3)
-        self.judge("and their cards go", gone is not None)
+            # The next card moves up as this one goes: who presses before that meets another's button.
+            gone = browser.wait(f"document.querySelector('[data-output][aria-label^=\"{name}\"]') === null", 3)
+            self.judge("and its card goes", gone is not None)
 
     # ---- Recorder and recordings ----
 
@@ -598,7 +599,11 @@ class Trial:
             time.sleep(1.2)
             browser.screenshot(os.path.join(out, f"{name}.png"))
         width = browser.evaluate("document.documentElement.scrollWidth")
-        self.judge("no page scrolls sideways at 390 pixels", width <= 390, f"{width} pixels")
+        wide = browser.evaluate(
+            "[...document.querySelectorAll('body *')].filter((node) => node.getBoundingClientRect().right > 391)"
+            ".slice(0, 12).map((node) => `${node.tagName}#${node.id}.${node.className} ${node.dataset.part ?? ''}`)"
+        )
+        self.judge("no page scrolls sideways at 390 pixels", width <= 390, f"{width} pixels, beyond them: {wide}")
         small = browser.evaluate(
             """[...document.querySelectorAll('button, a.btn, input, select')].filter(n => n.checkVisibility())
             .map(n => [n.getBoundingClientRect(), n.getAttribute('aria-label') ?? n.textContent])

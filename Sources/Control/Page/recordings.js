@@ -451,9 +451,10 @@ class Mark {
     update(item) {
         this.item = item;
         setAttribute(this.root, "class", item.kind);
-        const { begin, end } = this.timeline;
-        setProperty(this.root, "--x", ((item.from - begin) / (end - begin)).toFixed(5));
-        if (item.to !== undefined) setProperty(this.root, "--w", ((item.to - item.from) / (end - begin)).toFixed(5));
+        // What is being written may reach beyond the time that is shown.
+        const at = (time) => Math.min(1, Math.max(0, this.timeline.at(time)));
+        setProperty(this.root, "--x", at(item.from).toFixed(5));
+        if (item.to !== undefined) setProperty(this.root, "--w", (at(item.to) - at(item.from)).toFixed(5));
         if (item.text !== undefined) setText(this.root, item.text);
         setAttribute(this.root, "title", item.label ?? null);
         if (this.root.type === "button") setAttribute(this.root, "aria-label", item.label);
