@@ -55,12 +55,18 @@ package struct ClipMovie {
     private static func table(_ samples: [IndexedSample], from zero: Int64) -> SampleTable {
         var table = SampleTable()
         for sample in samples {
-            let entry = SampleEntry(
-                decodeTime: sample.dts - zero, duration: UInt32(clamping: sample.duration),
-                compositionOffset: Int32(clamping: sample.pts - sample.dts), size: UInt32(clamping: sample.size),
-                isSync: sample.isSync)
-            table.append([entry], at: UInt64(clamping: sample.offset))
+            table.append([SampleEntry(sample, from: zero)], at: UInt64(clamping: sample.offset))
         }
         return table
+    }
+}
+
+extension SampleEntry {
+    /// What tables say of `sample` on a timeline that begins at `zero`.
+    init(_ sample: IndexedSample, from zero: Int64) {
+        self.init(
+            decodeTime: sample.dts - zero, duration: UInt32(clamping: sample.duration),
+            compositionOffset: Int32(clamping: sample.pts - sample.dts), size: UInt32(clamping: sample.size),
+            isSync: sample.isSync)
     }
 }

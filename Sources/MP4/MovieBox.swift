@@ -42,7 +42,11 @@ package struct MovieBox {
         let movie = closed(layout, tables)
         let start = Int64(headSize) + reserved
         var writer = BoxWriter()
-        fileType(major: "isom", compatible: ["isom", "iso4", "avc1", "mp41"], &writer)
+        if layout.form == .mov {
+            fileType(major: "qt  ", compatible: ["qt  "] + Array(repeating: "\0\0\0\0", count: 3), &writer)
+        } else {
+            fileType(major: "isom", compatible: ["isom", "iso4", "avc1", "mp41"], &writer)
+        }
         writer.raw(movie)
         let room = Int(clamping: reserved) - movie.count
         if room >= 8 { writer.box("free") { $0.zeros(room - 8) } }
@@ -152,16 +156,19 @@ package struct MovieBox {
             trak.box("edts") { editList(track, &$0) }
             trak.box("mdia") { mdia in
                 mediaHeader(track, &mdia)
-                handler(track, &mdia)
+                handler(
+                    layout.form == .mov ? "mhlr" : nil, track.kind == .video ? "vide" : "soun",
+                    track.kind == .video ? "VideoHandler" : "AudioHandler", &mdia)
                 mdia.box("minf") { minf in
                     mediaKindHeader(track, &minf)
+                    if layout.form == .mov { handler("dhlr", "url ", "DataHandler", &minf) }
                     minf.box("dinf") { dinf in
                         dinf.fullBox("dref") { dref in
                             dref.u32(1)
                             dref.fullBox("url ", flags: 1) { _ in }
                         }
                     }
-                    minf.box("stbl") { SampleTableBox.encode(track, table(track) ?? SampleTable(), &$0) }
+                    minf.box("stbl") { SampleTableBox.encode(track, table(track) ?? SampleTable(), layout.form, &$0) }
                 }
             }
         }
@@ -221,13 +228,15 @@ package struct MovieBox {
         }
     }
 
-    private func handler(_ track: MovieLayout.Track, _ mdia: inout BoxWriter) {
-        mdia.fullBox("hdlr") { box in
-            box.u32(0)
-            box.code(track.kind == .video ? "vide" : "soun")
+    /// `hdlr` (8.4.3). With a `component` it is QuickTime's, whose name has its length in front; else it ends with a 0.
+    private func handler(_ component: String?, _ type: String, _ name: String, _ box: inout BoxWriter) {
+        box.fullBox("hdlr") { box in
+            if let component { box.code(component) } else { box.u32(0) }
+            box.code(type)
             box.zeros(12)
-            box.code(track.kind == .video ? "VideoHandler" : "AudioHandler")
-            box.u8(0)
+            if component != nil { box.u8(UInt8(clamping: name.utf8.count)) }
+            box.code(name)
+            if component == nil { box.u8(0) }
         }
     }
 

@@ -28,6 +28,8 @@ package struct MovieLayout {
         package var limit: Int64?
     }
 
+    /// What its boxes are like.
+    package private(set) var form = MovieForm.mp4
     /// Movie ticks a second: the audio's rate, so that its edits are exact; without audio, the video's timescale.
     package var timescale: UInt32
     /// Seconds since 1904-01-01 UTC (ISO/IEC 14496-12, 8.2.2).
@@ -45,8 +47,10 @@ package struct MovieLayout {
     package static let audioID: UInt32 = 2
 
     /// The layout of a file of the video and audio of `description` that was begun at `creationTime` and says `userData` about itself.
-    package init(description: StreamDescription, creationTime: UInt64, userData: [UInt8]) {
-        tracks = []
+    package init(
+        description: StreamDescription, creationTime: UInt64, userData: [UInt8], form: MovieForm = .mp4
+    ) {
+        (tracks, self.form) = ([], form)
         if let video = description.video, let frames = video.frameFormat {
             let aspect = frames.sampleAspectRatio
             let width = Int64(frames.width) * 65536 * Int64(aspect.horizontal) / Int64(aspect.vertical)
@@ -54,13 +58,13 @@ package struct MovieLayout {
                 Track(
                     id: Self.videoID, kind: .video, timescale: Self.videoTimescale(video.timeBase),
                     width: UInt32(clamping: width), height: UInt32(clamping: frames.height << 16),
-                    sampleDescription: SampleDescription.video(video, frames)))
+                    sampleDescription: SampleDescription.video(video, frames, form)))
         }
         if let audio = description.audio, let format = audio.audioFormat {
             tracks.append(
                 Track(
                     id: Self.audioID, kind: .audio, timescale: UInt32(format.sampleRate),
-                    sampleDescription: SampleDescription.audio(audio, format)))
+                    sampleDescription: SampleDescription.audio(audio, format, form)))
         }
         // The audio's rate, if there is audio.
         timescale = tracks.last?.timescale ?? 1000

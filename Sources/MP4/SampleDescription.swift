@@ -6,7 +6,7 @@ internal import Media
 enum SampleDescription {
     /// An `avc1` or `hvc1` entry (ISO/IEC 14496-15, 5.4.2 and 8.4.1) or an `av01` entry (AV1-ISOBMFF, 2.2), each with its
     /// decoder configuration, color, pixel aspect and bitrate.
-    static func video(_ video: TrackDescription, _ format: FrameFormat) -> [UInt8] {
+    static func video(_ video: TrackDescription, _ format: FrameFormat, _ form: MovieForm) -> [UInt8] {
         let (name, configuration) =
             switch video.codec {
             case .hevc: ("hvc1", "hvcC")
@@ -30,12 +30,12 @@ enum SampleDescription {
                 entry.u16(24)
                 entry.u16(0xFFFF)
                 entry.box(configuration) { $0.raw(video.decoderConfiguration.array) }
-                color(format.color, &entry)
+                color(format.color, form, &entry)
                 entry.box("pasp") { pasp in
                     pasp.u32(UInt32(clamping: format.sampleAspectRatio.horizontal))
                     pasp.u32(UInt32(clamping: format.sampleAspectRatio.vertical))
                 }
-                bitrate(video.bitrate, &entry)
+                if form != .mov { bitrate(video.bitrate, &entry) }
             }
         }
         return writer.bytes
@@ -54,14 +54,14 @@ enum SampleDescription {
         return Int(try configuration.take(5).last ?? 0) & 3 + 1
     }
 
-    /// `colr` of type `nclx` (8.5.2, 12.1.5).
-    private static func color(_ color: ColorDescription, _ entry: inout BoxWriter) {
+    /// `colr` of type `nclx` (8.5.2, 12.1.5), or in QuickTime of type `nclc`, which does not say the range.
+    private static func color(_ color: ColorDescription, _ form: MovieForm, _ entry: inout BoxWriter) {
         entry.box("colr") { colr in
-            colr.code("nclx")
+            colr.code(form == .mov ? "nclc" : "nclx")
             colr.u16(UInt16(color.primaries))
             colr.u16(UInt16(color.transfer))
             colr.u16(UInt16(color.matrix))
-            colr.u8(color.isFullRange ? 0x80 : 0)
+            if form != .mov { colr.u8(color.isFullRange ? 0x80 : 0) }
         }
     }
 
@@ -76,7 +76,7 @@ enum SampleDescription {
 
     /// An `mp4a` entry with `esds` (ISO/IEC 14496-14, 5.6; descriptors: ISO/IEC 14496-1, 7.2.6), an `Opus` entry with `dOps`
     /// (Opus in ISOBMFF, 4.3), or an `ac-3` entry with `dac3` (ETSI TS 102 366, annex F).
-    static func audio(_ audio: TrackDescription, _ format: AudioFormat) -> [UInt8] {
+    static func audio(_ audio: TrackDescription, _ format: AudioFormat, _ form: MovieForm) -> [UInt8] {
         var writer = BoxWriter()
         writer.fullBox("stsd") { stsd in
             stsd.u32(1)
@@ -86,15 +86,20 @@ enum SampleDescription {
                 case .ac3: "ac-3"
                 default: "mp4a"
                 }
+            let isQuickTime = form == .mov && name == "mp4a"
             stsd.box(name) { entry in
                 entry.zeros(6)
                 entry.u16(1)
-                entry.zeros(8)
+                entry.u16(isQuickTime ? 1 : 0)
+                entry.zeros(6)
                 entry.u16(UInt16(clamping: format.channels))
                 entry.u16(16)
-                entry.u32(0)
+                // QuickTime's compression ID: packets whose sizes vary.
+                entry.u16(isQuickTime ? UInt16(bitPattern: -2) : 0)
+                entry.u16(0)
                 // 16.16 fixed point: rates over 65535 Hz cannot be said here; players take them from the esds.
                 entry.u32(format.sampleRate < 65536 ? UInt32(format.sampleRate) << 16 : 0)
+                if isQuickTime { return quickTimeAudio(audio, format, &entry) }
                 switch audio.codec {
                 case .opus: entry.box("dOps") { $0.raw(opusSpecific(audio.decoderConfiguration.array)) }
                 case .ac3: entry.box("dac3") { $0.raw(audio.decoderConfiguration.array) }
@@ -103,6 +108,19 @@ enum SampleDescription {
             }
         }
         return writer.bytes
+    }
+
+    /// What an entry of version 1 has besides, and the `wave` atom with the `esds` (QuickTime File Format, “siDecompressionParam
+    /// atom”).
+    private static func quickTimeAudio(_ audio: TrackDescription, _ format: AudioFormat, _ entry: inout BoxWriter) {
+        let samplesPerPacket: UInt32 = audio.codec == .mp3 ? 1152 : 1024
+        for value in [samplesPerPacket, 0, 0, 2] { entry.u32(value) }
+        entry.box("wave") { wave in
+            wave.box("frma") { $0.code("mp4a") }
+            wave.box("mp4a") { $0.zeros(4) }
+            wave.fullBox("esds") { elementaryStream(audio, &$0) }
+            wave.box("\0\0\0\0") { _ in }
+        }
     }
 
     /// The body of `dOps` out of an `OpusHead` (RFC 7845, 5.1): the same fields without the name, of another version and

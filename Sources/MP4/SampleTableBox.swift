@@ -5,7 +5,9 @@ internal import Media
 /// The boxes inside `stbl` (ISO/IEC 14496-12, 8.5 to 8.7).
 enum SampleTableBox {
     /// Appends the boxes of `table`; of an empty one, as an open file needs them.
-    static func encode(_ track: MovieLayout.Track, _ table: SampleTable, _ stbl: inout BoxWriter) {
+    static func encode(
+        _ track: MovieLayout.Track, _ table: SampleTable, _ form: MovieForm, _ stbl: inout BoxWriter
+    ) {
         stbl.raw(track.sampleDescription)
         stbl.fullBox("stts") { box in
             let runs = table.durations.runs
@@ -16,7 +18,8 @@ enum SampleTableBox {
             }
         }
         if table.hasOffsets {
-            stbl.fullBox("ctts", version: table.hasNegativeOffset ? 1 : 0) { box in
+            // In QuickTime they have a sign in version 0, and there is no other.
+            stbl.fullBox("ctts", version: table.hasNegativeOffset && form != .mov ? 1 : 0) { box in
                 box.u32(UInt32(clamping: table.compositionOffsets.runs.count))
                 for run in table.compositionOffsets.runs {
                     box.u32(run.count)

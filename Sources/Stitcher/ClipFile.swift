@@ -91,6 +91,25 @@ package final class ClipFile {
         try rename()
     }
 
+    /// Completes the file as one of fragments: what was appended so far is copied to where they are to lie. `isCancelled` is asked
+    /// before each of them. Throws ``FileFailure``, or ``ClipFailure`` if it was cancelled.
+    package func finishInFragments(
+        _ clip: ClipMovie, video: ClipTrack, audio: ClipTrack?, isCancelled: () -> Bool
+    ) throws {
+        let whole = try ClipFile(path, replaces: replaces)
+        var fragments = FragmentedClip(clip, video: video, audio: audio)
+        whole.end = 0
+        _ = try whole.append(SharedBytes(fragments.head))
+        while let piece = fragments.next(at: whole.end) {
+            if isCancelled() { throw ClipFailure.stitchCancelled }
+            _ = try whole.append(SharedBytes(piece.header))
+            for range in piece.payload { _ = try whole.copy(range, of: descriptor) }
+        }
+        _ = try whole.append(SharedBytes(fragments.tail))
+        try whole.descriptor.synchronise()
+        try whole.rename()
+    }
+
     private func rename() throws(FileFailure) {
         try FinishedFile.publish(descriptor.path, as: path, replaces: replaces)
         isFinished = true

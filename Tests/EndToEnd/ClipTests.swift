@@ -10,7 +10,7 @@ extension SerialShows {
     struct ClipTests {
         private struct Listed: Decodable {
             struct Clip: Decodable {
-                let id, state: String
+                let id, state, start: String
                 let programSeconds, durationSeconds: Double
                 let frames: Int
                 let isHeld: Bool
@@ -231,6 +231,48 @@ extension SerialShows {
                 #expect(try await DecodedFrames(path).counters == frames.map { UInt32($0) }, "\(clip.id)")
                 #expect(try await Probe.complaints(path) == "")
             }
+        }
+
+        @Test("A clip of what others encoded has the very frames of its press and its release")
+        func passedOn() async throws {
+            let (signal, input) = (try await SignalFile(seconds: 14), directory.file("others.mp4"))
+            // A keyframe each 3 s, B-frames, and nothing that says how it was encoded.
+            try await Clip.make(input, ["-i", signal.path, "-c:v", "libx264", "-g", "90", "-bf", "2", "-c:a", "copy"])
+            let port = try Ports.free()
+            let relay = try RelayProcess(
+                ["--input", input, "--copy", "--segment", "6s", "--record", recordings.directory]
+                    + ["--http", "127.0.0.1:\(port)"])
+            try await relay.says("HTTP at", within: .seconds(10))
+            let api = APIClient(base: "http://127.0.0.1:\(port)")
+            try await waitUntil(8.5, api)
+            // Within a GOP; over a keyframe; over two files.
+            let ranges = ["within": 100..<150, "over": 60..<125, "files": 170..<200]
+            for (id, frames) in ranges {
+                let press = #"{"id":"\#(id)","at":\#(Double(frames.lowerBound) / 30)}"#
+                #expect(try await api.ask("POST", Self.clips, body: press).status == 201)
+                let release = #"{"at":\#(Double(frames.upperBound) / 30)}"#
+                #expect(try await api.ask("POST", Self.clips + "/\(id)/stop", body: release).status == 200)
+            }
+            let listed = try await list(api)
+            for clip in listed {
+                let frames = try #require(ranges[clip.id])
+                #expect(clip.first..<clip.first + clip.frames == frames, "\(clip)")
+                let path = try await export(clip.id, api)
+                #expect(try await DecodedFrames(path).counters == frames.map { UInt32($0) }, "\(clip.id)")
+                #expect(try await Probe.complaints(path) == "")
+            }
+            // Without frames that are coded again it begins with the keyframe before.
+            let loose = try await api.ask("POST", Self.clips + "/within/export", body: #"{"exact":false}"#)
+            #expect(loose.status == 202)
+            _ = try await relay.end(by: SIGTERM, within: .seconds(10))
+            // The same by the command.
+            let within = try #require(listed.first { $0.id == "within" })
+            let made = directory.file("made.mp4")
+            let result = try await RelayProcess.run(
+                ["recordings", "export", recordings.directory, "--exact", "-o", made]
+                    + ["--from", within.start, "--to", "+1s"])
+            #expect(result.ending == .exited(0) && result.log.contains("stitched"), "\(result.log)")
+            #expect(try await DecodedFrames(made).counters == (100..<130).map { UInt32($0) })
         }
 
         @Test("A clip that runs while relay is killed ends with the last frame recorded, and keeps its file")

@@ -229,6 +229,46 @@ extension SerialShows {
             #expect(DecodedFrames.breaks(in: Array(frames.counters[150...])).isEmpty && frames.counters[150] == 210)
         }
 
+        @Test("As MOV and in fragments it holds the same packets, at the same times", arguments: ["mov", "fragmented"])
+        func forms(form: String) async throws {
+            let signal = try await signal()
+            let clips = ["\(signal)#from=0.1,to=3.5", "\(signal)#from=5,to=7.2", "\(signal)#from=1,to=2.5"]
+            let (plain, _) = try await stitch(clips)
+            let path = directory.file(form == "mov" ? "out.MOV" : "out.mp4")
+            let flags = form == "mov" ? [] : ["--format", form]
+            let result = try await RelayProcess.run(["stitch"] + clips + ["-o", path] + flags)
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(try await Probe.complaints(path) == "")
+            #expect(try await Probe.frameHashes(path) == Probe.frameHashes(plain))
+            #expect(try await Probe.times(path, "v:0") == Probe.times(plain, "v:0"))
+            // Of fragments ffmpeg shows what the edit list hides, too: audio before the first frame.
+            let (audio, same) = (try await DecodedAudio(path).samples, try await DecodedAudio(plain).samples)
+            #expect(audio.suffix(same.count) == same[...] && (form == "fragmented" || audio.count == same.count))
+            let early = try await Probe.times(path, "a:0")[0]
+            #expect(abs(early + Double(audio.count - same.count) / 48_000) < 0.001 && early > -0.05, "\(early)")
+            let boxes = try Self.boxes(of: path)
+            #expect(boxes.prefix(2) == (form == "mov" ? ["ftyp", "moov"] : ["ftyp", "free"]))
+            let fragments = boxes.count { $0 == "moof" }
+            #expect(form == "mov" ? fragments == 0 : fragments >= 4, "\(boxes)")
+            // It is a clip like any other.
+            let (again, report) = try await stitch([path, plain])
+            #expect(report.clips == 2)
+            #expect(try await DecodedFrames(again).counters.count == 2 * DecodedFrames(plain).counters.count)
+        }
+
+        /// The types of the outermost boxes of a file.
+        private static func boxes(of path: String) throws -> [String] {
+            let data = try Data(contentsOf: URL(fileURLWithPath: path))
+            var (types, position): ([String], Int) = ([], 0)
+            while position + 16 <= data.count {
+                let size = data[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
+                types.append(String(decoding: data[position + 4..<position + 8], as: UTF8.self))
+                let large = data[position + 8..<position + 16].reduce(0) { $0 << 8 | Int($1) }
+                position += max(8, size == 1 ? large : size)
+            }
+            return types
+        }
+
         @Test("What cannot be stitched is named in one sentence, and nothing is written")
         func refusals() async throws {
             let signal = try await signal()

@@ -47,4 +47,23 @@ import Testing
             audio: nil, creationTime: 0, userData: [])
         #expect(clip.layout.timescale == 3000 && clip.layout.tracks.count == 1)
     }
+
+    @Test func `In fragments each GOP is one, with the audio that is heard meanwhile`() throws {
+        var frames = samples([0, 100, 200, 300, 400], duration: 100)
+        frames[3].isSync = true
+        // A packet of audio between two frames: they no longer lie together.
+        for index in 2..<5 { frames[index].offset += 10 }
+        var packets = samples([500, 1524, 2548, 3572, 4596], duration: 1024)
+        for index in packets.indices { packets[index].offset = index == 0 ? 120 : 1000 + Int64(index) * 10 }
+        let (video, audio) = (ClipTrack(samples: frames, start: 0), ClipTrack(samples: packets, start: 500))
+        let movie = ClipMovie(
+            video: (video, like: track(1, .video, 1000)), audio: (audio, like: track(2, .audio, 10_000)),
+            creationTime: 0, userData: [])
+        var clip = FragmentedClip(movie, video: video, audio: audio)
+        // 0.3 s of audio are 2.93 packets: the third begins before the second keyframe.
+        let pieces = [clip.next(at: 500), clip.next(at: 900), clip.next(at: 1300)]
+        #expect(pieces[0]?.payload == [100..<120, 130..<140, 120..<130, 1010..<1030])
+        #expect(pieces[1]?.payload == [140..<160, 1030..<1050])
+        #expect(pieces[2] == nil)
+    }
 }

@@ -23,6 +23,8 @@ final class HashedSink: ProgramSink {
     /// Characters that are written together.
     private static let block = 4096
 
+    private static let patience = DispatchTimeInterval.seconds(2)
+
     private let next: any ProgramSink
     private let file: FileDescriptor
     private let logger: Logger
@@ -70,10 +72,14 @@ final class HashedSink: ProgramSink {
 
     func encode(_ audio: AudioBuffer) throws { try next.encode(audio) }
 
-    /// Blocks until all is written.
+    /// Blocks until all is written, but no longer than a program may wait for a disk as it ends.
     func finish() throws {
         state.withLock { write(&$0) }
-        queue.sync {}
+        let written = DispatchSemaphore(value: 0)
+        queue.async { written.signal() }
+        if written.wait(timeout: .now() + Self.patience) == .timedOut {
+            logger.error("hashes of frames may be missing: the disk does not answer")
+        }
         try next.finish()
     }
 

@@ -3,6 +3,7 @@
 internal import Archive
 internal import ArgumentParser
 internal import Catalogue
+internal import Encoder
 internal import Glibc
 internal import Media
 internal import Networking
@@ -16,7 +17,7 @@ struct RecordingsExportCommand: BlockingCommand {
         discussion: """
             Copies what was recorded, across files, without coding it again; so the clip begins with the keyframe before \
             --from, and may end a frame or two after --to. It says by how much. --exact codes the frames between \
-            --from and the next keyframe again, and at the other end at most a few.
+            --from and the next keyframe again, and at the other end at most a few; what relay did not encode is stitched for it.
 
             Where nothing was recorded, the last frame stays and there is no audio, so that all times are right.
 
@@ -161,6 +162,10 @@ struct RecordingsExportCommand: BlockingCommand {
             bar.clear()
             Terminal.put("\(failure)\n")
             throw ExitCode(128 + (signals.first ?? SIGINT))
+        } catch let error as EncoderError where exact {
+            bar.clear()
+            Terminal.put("note: \(error); it is stitched.\n")
+            return try stitch([selection], to: output)
         }
     }
 }

@@ -12,7 +12,7 @@ internal import Stitcher
 /// `relay stitch`.
 struct StitchCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stitch", abstract: "Makes one MP4 of many files.",
+        commandName: "stitch", abstract: "Makes one MP4 or MOV of many files.",
         discussion: """
             Takes any files that libavformat reads, looks at all of them, and says what it will do: frames are copied where \
             size, rate, color, parameter sets and all else are those of the result, and coded again where not, with the \
@@ -85,6 +85,7 @@ struct StitchCommand: BlockingCommand {
             clips: try clips(), settings: options.settings, order: options.order, output: output ?? "",
             replaces: overwrite, version: RelayVersion.text)
         request.resumes = resume
+        request.form = options.form(of: output ?? "")
         try refuseOutput(request.clips)
         DescriptorLimit.raise()
         let bar = ProgressBar()

@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import Encoder
 internal import LibAV
+internal import MP4
 internal import Media
 internal import Stitcher
 
@@ -23,6 +24,9 @@ struct StitchOptions: ParsableArguments {
 
     @Option(help: "How frames of another shape are fitted: contain (bars), cover (cut off) or stretch.")
     var fit = FrameFitting.contain
+
+    @Option(help: "What the result is like: mp4, mov or fragmented (MP4). (default: by the output's name)")
+    var format: MovieForm?
 
     @Option(
         help: ArgumentHelp(
@@ -70,6 +74,9 @@ struct StitchOptions: ParsableArguments {
         return settings
     }
 
+    /// What `output` is to be like.
+    func form(of output: String) -> MovieForm { format ?? (output.lowercased().hasSuffix(".mov") ? .mov : .mp4) }
+
     private static func size(_ text: String) throws -> StitchSettings.Size {
         switch text {
         case "first": .first
@@ -80,4 +87,5 @@ struct StitchOptions: ParsableArguments {
 }
 
 extension FrameFitting: ExpressibleByArgument {}
+extension MovieForm: ExpressibleByArgument {}
 extension StitchAudio: ExpressibleByArgument {}

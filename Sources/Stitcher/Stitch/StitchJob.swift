@@ -73,7 +73,7 @@ package struct StitchJob {
         return base.duration(heard.moves[index])
     }
 
-    /// Bytes that the result takes at most, as far as that can be known, tables included.
+    /// Bytes of the disk that are needed at most, as far as that can be known, tables included.
     package var estimatedBytes: Int64 {
         var bytes: Int64 = 0
         for part in plan.parts {
@@ -91,7 +91,8 @@ package struct StitchJob {
             bytes += sources[clip].audio?.packets[packets].reduce(0) { $0 + $1.size } ?? 0
         }
         if plan.audio != nil { bytes += seconds * Int64(request.settings.encoder.audioBitrate / 8) }
-        return bytes + tableBytes
+        // Fragments are made of a file that is there, too.
+        return (bytes + tableBytes) * (request.form == .fragmented ? 2 : 1)
     }
 
     /// More than the tables can take: for each frame its size, its place among the keyframes, a change of order and, at joins, of
@@ -134,7 +135,7 @@ package struct StitchJob {
             try writer?.advance(to: frame.rescale(Int64(frames), to: base))
         }
         try video.writeAll()
-        try finish(file, video, audio, begun: journal?.start ?? .now)
+        try finish(file, video, audio, begun: journal?.start ?? .now, isCancelled)
         try journal?.remove()
         var report = report
         report.resumedFrames = journal.map { _ in video.resumedFrames }
@@ -157,7 +158,7 @@ package struct StitchJob {
     }
 
     private func finish(
-        _ file: ClipFile, _ video: VideoWriter, _ audio: AudioWriter?, begun: UTCTime
+        _ file: ClipFile, _ video: VideoWriter, _ audio: AudioWriter?, begun: UTCTime, _ isCancelled: () -> Bool
     ) throws {
         let track = try audio?.finish()
         var tags = MovieTags(
@@ -165,12 +166,14 @@ package struct StitchJob {
         tags.chapters = chapters
         let layout = MovieLayout(
             description: StreamDescription(video: video.description, audio: audio?.description),
-            creationTime: tags.secondsSince1904, userData: tags.box)
+            creationTime: tags.secondsSince1904, userData: tags.box, form: request.form)
         let timescale = layout.tracks.first { $0.kind == .video }?.timescale ?? 1
         let (base, ticks) = (plan.audio?.timeBase ?? .milliseconds, TimeBase(1, Int32(clamping: timescale)))
         let moves = heard?.moves.map { base.rescale($0, to: ticks) } ?? []
-        try file.finish(
-            ClipMovie(video: try video.track(timescale: timescale, moves: moves), audio: track, layout: layout))
+        let frames = try video.track(timescale: timescale, moves: moves)
+        let movie = ClipMovie(video: frames, audio: track, layout: layout)
+        guard request.form == .fragmented else { return try file.finish(movie) }
+        try file.finishInFragments(movie, video: frames, audio: track, isCancelled: isCancelled)
     }
 
     /// Clips some of whose frames are copied.

@@ -2,6 +2,7 @@
 
 package import Encoder
 package import LibAV
+package import MP4
 package import Media
 package import Program
 
@@ -91,6 +92,8 @@ package struct StitchRequest: Sendable {
     package var resumes = false
     /// Bytes of the disk that stay free.
     package var reserve: Int64 = 0
+    /// What the file is to be like.
+    package var form = MovieForm.mp4
 
     /// A request of these properties.
     package init(

@@ -174,15 +174,18 @@ extension ExportJobs {
             files: chosen.files, range: chosen.range, isExact: isExact,
             output: place.path(of: id), replaces: false, version: RelayVersion.text)
         request.reserve = entry.reserve
-        var exporter: ClipExporter
+        var report: ClipReport
         do {
-            exporter = try ClipExporter(request)
+            var exporter = try ClipExporter(request)
+            report = try exporter.run(
+                progress: { done, total in self.change(id) { $0.progressed(done, of: total) } },
+                isCancelled: { self.isCancelled(id) })
         } catch let failure as ClipFailure where failure.isDifference && entry.request.isExact != false {
             return try stitch(chosen, entry, place)
+        } catch is EncoderError where entry.request.isExact == true {
+            // What others encoded cannot be gone on with as they did; stitching gives it parameter sets of its own.
+            return try stitch(chosen, entry, place)
         }
-        var report = try exporter.run(
-            progress: { done, total in self.change(id) { $0.progressed(done, of: total) } },
-            isCancelled: { self.isCancelled(id) })
         if let clip = entry.request.clip {
             clip.tell(&report)
             clip.finished(report.audioOffset)
