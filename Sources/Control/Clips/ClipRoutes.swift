@@ -105,8 +105,7 @@ struct ClipRoutes {
                 let asked = try await JSON.optionalBody(NewExport.self, of: request)
                 let job = try await Blocking.disk.run {
                     var wanted = try clips.export(id, hasHandles: asked?.handles ?? false)
-                    // A clip has the frames that were seen at its press and its release.
-                    wanted.isExact = asked?.exact ?? true
+                    wanted.isExact = asked?.exact
                     let job = try host.startExport(wanted)
                     clips.exporting(id, job: job.id)
                     return job
