@@ -188,6 +188,19 @@ enum SampleInput {
         #expect(try ClipRange(part, of: SampleInput.source(), at: FrameRate(30)).frames == 4..<6)
     }
 
+    @Test func `A range that covers its ends has the frames that are seen there`() throws {
+        func frames(_ from: Duration?, _ to: Duration?) throws -> Range<Int> {
+            var clip = StitchClip(path: "a.mp4", from: from, to: to)
+            clip.coversEnds = true
+            return try ClipRange(clip, of: SampleInput.source(), at: FrameRate(30)).frames
+        }
+        // Frames last 33.3 ms.
+        #expect(try frames(.milliseconds(120), .milliseconds(180)) == 3..<6)
+        #expect(try frames(.milliseconds(133), .milliseconds(200)) == 4..<6)
+        #expect(try frames(.milliseconds(140), .milliseconds(141)) == 4..<5)
+        #expect(throws: ClipFailure.self) { try frames(.seconds(3600), nil) }
+    }
+
     @Test func `Ranges without a frame are refused with the reason`() {
         func failure(_ from: Duration?, _ to: Duration?) -> String? {
             do throws(ClipFailure) {

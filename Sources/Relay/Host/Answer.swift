@@ -15,6 +15,14 @@ final class Answer<Value: Sendable>: Sendable {
         isGiven.signal()
     }
 
+    /// Waits for it, as long as it takes. Once.
+    func wait() -> Value {
+        while true {
+            isGiven.wait()
+            if let value = value.withLock({ $0 }) { return value }
+        }
+    }
+
     /// Waits for it; nil if it does not come within `limit`.
     func wait(_ limit: Duration) -> Value? {
         _ = isGiven.wait(timeout: .now() + .nanoseconds(Int(limit.inNanoseconds)))

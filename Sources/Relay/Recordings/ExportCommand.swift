@@ -185,11 +185,12 @@ extension RecordingsExportCommand {
         defer { bar.clear() }
         let signals = HeldSignals()
         do {
-            let report = try StitchJob(request, isCancelled: { signals.first != nil }).run(
+            let job = try StitchJob(request, isCancelled: { signals.first != nil })
+            let report = try job.run(
                 progress: { bar.show("exporting", done: Int64($0), of: Int64($1)) },
                 isCancelled: { signals.first != nil })
             bar.clear()
-            for note in selections.flatMap(\.notes) { Terminal.put("note: \(note)\n") }
+            for note in selections.flatMap(\.notes) + job.notes { Terminal.put("note: \(note)\n") }
             Terminal.put(options.json ? try RecordingsListing.json(report) : report.text, to: STDOUT_FILENO)
             return .done
         } catch let failure as FileFailure {

@@ -74,18 +74,17 @@ struct ExportSelection {
     /// Whether some of it is MPEG-TS, which is not copied into MP4.
     var hasStreams: Bool { spans.contains { $0.name.hasSuffix(RecordFormat.ts.fileExtension) } }
 
-    /// What of which file is in the range, for stitching. Files that follow each other are taken whole at their joins, so
-    /// that no frame is lost there or comes twice.
+    /// What of which file is in the range, for stitching, with the frames that were on air at its ends. Files that follow
+    /// each other are taken whole at their joins, so that no frame is lost there or comes twice.
     var pieces: [StitchClip] {
         spans.compactMap { span in
             let from = max(0, range.lowerBound - span.start)
             let end = span.end.map { min($0, range.upperBound) } ?? range.upperBound
-            let isWhole = from == 0 && end == span.end
-            // A piece at one of the ends that no whole frame fits into.
-            guard isWhole || (end - span.start - from) * 1_000_000 >= 2 * span.frameDuration else { return nil }
+            guard end > span.start + from else { return nil }
             var piece = StitchClip(path: span.path)
             if from > 0 { piece.from = .milliseconds(from) }
             if end != span.end { piece.to = .milliseconds(end - span.start) }
+            piece.coversEnds = true
             return piece
         }
     }

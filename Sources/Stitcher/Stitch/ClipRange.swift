@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Which frames of a file a clip has: what was asked for and has both tracks, in whole frames.
+/// Which frames of a file a clip has: what was asked for and has both tracks, in frames that are whole in it, or seen in it.
 struct ClipRange: Equatable {
     /// Frames of the file, by their numbers.
     let frames: Range<Int>
@@ -28,11 +28,19 @@ struct ClipRange: Equatable {
         }
         let low = start + base.ticks(clip.from ?? .zero)
         let high = clip.to.map { start + base.ticks($0) } ?? source.video.end
-        var first = times.partitionPoint { $0 >= low - slack }
-        // The frames whose end is not behind `high`.
-        var end = times.indices.dropFirst().partitionCount { times[$0] <= high + slack }
-        if source.video.end <= high + slack, !times.isEmpty { end = times.count }
-        guard first < end else { throw Self.nothing(clip, source) }
+        var first: Int
+        var end: Int
+        if clip.coversEnds {
+            guard low < source.video.end else { throw Self.nothing(clip, source) }
+            first = max(0, times.partitionPoint { $0 > low + slack } - 1)
+            end = max(first + 1, times.partitionPoint { $0 >= high - slack })
+        } else {
+            first = times.partitionPoint { $0 >= low - slack }
+            // The frames whose end is not behind `high`.
+            end = times.indices.dropFirst().partitionCount { times[$0] <= high + slack }
+            if source.video.end <= high + slack, !times.isEmpty { end = times.count }
+        }
+        guard first < end, end <= times.count else { throw Self.nothing(clip, source) }
 
         var notes: [String] = []
         if let audio = source.audio {

@@ -62,6 +62,11 @@ package struct StitchJob {
         self.plan = plan
     }
 
+    /// What of the clips is left out that nobody chose to leave out.
+    package var notes: [String] {
+        plan.clips.flatMap { clip in clip.notes.map { "\(sources[clip.source].name): \($0)" } }
+    }
+
     /// Whether packets of audio of the clip `index` are copied.
     package func copiesAudio(of index: Int) -> Bool {
         heard?.spans.contains { if case .copied(index, _) = $0 { true } else { false } } ?? false

@@ -26,6 +26,8 @@ package struct StitchClip: Sendable, Equatable {
     /// From where on and up to where, from the file's first frame on; nil for all.
     package var from: Duration?
     package var to: Duration?
+    /// Whether the frames that are seen at `from` and just before `to` belong to it, if they are not whole in the range.
+    package var coversEnds = false
     /// How it comes on; a cut for nil. The first has none.
     package var transition: StitchTransition?
     /// By how much its audio is to be later; earlier for less than nothing.

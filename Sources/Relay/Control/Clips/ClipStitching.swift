@@ -14,19 +14,37 @@ struct ClipStitching {
     /// The path of their directory.
     let directory: String
 
-    /// What lies in which file: a clip that lies in two is two pieces.
-    var pieces: [StitchClip] {
-        get throws {
-            var pieces: [StitchClip] = []
-            for clip in clips {
-                let found = Self.pieces(of: clip, try archive.files(ofRun: clip.clip.run), in: directory)
-                guard !found.isEmpty else {
-                    throw ClipFailure("Nothing of \(clip.title ?? "the clip") is recorded any more.")
-                }
-                pieces += found
+    /// What lies in which file, and what a reader should know of it: a clip that lies in two is two pieces.
+    func pieces() throws -> (pieces: [StitchClip], notes: [String]) {
+        var (pieces, notes): ([StitchClip], [String]) = ([], [])
+        for clip in clips {
+            let files = try archive.files(ofRun: clip.clip.run)
+            let found = Self.pieces(of: clip, files, in: directory)
+            guard !found.isEmpty else {
+                throw ClipFailure("Nothing of \(clip.title ?? "the clip") is recorded any more.")
             }
-            return pieces
+            pieces += found
+            notes += Self.notes(of: clip.clip, files).map { note in clip.title.map { "\($0): \(note)" } ?? note }
         }
+        return (pieces, notes)
+    }
+
+    /// What of `clip` none of its run's `files` holds: it is left out when they are stitched.
+    static func notes(of clip: ClipExport, _ files: [RunFile]) -> [String] {
+        var (position, notes): (Int64, [String]) = (clip.times.lowerBound, [])
+        func tell(_ end: Int64) {
+            // Times are rounded to nanoseconds: less than half a frame is none.
+            guard (end - position) * 2 > clip.frameDuration else { return }
+            let start = DurationText(.nanoseconds(position - clip.times.lowerBound))
+            let length = DurationText(.nanoseconds(end - position))
+            notes.append("nothing was recorded for \(length), \(start) into it; it is left out")
+        }
+        for file in files where file.program.overlaps(clip.times) {
+            tell(file.program.lowerBound)
+            position = max(position, file.program.upperBound)
+        }
+        tell(clip.times.upperBound)
+        return notes
     }
 
     static func pieces(of clip: StitchedClip, _ files: [RunFile], in directory: String) -> [StitchClip] {

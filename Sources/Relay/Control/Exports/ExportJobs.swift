@@ -4,7 +4,6 @@ internal import Archive
 internal import Catalogue
 internal import Control
 internal import Dispatch
-internal import Encoder
 internal import Glibc
 internal import Logging
 internal import Networking
@@ -30,8 +29,6 @@ final class ExportJobs: ControlledExports {
     private static let mostQueued = 8
     /// Clips that are kept, and for how long; jobs that are remembered.
     private static let (mostKept, lifetime, mostRemembered) = (20, Duration.seconds(7 * 86_400), 100)
-    /// How often it is looked whether a clip is recorded, and the microseconds between two looks.
-    private static let looks = (count: 300, pause: UInt32(50_000))
 
     private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
     private let entries = Mutex<[Entry]>([])
@@ -137,129 +134,19 @@ extension ExportJobs {
         prune()
     }
 
-    /// Makes the clip. A file that is closed meanwhile gets another name: then it is tried once
-    /// more.
-    private func make(_ entry: Entry) throws -> Made {
+    private func make(_ entry: Entry) throws -> ExportResult {
         guard let directory = try entry.archive.directory() else { throw ClipFailure("Nothing was recorded yet.") }
         // Every file that the clip is made of stays open.
         DescriptorLimit.raise()
         let place = ExportPlace(directory: directory)
         try place.prepare(known: Set(jobs.map(\.id)))
-        let isExact = entry.request.isExact ?? true
-        do {
-            return try attempt(entry, isExact: isExact, directory, place)
-        } catch let failure as ClipFailure where failure.isCancellation {
-            throw failure
-        } catch is EncoderError where entry.request.isExact == nil {
-            change(entry.job.id) { $0.job.isExact = false }
-            return try attempt(entry, isExact: false, directory, place)
-        } catch {
-            return try attempt(entry, isExact: isExact, directory, place)
-        }
-    }
-
-    private func attempt(
-        _ entry: Entry, isExact: Bool, _ directory: RecordDirectory, _ place: ExportPlace
-    ) throws -> Made {
-        guard entry.request.stitched.isEmpty else { return try stitch(entry, directory, place) }
         let id = entry.job.id
-        let chosen = try choice(entry, directory)
-        if chosen.hasStreams {
-            guard entry.request.isExact != false else {
-                throw ClipFailure("MPEG-TS is coded again for a clip, and that is not wanted.")
-            }
-            return try stitch(chosen, entry, place)
-        }
-        var request = ClipRequest(
-            files: chosen.files, range: chosen.range, isExact: isExact,
-            output: place.path(of: id), replaces: false, version: RelayVersion.text)
-        request.reserve = entry.reserve
-        var report: ClipReport
-        do {
-            var exporter = try ClipExporter(request)
-            report = try exporter.run(
-                progress: { done, total in self.change(id) { $0.progressed(done, of: total) } },
-                isCancelled: { self.isCancelled(id) })
-        } catch let failure as ClipFailure where failure.isDifference && entry.request.isExact != false {
-            return try stitch(chosen, entry, place)
-        } catch is EncoderError where entry.request.isExact == true {
-            // What others encoded cannot be gone on with as they did; stitching gives it parameter sets of its own.
-            return try stitch(chosen, entry, place)
-        }
-        if let clip = entry.request.clip {
-            clip.tell(&report)
-            clip.finished(report.audioOffset)
-        }
-        return Made(report, bytes: try FileDescriptor.open(readOnly: place.path(of: id)).size())
-    }
-
-    private func stitch(_ entry: Entry, _ directory: RecordDirectory, _ place: ExportPlace) throws -> Made {
-        let clips = entry.request.stitched
-        for clip in clips { try waitUntilRecorded(clip.clip, entry.job.id) }
-        let pieces = try ClipStitching(clips: clips, archive: entry.archive, directory: directory.path).pieces
-        let made = try stitch(pieces, entry, place)
-        for clip in clips { clip.clip.finished(nil) }
-        return made
-    }
-
-    /// Makes one file of recordings that do not go with each other, or are not MP4.
-    private func stitch(_ choice: Choice, _ entry: Entry, _ place: ExportPlace) throws -> Made {
-        var made = try stitch(try choice.pieces(), entry, place)
-        made.notes += choice.notes
-        entry.request.clip?.finished(nil)
-        return made
-    }
-
-    /// Makes one file of `clips`, coded again where they differ.
-    private func stitch(_ clips: [StitchClip], _ entry: Entry, _ place: ExportPlace) throws -> Made {
-        let id = entry.job.id
-        var request = StitchRequest(
-            clips: clips, settings: StitchSettings(), output: place.path(of: id), replaces: false,
-            version: RelayVersion.text)
-        request.reserve = entry.reserve
-        let report = try StitchJob(request, isCancelled: { self.isCancelled(id) }).run(
-            progress: { done, total in self.change(id) { $0.progressed(Int64(done), of: Int64(total)) } },
+        let making = ExportMaking(
+            request: entry.request, archive: entry.archive, directory: directory, output: place.path(of: id),
+            reserve: entry.reserve,
+            progress: { done, total in self.change(id) { $0.progressed(done, of: total) } },
             isCancelled: { self.isCancelled(id) })
-        return Made(report, bytes: try FileDescriptor.open(readOnly: place.path(of: id)).size())
-    }
-
-    /// What an export is made of.
-    private struct Choice {
-        var files: [(path: String, name: String)]
-        /// Milliseconds since 1970, by the files' own dates.
-        var range: Range<Int64>
-        var hasStreams = false
-        var notes: [String] = []
-        /// The same for stitching.
-        var pieces: () throws -> [StitchClip]
-    }
-
-    private func choice(_ entry: Entry, _ directory: RecordDirectory) throws -> Choice {
-        if let clip = entry.request.clip {
-            try waitUntilRecorded(clip, entry.job.id)
-            let files = try entry.archive.files(ofRun: clip.run)
-            let (chosen, range) = try clip.selection(files, in: directory.path)
-            return Choice(files: chosen, range: range) {
-                ClipStitching.pieces(of: StitchedClip(clip), files, in: directory.path)
-            }
-        }
-        let segments = try RecordingArchive(directory.path).contents().segments
-        let selection = try ExportSelection(
-            segments, in: directory.path, channel: entry.archive.channel, range: entry.request.range,
-            includesOpen: true)
-        return Choice(
-            files: selection.files, range: selection.range, hasStreams: selection.hasStreams, notes: selection.notes
-        ) { selection.pieces }
-    }
-
-    /// Waits for the last frames of a clip that was just ended to be on the disk.
-    private func waitUntilRecorded(_ clip: ClipExport, _ id: String) throws(ClipFailure) {
-        for _ in 0..<Self.looks.count {
-            if clip.isRecorded() { return }
-            if isCancelled(id) { throw .cancelled }
-            usleep(Self.looks.pause)
-        }
-        throw ClipFailure("The end of the clip is not on the disk yet. Try again later.")
+        return try making.make()
     }
 
     private func isCancelled(_ id: String) -> Bool {
@@ -298,9 +185,10 @@ extension ExportJobs.Entry {
         job.secondsLeft = Double(elapsed.components.seconds) * (1 - job.progress) / job.progress
     }
 
-    fileprivate mutating func finish(_ made: Made) {
+    fileprivate mutating func finish(_ made: ExportResult) {
         end(.done, made.notes.joined(separator: "; "))
         job.progress = 1
+        job.isExact = made.isExact
         job.bytes = made.bytes
         job.durationSeconds = Double(made.milliseconds) / 1000
         (job.copiedFrames, job.encodedFrames) = (made.copiedFrames, made.encodedFrames)
@@ -312,27 +200,5 @@ extension ExportJobs.Entry {
         job.detail = detail.isEmpty ? nil : detail
         job.secondsLeft = nil
         ended = .now
-    }
-}
-
-/// What came of an export.
-private struct Made {
-    var milliseconds: Int64
-    let bytes: Int64
-    var (copiedFrames, encodedFrames): (Int, Int)
-    /// What a reader of the file should know.
-    var notes: [String] = []
-
-    init(_ report: ClipReport, bytes: Int64) {
-        (milliseconds, self.bytes) = (report.milliseconds, bytes)
-        (copiedFrames, encodedFrames) = (report.copiedFrames, report.encodedFrames)
-        notes = report.gaps.map { "nothing was recorded from \($0.from) to \($0.to)" }
-        if report.widenedStart > 0 { notes.append("it begins \(report.widenedStart) ms earlier than asked for") }
-        if report.widenedEnd > 0 { notes.append("it ends \(report.widenedEnd) ms later than asked for") }
-    }
-
-    init(_ report: StitchReport, bytes: Int64) {
-        (milliseconds, self.bytes) = (report.milliseconds, bytes)
-        (copiedFrames, encodedFrames) = (report.copiedFrames, report.encodedFrames)
     }
 }
