@@ -4,17 +4,23 @@ package import Media
 
 /// Which program frame each frame of a source becomes.
 ///
-/// A frame becomes the program frame nearest to its time, but it follows the one before as long as it is no more than
-/// 0.65 of a frame off: stamps that are rounded to milliseconds, or a phase near the edge, make no frame come twice and
-/// the next one fall away. A reference's frames follow for longer, because the program's clock comes to them.
+/// A frame becomes the program frame nearest to its time, so that frames of two sources that are shown together are of one
+/// moment to within half a frame. Stamps that are rounded to milliseconds, or a phase near the edge, make no frame come
+/// twice and the next one fall away: times are smoothed, and a frame follows the one before a little beyond the edge. A
+/// reference's frames follow for longer, because the program's clock comes to them.
 package struct FrameSlots: Sendable {
     /// How far a frame may be from the slot behind the last one, in thousandths of a frame; and one of the reference.
-    private static let reach: Int64 = 650
+    private static let reach: Int64 = 530
     private static let reachOfReference: Int64 = 900
+    /// How many frames' times are smoothed, and by how much the smoothed time may differ from a frame's own, in thousandths of
+    /// a frame: another frame rate is no jitter.
+    private static let (memory, slack): (Int64, Int64) = (16, 100)
 
     private let frameRate: FrameRate
     private let length: Int64
     private var last: FrameIndex?
+    /// How far the next frame is expected from the slot behind the last one, in nanoseconds.
+    private var expected: Int64?
 
     /// Whether the program's clock follows this source.
     package var isReference = false
@@ -37,10 +43,13 @@ package struct FrameSlots: Sendable {
             self.last = frameRate.frame(at: position)
             return self.last
         }
-        var slot = last + 1
-        let off = position - frameRate.start(of: slot)
+        let next = last + 1
+        let off = smoothed((position - frameRate.start(of: next)).inNanoseconds)
         let reach = isReference ? Self.reachOfReference : Self.reach
-        if off.inNanoseconds.magnitude > UInt64(length * reach / 1000) { slot = frameRate.frame(at: position) }
+        let isNext = off.magnitude <= UInt64(length * reach / 1000)
+        let slot = isNext ? next : frameRate.frame(at: frameRate.start(of: next) + .nanoseconds(off))
+        let taken = max(slot, last)
+        expected = off - (taken - next) * length
         guard slot > last else {
             dropped += 1
             return nil
@@ -50,6 +59,13 @@ package struct FrameSlots: Sendable {
         return slot
     }
 
+    /// How far a frame is from the slot behind the last one, without the jitter of its stamp, which says `off`.
+    private func smoothed(_ off: Int64) -> Int64 {
+        guard let expected, !isReference else { return off }
+        let slack = length * Self.slack / 1000
+        return min(off + slack, max(off - slack, expected + (off - expected) / Self.memory))
+    }
+
     /// Forgets where the last frame lay: the source begins anew, and what lies between is no repetition.
-    package mutating func restart() { last = nil }
+    package mutating func restart() { (last, expected) = (nil, nil) }
 }

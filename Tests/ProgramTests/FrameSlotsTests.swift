@@ -38,6 +38,32 @@ struct FrameSlotsTests {
         #expect(fast.repeated == 0)
     }
 
+    @Test(
+        "Of a source that drifts each frame is shown within half a frame of its time, and each slip is one frame",
+        arguments: [25, 30, 60] as [Int32], [-200, 200] as [Int64])
+    func nearest(framesPerSecond: Int32, drift: Int64) {
+        let rate = FrameRate(framesPerSecond)
+        let length: Int64 = rate.timeBase.rescale(1, to: TimeBase.nanoseconds)
+        var slots = FrameSlots(frameRate: rate)
+        var random = SystemRandomNumberGenerator()
+        var slips: [Int] = []
+        for index in 0..<40_000 {
+            let sent: Int64 = rate.timeBase.rescale(Int64(index), to: TimeBase.nanoseconds)
+            let due = sent + sent * drift / 1_000_000
+            // Rounded to milliseconds, and half a millisecond of jitter.
+            let stamp = (due + Int64.random(in: -500_000...500_000, using: &random)) / 1_000_000 * 1_000_000
+            let before = slots.repeated + slots.dropped
+            let slot = slots.take(Timestamp(nanoseconds: stamp))
+            if slots.repeated + slots.dropped > before { slips.append(index) }
+            guard let slot else { continue }
+            let off = due - rate.start(of: slot).nanoseconds
+            #expect(off.magnitude <= UInt64(length * 55 / 100 + 500_000), "frame \(index)")
+        }
+        // 40000 frames are 8 more or fewer on the program's clock.
+        #expect((7...8).contains(slips.count) && slots.repeated == (drift > 0 ? slips.count : 0), "\(slips)")
+        #expect(slots.dropped == (drift < 0 ? slips.count : 0))
+    }
+
     @Test("A reference's frames follow each other while the program's clock comes to them")
     func reference() {
         var slots = FrameSlots(frameRate: FrameRate(25))
