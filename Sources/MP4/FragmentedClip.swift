@@ -67,7 +67,7 @@ package struct FragmentedClip {
 
     /// The fragments of the clip `movie` of these tracks.
     package init(_ movie: ClipMovie, video: ClipTrack, audio: ClipTrack?) {
-        head = MovieBox.openHead + MovieBox.open(movie.layout)
+        head = MovieBox.openHead + MovieBox.open(movie)
         for layout in movie.layout.tracks {
             if layout.kind == .video {
                 self.video = Track(layout: layout, samples: video.samples, start: video.start)

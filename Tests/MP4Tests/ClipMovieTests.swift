@@ -98,4 +98,28 @@ import Testing
         let found = try fragments(ClipTrack(samples: frames, start: 0), timescale: 1000)
         #expect(found.map(\.start) == [0, 10_000, 20_000] && found.map(\.duration) == [10_000, 10_000, 5000])
     }
+
+    @Test(arguments: [(Int64(100_000), UInt8(0)), (100_000_000, 1)])
+    func `A clip in fragments says how long it is, and a file that is being written does not`(
+        duration: Int64, version: UInt8
+    ) throws {
+        let frames = (0..<2).map { index in
+            IndexedSample(
+                dts: index * duration / 2, pts: index * duration / 2, duration: duration / 2, offset: 100, size: 10,
+                isSync: true)
+        }
+        let (video, packets) = (ClipTrack(samples: frames, start: 0), samples([0, 1024], duration: 1024))
+        let audio = ClipTrack(samples: packets, start: 0)
+        let movie = ClipMovie(
+            video: (video, like: track(1, .video, 1000)), audio: (audio, like: track(2, .audio, 48_000)),
+            creationTime: 0, userData: [])
+        let head = FragmentedClip(movie, video: video, audio: audio).head
+        var moov = BoxReader(head[MovieBox.headSize...])
+        let extends = try moov.box().body.first("mvex").boxes()
+        #expect(extends.map(\.type) == ["mehd", "trex", "trex"])
+        var box = extends[0].body
+        #expect(try box.versionAndFlags().version == version)
+        #expect(try box.time(version: version) == duration * 48)
+        #expect(BoxReader.positions(of: Array("mehd".utf8), in: MovieBox.open(movie.layout)).isEmpty)
+    }
 }
