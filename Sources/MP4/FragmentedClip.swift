@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// The fragments of a clip: one for each GOP, with the audio that is heard meanwhile.
+/// The fragments of a clip: one for each GOP, or several of one that is long, with the audio that is heard meanwhile.
 package struct FragmentedClip {
     /// What one fragment is made of.
     package struct Piece {
@@ -21,9 +21,24 @@ package struct FragmentedClip {
         var base: TimeBase { TimeBase(1, Int32(clamping: layout.timescale)) }
 
         mutating func run(to end: Int) -> (run: Fragment.Run, payload: [Range<Int64>])? {
-            guard next < end, let zero = samples.first?.dts else { return nil }
-            let taken = samples[next..<end]
+            guard next < end else { return nil }
+            let taken = next..<end
             next = end
+            return (Fragment.Run(track: layout, samples: entries(taken)), payload(samples[taken]))
+        }
+
+        /// What a fragment says of these samples. The last one lasts until the next fragment begins, which at a join may be
+        /// longer than the sample alone would.
+        private func entries(_ taken: Range<Int>) -> [SampleEntry] {
+            var entries = samples[taken].map { SampleEntry($0, from: samples[0].dts) }
+            if taken.upperBound < samples.count {
+                let border = samples[taken.upperBound].dts - samples[taken.upperBound - 1].dts
+                entries[entries.count - 1].duration = UInt32(clamping: border)
+            }
+            return entries
+        }
+
+        private func payload(_ taken: ArraySlice<IndexedSample>) -> [Range<Int64>] {
             var payload: [Range<Int64>] = []
             for sample in taken {
                 let bytes = sample.offset..<sample.offset + sample.size
@@ -33,12 +48,15 @@ package struct FragmentedClip {
                     payload.append(bytes)
                 }
             }
-            return (Fragment.Run(track: layout, samples: taken.map { SampleEntry($0, from: zero) }), payload)
+            return payload
         }
     }
 
     /// Frames of a fragment are no more bytes than this, but for its last one: the size of an `mdat` has 32 bits.
     private static let most: Int64 = 256 << 20
+    /// Seconds after which a fragment ends even without a keyframe: files of open GOPs or of intra refresh have few, and whoever
+    /// plays while receiving waits for a whole fragment.
+    private static let longest: Int64 = 10
 
     /// What a player needs before the first fragment.
     package let head: [UInt8]
@@ -49,7 +67,7 @@ package struct FragmentedClip {
 
     /// The fragments of the clip `movie` of these tracks.
     package init(_ movie: ClipMovie, video: ClipTrack, audio: ClipTrack?) {
-        head = MovieBox.openHead + MovieBox.open(movie.layout)
+        head = MovieBox.openHead + MovieBox.open(movie)
         for layout in movie.layout.tracks {
             if layout.kind == .video {
                 self.video = Track(layout: layout, samples: video.samples, start: video.start)
@@ -85,10 +103,12 @@ package struct FragmentedClip {
     package var tail: [UInt8] { index.encode() }
 
     private static func end(of video: Track) -> Int {
+        let latest = video.samples[video.next].dts + longest * Int64(video.layout.timescale)
         var bytes: Int64 = 0
         for index in video.next..<video.samples.count {
-            if index > video.next, video.samples[index].isSync || bytes >= most { return index }
-            bytes += video.samples[index].size
+            let sample = video.samples[index]
+            if index > video.next, sample.isSync || bytes >= most || sample.dts >= latest { return index }
+            bytes += sample.size
         }
         return video.samples.count
     }

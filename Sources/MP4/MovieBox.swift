@@ -80,12 +80,20 @@ package struct MovieBox {
         MovieBox(layout: layout, tables: [:]).encode(isOpen: true)
     }
 
+    /// The `moov` of a file of fragments whose samples are all known: as of an open one, but it says how long all of them last.
+    package static func open(_ movie: ClipMovie) -> [UInt8] {
+        let whole = MovieBox(layout: movie.layout, tables: movie.tables)
+        let duration = movie.layout.tracks.map(whole.presentationDuration).max()
+        return MovieBox(layout: movie.layout, tables: [:]).encode(isOpen: true, lasting: duration)
+    }
+
     /// The `moov` of a closed file. A track without a sample is left out.
     package static func closed(_ layout: MovieLayout, _ tables: [UInt32: SampleTable]) -> [UInt8] {
         MovieBox(layout: layout, tables: tables).encode(isOpen: false)
     }
 
-    private func encode(isOpen: Bool) -> [UInt8] {
+    /// `duration`, in movie ticks, is of fragments that follow; nil if nobody knows it yet.
+    private func encode(isOpen: Bool, lasting duration: Int64? = nil) -> [UInt8] {
         var writer = BoxWriter(capacity: 4096 + tables.values.reduce(0) { $0 + $1.count * 8 })
         let tracks = layout.tracks.filter { isOpen || table($0)?.isEmpty == false }
         writer.box("moov") { moov in
@@ -93,6 +101,7 @@ package struct MovieBox {
             for track in tracks { trak(track, &moov) }
             if isOpen {
                 moov.box("mvex") { mvex in
+                    if let duration { Self.extendsHeader(duration, &mvex) }
                     for track in tracks { trackExtends(track, &mvex) }
                 }
             }
@@ -246,6 +255,12 @@ package struct MovieBox {
         case .audio: minf.fullBox("smhd") { $0.zeros(4) }
         case .data: minf.fullBox("nmhd") { _ in }
         }
+    }
+
+    /// `mehd` (8.8.2): without it a player that has the beginning alone cannot tell how long the file is.
+    private static func extendsHeader(_ duration: Int64, _ mvex: inout BoxWriter) {
+        let version: UInt8 = duration > Int64(UInt32.max) ? 1 : 0
+        mvex.fullBox("mehd", version: version) { $0.time(duration, version: version) }
     }
 
     /// `trex` (8.8.3): a frame depends on others unless told otherwise; audio does not.

@@ -66,4 +66,60 @@ import Testing
         #expect(pieces[1]?.payload == [140..<160, 1030..<1050])
         #expect(pieces[2] == nil)
     }
+
+    /// All fragments of a clip without audio, each with when it begins and how long its samples last, as its `traf` says.
+    private func fragments(_ video: ClipTrack, timescale: UInt32) throws -> [(start: Int64, duration: Int64)] {
+        let movie = ClipMovie(
+            video: (video, like: track(1, .video, timescale)), audio: nil, creationTime: 0, userData: [])
+        var clip = FragmentedClip(movie, video: video, audio: nil)
+        var found: [(start: Int64, duration: Int64)] = []
+        while let piece = clip.next(at: 500) {
+            var header = BoxReader(piece.header[...])
+            let traf = try header.box().body.first("traf")
+            let run = try FragmentReader.run(traf, tracks: movie.layout.tracks).run
+            var time = try traf.first("tfdt")
+            _ = try time.versionAndFlags()
+            let last = try #require(run.samples.last)
+            found.append((Int64(try time.u64()), last.decodeTime + Int64(last.duration) - run.samples[0].decodeTime))
+        }
+        return found
+    }
+
+    @Test func `A fragment lasts until the next one begins, where a join is moved too`() throws {
+        var frames = samples([7000, 7100, 7200, 7307, 7407, 7499, 7599], duration: 100)
+        for index in [3, 5] { frames[index].isSync = true }
+        let found = try fragments(ClipTrack(samples: frames, start: 7000), timescale: 1000)
+        #expect(found.map(\.start) == [0, 307, 499])
+        #expect(found.map(\.duration) == [307, 192, 200])
+    }
+
+    @Test func `A GOP of more than 10 s is several fragments`() throws {
+        let frames = samples((0..<250).map { $0 * 100 }, duration: 100)
+        let found = try fragments(ClipTrack(samples: frames, start: 0), timescale: 1000)
+        #expect(found.map(\.start) == [0, 10_000, 20_000] && found.map(\.duration) == [10_000, 10_000, 5000])
+    }
+
+    @Test(arguments: [(Int64(100_000), UInt8(0)), (100_000_000, 1)])
+    func `A clip in fragments says how long it is, and a file that is being written does not`(
+        duration: Int64, version: UInt8
+    ) throws {
+        let frames = (0..<2).map { index in
+            IndexedSample(
+                dts: index * duration / 2, pts: index * duration / 2, duration: duration / 2, offset: 100, size: 10,
+                isSync: true)
+        }
+        let (video, packets) = (ClipTrack(samples: frames, start: 0), samples([0, 1024], duration: 1024))
+        let audio = ClipTrack(samples: packets, start: 0)
+        let movie = ClipMovie(
+            video: (video, like: track(1, .video, 1000)), audio: (audio, like: track(2, .audio, 48_000)),
+            creationTime: 0, userData: [])
+        let head = FragmentedClip(movie, video: video, audio: audio).head
+        var moov = BoxReader(head[MovieBox.headSize...])
+        let extends = try moov.box().body.first("mvex").boxes()
+        #expect(extends.map(\.type) == ["mehd", "trex", "trex"])
+        var box = extends[0].body
+        #expect(try box.versionAndFlags().version == version)
+        #expect(try box.time(version: version) == duration * 48)
+        #expect(BoxReader.positions(of: Array("mehd".utf8), in: MovieBox.open(movie.layout)).isEmpty)
+    }
 }
