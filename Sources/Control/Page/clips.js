@@ -5,16 +5,13 @@ import { channelPath, get, post, remove, urlOf } from "./api.js";
 import { announce, byID, copy, enable, isBlocked, KeyedList, onPress, partsOf, Question, setAttribute, setProperty,
     setShown, setText, showFailure } from "./dom.js";
 import { FilmPanel } from "./film.js";
+import { Press } from "./presses.js";
 import { count, duration, sentence, shortClock, timeOfDay } from "./words.js";
 
 /** Milliseconds from which a press is held; a shorter one is a tap, and the next tap ends the clip. */
 const tap = 300;
 /** Milliseconds between two looks. */
 const lookEach = 1000;
-
-/** A name for a clip, so that its end can be asked for before its beginning was answered. */
-const freshID = () => [...crypto.getRandomValues(new Uint8Array(10))].map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("");
 
 export class ClipsView {
     /** `recordings()` returns the files known, for thumbnails; `seconds()` the program time of the frame shown. */
@@ -36,7 +33,9 @@ export class ClipsView {
             hold.setPointerCapture(event.pointerId);
             this.#down();
         });
-        for (const name of ["pointerup", "pointercancel"]) hold.addEventListener(name, () => this.#up());
+        for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) {
+            hold.addEventListener(name, () => this.#up());
+        }
         // By the keyboard the button is tapped: a click without a pointer.
         hold.addEventListener("click", (event) => { if (event.detail === 0) this.#tapped(); });
         hold.addEventListener("contextmenu", (event) => event.preventDefault());
@@ -47,6 +46,10 @@ export class ClipsView {
             if (this.isKeyDown && event.key.toLowerCase() === "c") this.#keyUp();
         });
         addEventListener("blur", () => { if (this.isKeyDown) this.#keyUp(); });
+        addEventListener("pagehide", () => {
+            this.running?.press.leave(this.#now());
+            this.running = null;
+        });
         setInterval(() => { if (this.isShown && !document.hidden) this.refresh(); }, lookEach);
         setInterval(() => { if (this.isShown) this.#clock(); }, 100);
     }
@@ -59,8 +62,10 @@ export class ClipsView {
         if (isShown) this.refresh();
     }
 
+    /** Another channel: what is pressed is released, on the channel that it was pressed for. */
     reset() {
-        Object.assign(this, { clips: [], running: null, channel: null });
+        if (this.running) this.#end();
+        Object.assign(this, { clips: [], channel: null });
         this.jobs.clear();
         this.#render();
     }
@@ -140,11 +145,11 @@ export class ClipsView {
             return;
         }
         if (isBlocked() || this.parts.hold.getAttribute("aria-disabled") === "true") return;
-        this.running = { id: freshID(), since: performance.now(), isTapped: false, isHeld: true };
-        const { running } = this;
+        const press = new Press(this.channel, this.#now(), () => this.#unanswered());
+        this.running = { press, since: performance.now(), isTapped: false, isHeld: true };
         setShown(this.parts.failed, false);
-        this.#ask("", { id: running.id, ...this.#now() }).catch((problem) => {
-            if (this.running === running) this.running = null;
+        press.taken.then(() => setShown(this.parts.failed, false)).catch((problem) => {
+            if (this.running?.press === press) this.running = null;
             showFailure(this.parts.failed, problem);
         }).finally(() => this.#clock());
         this.#clock();
@@ -160,21 +165,29 @@ export class ClipsView {
     }
 
     #end() {
-        const { running } = this;
+        const { press } = this.running;
         this.running = null;
-        this.#ask(`/${running.id}/stop`, this.#now()).then(() => {
+        press.end(this.#now()).then(() => {
+            setShown(this.parts.failed, false);
             announce("The clip is recorded.");
             return this.refresh();
         }).catch((problem) => showFailure(this.parts.failed, problem));
         this.#clock();
     }
 
+    /** What was pressed or released counts from when it was: it is only told later. */
+    #unanswered() {
+        setText(this.parts.failed, "relay does not answer. It is told again, with the same frame, until it does.");
+        setShown(this.parts.failed, true);
+    }
+
     async #replay(seconds) {
-        const [id, now] = [freshID(), this.#now()];
-        const [clip] = await Promise.all([this.#ask("", { id, before: seconds, ...now }),
-            this.#ask(`/${id}/stop`, now)]);
+        const now = this.#now();
+        const press = new Press(this.channel, { before: seconds, ...now });
+        const clip = await press.taken;
+        await press.end(now);
         await this.refresh();
-        return clip?.lackingSeconds ? `The last ${duration(Math.round(seconds - clip.lackingSeconds))} are a clip; nothing was recorded before.`
+        return clip.lackingSeconds ? `The last ${duration(Math.round(seconds - clip.lackingSeconds))} are a clip; nothing was recorded before.`
             : `The last ${seconds} seconds are a clip.`;
     }
 
@@ -183,8 +196,6 @@ export class ClipsView {
         const at = this.seconds();
         return at === null ? {} : { at };
     }
-
-    #ask(rest, body) { return post(this.path(rest), body); }
 
     /** Where a frame of the recordings can be seen that is on the screen so many seconds behind the clip's first. */
     thumbnail(clip, seconds = 0) {

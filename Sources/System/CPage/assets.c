@@ -52,6 +52,9 @@ static const unsigned char outputs_js[] = {
 static const unsigned char page_js[] = {
 #embed "../../Control/Page/page.js"
 };
+static const unsigned char presses_js[] = {
+#embed "../../Control/Page/presses.js"
+};
 static const unsigned char snapshots_js[] = {
 #embed "../../Control/Page/snapshots.js"
 };
@@ -114,6 +117,7 @@ static const struct relay_asset assets[] = {
     {"page/live-preview.js", SCRIPT, live_preview_js, sizeof live_preview_js},
     {"page/outputs.js", SCRIPT, outputs_js, sizeof outputs_js},
     {"page/page.js", SCRIPT, page_js, sizeof page_js},
+    {"page/presses.js", SCRIPT, presses_js, sizeof presses_js},
     {"page/snapshots.js", SCRIPT, snapshots_js, sizeof snapshots_js},
     {"page/program.js", SCRIPT, program_js, sizeof program_js},
     {"page/program-bar.js", SCRIPT, program_bar_js, sizeof program_bar_js},
