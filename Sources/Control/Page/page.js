@@ -219,7 +219,6 @@ class Page {
         const { state } = this;
         if (!state) return;
         const views = outlook(state.report, (name) => this.outputs.history.offAir(name), this.deck.encoderLoad);
-        views.now.unshift(...this.program.problems);
         this.deck.update(state);
         this.glance.update(state, views);
         this.recorder.update(state);

@@ -4,6 +4,7 @@
 
 import { copy, enable, KeyedList, onPress, partsOf, setAttribute, setIcon, setProperty, setShown, setText, showFailure }
     from "./dom.js";
+import { formatWords } from "./inputs.js";
 import { drawPlaceholder } from "./snapshots.js";
 import { signed, sourceWords } from "./words.js";
 
@@ -114,7 +115,8 @@ class Tile {
         setText(parts.state, state);
         setShown(parts.lost, isLost);
         const where = [source.isOnAir && "on air", source.isInPreview && "in the preview"].filter(Boolean).join(", ");
-        setAttribute(parts.pick, "aria-label", `${source.name}${where ? `, ${where}` : ""}, ${state}. To the preview`);
+        setAttribute(parts.pick, "aria-label",
+            `${[source.name, where, state].filter(Boolean).join(", ")}. To the preview`);
         setAttribute(parts.pick, "aria-pressed", String(source.isInPreview));
         this.#levels(source);
         this.#audio(source);
@@ -177,8 +179,11 @@ function stateWords({ name, input, status, levels, isMuted }) {
     if (input !== name) parts.push("on its backup");
     const late = status?.clock?.audioBehindVideoMilliseconds;
     if (status && status.state !== "running") parts.push(sourceWords[status.state] ?? status.state);
-    else if (late === undefined || Math.abs(late) < inStep) parts.push("in step");
-    else parts.push(`audio ${Math.round(Math.abs(late))} ms ${late > 0 ? "late" : "early"}`);
+    else if (status?.video) parts.push(formatWords(status.video));
+    if (late !== undefined) {
+        parts.push(Math.abs(late) < inStep ? "in step"
+            : `audio ${Math.round(Math.abs(late))} ms ${late > 0 ? "late" : "early"}`);
+    }
     if (isMuted) parts.push("muted");
     else if (Math.max(bottom, ...levels) <= bottom) parts.push("silent");
     return parts.join(" · ");

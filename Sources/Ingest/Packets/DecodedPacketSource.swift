@@ -70,6 +70,7 @@ package final class DecodedPacketSource: MediaSource {
     package var status: SourceStatus {
         var status = source.status
         let own = monitor.status
+        status.video = description.video
         status.framesDecoded = own.framesDecoded
         status.decodeErrors += own.decodeErrors
         status.silentTracks = own.silentTracks

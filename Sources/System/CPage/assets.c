@@ -43,6 +43,9 @@ static const unsigned char film_js[] = {
 static const unsigned char glance_js[] = {
 #embed "../../Control/Page/glance.js"
 };
+static const unsigned char inputs_js[] = {
+#embed "../../Control/Page/inputs.js"
+};
 static const unsigned char live_preview_js[] = {
 #embed "../../Control/Page/live-preview.js"
 };
@@ -114,6 +117,7 @@ static const struct relay_asset assets[] = {
     {"page/events.js", SCRIPT, events_js, sizeof events_js},
     {"page/film.js", SCRIPT, film_js, sizeof film_js},
     {"page/glance.js", SCRIPT, glance_js, sizeof glance_js},
+    {"page/inputs.js", SCRIPT, inputs_js, sizeof inputs_js},
     {"page/live-preview.js", SCRIPT, live_preview_js, sizeof live_preview_js},
     {"page/outputs.js", SCRIPT, outputs_js, sizeof outputs_js},
     {"page/page.js", SCRIPT, page_js, sizeof page_js},
