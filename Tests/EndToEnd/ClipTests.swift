@@ -323,7 +323,13 @@ extension SerialShows {
             let clip = try #require(try await list(api).first)
             #expect(try await DecodedFrames(path).counters.count == clip.frames && clip.frames > 30)
             #expect(try await ctl(["project"]).log.contains("  - name: \"goal\"\n"))
-            #expect(try await ctl(["delete", "goal"]).ending == .exited(0))
+            let named = try await api.ask("PATCH", Self.clips + "/\(clip.id)", body: #"{"name":"The goal"}"#)
+            #expect(named.status == 200 && named.body.contains(#""name":"The goal""#), "\(named)")
+            #expect(try await ctl(["project"]).log.contains("  - name: \"The goal\"\n"))
+            for (path, body) in [("/none", #"{"name":"a"}"#), ("/\(clip.id)", #"{"nmae":"a"}"#)] {
+                #expect([404, 422].contains(try await api.ask("PATCH", Self.clips + path, body: body).status), "\(body)")
+            }
+            #expect(try await ctl(["delete", "The goal"]).ending == .exited(0))
             #expect(try await ctl(["list"]).log == "there are no clips\n")
 
             #expect(try await ctl(["start", "until the end"]).ending == .exited(0))

@@ -59,6 +59,16 @@ extension ClipBook {
         }
     }
 
+    func rename(_ id: String, to name: String?) throws(ControlFailure) -> RecordedClip {
+        try load()
+        state.withLock { state in
+            guard state.details[id] != nil else { return }
+            state.details[id]?.name = name
+            writer.note(state.row(id, channel: archive.channel))
+        }
+        return try clip(id)
+    }
+
     func remove(_ id: String) throws(ControlFailure) {
         try load()
         let isGone = state.withLock { state in
