@@ -53,7 +53,7 @@ export const get = (path, options) => request("GET", path, undefined, options);
 export const post = (path, body, options) => request("POST", path, body, options);
 export const put = (path, body) => request("PUT", path, body);
 export const patch = (path, body) => request("PATCH", path, body);
-export const remove = (path) => request("DELETE", path);
+export const remove = (path, options) => request("DELETE", path, undefined, options);
 
 /** relay's server-sent events, by a streaming fetch: unlike EventSource it tells a refusal from a break, and its silence
  * is noticed.

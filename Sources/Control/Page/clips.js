@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The view of clips: what is on air with a button to hold, the strip of clips, and files made of them.
 
-import { channelPath, get, post, remove, urlOf } from "./api.js";
-import { announce, byID, copy, enable, isBlocked, KeyedList, onPress, partsOf, Question, setAttribute, setProperty,
-    setShown, setText, showFailure } from "./dom.js";
+import { channelPath, get, patch, post, remove, urlOf } from "./api.js";
+import { announce, byID, copy, enable, holdsFocus, isBlocked, KeyedList, onPress, partsOf, Question, setAttribute,
+    setProperty, setShown, setText, showFailure } from "./dom.js";
 import { FilmPanel } from "./film.js";
 import { Press } from "./presses.js";
+import { Thumbnail } from "./thumbnails.js";
 import { count, duration, sentence, shortClock, timeOfDay } from "./words.js";
 
 /** Milliseconds from which a press is held; a shorter one is a tap, and the next tap ends the clip. */
@@ -14,9 +15,10 @@ const tap = 300;
 const lookEach = 1000;
 
 export class ClipsView {
-    /** `recordings()` returns the files known, for thumbnails; `seconds()` the program time of the frame shown. */
-    constructor({ recordings, seconds, known }) {
-        Object.assign(this, { recordings, seconds, known });
+    /** `recordings()` returns the files known, for thumbnails, and `live(file)` one as it is now; `seconds()` the program
+     * time of the frame shown. */
+    constructor({ recordings, live, seconds, known }) {
+        Object.assign(this, { recordings, live, seconds, known });
         this.parts = partsOf(byID("view-clips"));
         this.isShown = false;
         this.clips = [];
@@ -83,12 +85,14 @@ export class ClipsView {
         const { channel } = this;
         if (!channel || this.isReading) return;
         this.isReading = true;
+        const waiting = this.film.waiting;
         try {
             const [{ clips }, jobs] = await Promise.all([get(this.path()),
-                this.film.waits || this.clips.some((clip) => clip.export) ? get("v1/exports") : { exports: [] }]);
+                waiting.length || this.clips.some((clip) => clip.export) ? get("v1/exports") : { exports: [] }]);
             if (channel !== this.channel) return;
             this.clips = clips ?? [];
             this.jobs = new Map((jobs.exports ?? []).map((job) => [job.id, job]));
+            this.film.forget(waiting.filter((id) => !this.jobs.has(id)));
             this.#render();
         } catch {
             // The page says so elsewhere if relay does not answer.
@@ -197,15 +201,16 @@ export class ClipsView {
         return at === null ? {} : { at };
     }
 
-    /** Where a frame of the recordings can be seen that is on the screen so many seconds behind the clip's first. */
-    thumbnail(clip, seconds = 0) {
+    /** Where a frame of the recordings can be seen that is on the screen so many seconds behind the clip's first: the very
+     * frame, if it `isExact`, or the keyframe before it. */
+    thumbnail(clip, seconds = 0, isExact = false) {
         const start = Date.parse(clip.start) + seconds * 1000;
         const file = this.recordings().find((one) => one.state !== "deleted" && Date.parse(one.start) <= start
-            && start < Date.parse(one.end));
+            && start < Date.parse(this.live(one).end));
         if (!file) return null;
         const at = ((start - Date.parse(file.start)) / 1000).toFixed(3);
         return urlOf(channelPath(this.channel,
-            `/recordings/${encodeURIComponent(file.id)}/thumbnail.jpg?width=320&at=${at}`));
+            `/recordings/${encodeURIComponent(file.id)}/thumbnail.jpg?width=320&at=${at}${isExact ? "&exact=1" : ""}`));
     }
 }
 
@@ -223,6 +228,16 @@ class ClipRow {
             await post(view.path(`/${encodeURIComponent(this.clip.id)}/stop`), {});
             await view.refresh();
         }, parts.failed);
+        onPress(parts.cancel, async () => {
+            await remove(`v1/exports/${encodeURIComponent(this.clip.export)}`);
+            await view.refresh();
+            return "It is cancelled; nothing is left of it.";
+        }, parts.failed);
+        parts.name.addEventListener("change", () => this.#rename());
+        parts.name.addEventListener("keydown", (event) => {
+            if (event.key === "Escape") parts.name.value = this.clip.name ?? "";
+            if (["Enter", "Escape"].includes(event.key)) parts.name.blur();
+        });
         parts.delete.addEventListener("click", () => {
             if (parts.delete.getAttribute("aria-disabled") === "true") return;
             this.question.open(parts.delete, "Forget this clip? What was recorded stays.", async () => {
@@ -231,8 +246,21 @@ class ClipRow {
                 return "The clip is forgotten.";
             });
         });
-        parts.thumbnail.addEventListener("error", () => parts.thumbnail.classList.add("absent"));
-        parts.thumbnail.addEventListener("load", () => parts.thumbnail.classList.remove("absent"));
+        this.thumbnail = new Thumbnail(parts.thumbnail);
+    }
+
+    async #rename() {
+        const { clip, parts, view } = this;
+        const name = parts.name.value.trim();
+        if (name === (clip.name ?? "")) return;
+        setShown(parts.failed, false);
+        try {
+            await patch(view.path(`/${encodeURIComponent(clip.id)}`), { name: name || null });
+            await view.refresh();
+        } catch (problem) {
+            parts.name.value = clip.name ?? "";
+            showFailure(parts.failed, problem);
+        }
     }
 
     update(clip) {
@@ -240,7 +268,7 @@ class ClipRow {
         const job = this.view.jobs.get(clip.export);
         const isUnderWay = job && ["queued", "running"].includes(job.state);
         this.clip = clip;
-        setText(parts.title, clip.name ?? timeOfDay(clip.start));
+        this.#name(clip);
         setText(parts.length, clip.durationSeconds >= 60 ? shortClock(clip.durationSeconds)
             : `${clip.durationSeconds.toFixed(1)} s`);
         setText(parts.about, this.#words(clip, job));
@@ -248,14 +276,24 @@ class ClipRow {
         setProperty(parts.bar, "--done", job?.progress ?? 0);
         setAttribute(parts.progress, "aria-valuenow", Math.round((job?.progress ?? 0) * 100));
         setShown(parts.end, clip.state === "running");
+        setShown(parts.cancel, Boolean(isUnderWay));
+        enable(parts.cancel);
         setShown(parts.make, clip.state !== "running" && job?.state !== "done" && !isUnderWay);
         setShown(parts.download, job?.state === "done");
         if (job?.state === "done") setAttribute(parts.download, "href", urlOf(`v1/exports/${encodeURIComponent(job.id)}/file`));
         enable(parts.make, ["done", "ending"].includes(clip.state), "Nothing of it is recorded");
         enable(parts.end);
         enable(parts.delete);
-        const address = clip.state === "empty" ? null : this.view.thumbnail(clip);
-        if (address && parts.thumbnail.getAttribute("src") === null) parts.thumbnail.src = address;
+        if (clip.state !== "empty" && this.thumbnail.address === null) this.thumbnail.show(this.view.thumbnail(clip));
+    }
+
+    /** What someone is writing stays. */
+    #name(clip) {
+        const { name } = this.parts;
+        setAttribute(name, "placeholder", timeOfDay(clip.start));
+        setAttribute(name, "aria-label", `Name of the clip of ${timeOfDay(clip.start)}`);
+        if (!holdsFocus(name) && name.value !== (clip.name ?? "")) name.value = clip.name ?? "";
+        name.readOnly = isBlocked();
     }
 
     #words(clip, job) {

@@ -30,7 +30,8 @@ class Page {
         this.glance = new Glance((action, subject) => this.act(action, subject));
         this.program = new ProgramView({ known: (hasProgram) => this.allowProgram(hasProgram) });
         this.clips = new ClipsView({
-            recordings: () => this.recordings.list, seconds: () => this.deck.preview.programSeconds,
+            recordings: () => this.recordings.list, live: (file) => this.recordings.live(file),
+            seconds: () => this.deck.preview.programSeconds,
             known: (canRecord) => this.allowClips(canRecord),
         });
         this.views = new Views((view) => this.#viewed(view));
