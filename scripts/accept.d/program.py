@@ -17,6 +17,7 @@ import statistics
 import time
 import urllib.parse
 
+import contrast
 from page import Trial, parser, run
 
 # What the page asks for from now on, with the answers; `window.refuseNext` makes the next change fail.
@@ -49,6 +50,11 @@ LOOK = """(() => {
     return true;
 })()"""
 
+# What can be touched and is too low for a finger.
+SMALL = """[...document.querySelectorAll('button, input')].filter(n => n.checkVisibility())
+    .map(n => [n.getBoundingClientRect(), (n.getAttribute('aria-label') ?? n.textContent).trim()])
+    .filter(([r]) => r.height > 0 && r.height < 40).map(([r, name]) => `${name} ${r.height}`)"""
+
 PARTS = [
     "snapshots",
     "cut",
@@ -67,6 +73,7 @@ PARTS = [
     "rundown",
     "refusal",
     "looks",
+    "readable",
     "back",
 ]
 
@@ -551,6 +558,7 @@ class ProgramTrial(Trial):
             ("program-light", (1440, 900)),
             ("program-dark", (1440, 900, 1, False, True)),
             ("program-middle", (1024, 900)),
+            ("program-tablet", (1024, 1366, 1, True)),
             ("program-phone", (390, 844, 2, True)),
         ):
             browser.shape(*shape)
@@ -559,20 +567,38 @@ class ProgramTrial(Trial):
             browser.screenshot(os.path.join(out, f"{name}.png"))
             width = browser.evaluate("document.documentElement.scrollWidth")
             self.judge(f"{name}: nothing scrolls sideways", width <= shape[0], f"{width} pixels")
+            if shape[3:] and shape[3]:
+                small = browser.evaluate(SMALL)
+                self.judge(f"{name}: what can be touched is 40 pixels high at least", not small, small)
         docked = browser.evaluate(
             """['take', 'auto', 'slate'].map(name => document.querySelector(`#thumb-desk [data-part=${name}]`))
             .every(n => n.checkVisibility() && n.getBoundingClientRect().bottom <= innerHeight && n.getBoundingClientRect().height >= 44)"""
         )
         self.judge("on a phone Take, Auto and Slate are docked at the thumb", docked)
-        small = browser.evaluate("""[...document.querySelectorAll('button, input')].filter(n => n.checkVisibility())
-            .map(n => [n.getBoundingClientRect(), (n.getAttribute('aria-label') ?? n.textContent).trim()])
-            .filter(([r]) => r.height > 0 && r.height < 40).map(([r, name]) => `${name} ${r.height}`)""")
-        self.judge("what can be touched is 40 pixels high at least", not small, small)
         self.names()
         browser.press('#thumb-desk [data-part="take"]')
         self.becomes("and the docked Take takes", lambda now: now["scene"]["sources"] == prepared)
         browser.shape(1440, 900)
         self.names()
+
+    def readable(self):
+        """Words on glass and on video, over a white frame and a black one, in both themes: WCAG 2.2, 1.4.3."""
+        browser = self.browser
+        for view, selector in (("program", ".tile, .mon"), ("live", ".deck .glass, .deck .cover")):
+            browser.press(f"#tab-{view}")
+            for theme, is_dark in (("light", False), ("dark", True)):
+                browser.shape(1440, 900, 1, False, is_dark)
+                time.sleep(1)
+                for frame, color in (("white", "#fff"), ("black", "#000")):
+                    words = contrast.worst(browser, selector, color)
+                    least = f"{words[0]['text']} {words[0]['contrast']:.2f} of {len(words)}" if words else "no words"
+                    self.judge(
+                        f"{view}, {theme}: words over a {frame} frame have a contrast of 4.5 at least",
+                        len(words) > 5 and words[0]["contrast"] >= 4.5,
+                        least,
+                    )
+        browser.shape(1440, 900)
+        browser.press("#tab-program")
 
     def back(self):
         """The player moves on with the view, without a break."""
