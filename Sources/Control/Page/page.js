@@ -180,7 +180,9 @@ class Page {
             if (!this.channels.some((channel) => channel.name === report.name)) this.refreshChannels();
             if (report.name === this.channel) this.take(report);
         } else if (name === "meters") {
-            if (data.channel === this.channel) this.deck.meter(data);
+            if (data.channel !== this.channel) return;
+            if (data.momentary !== undefined) this.deck.meter(data);
+            if (data.sources) this.program.meter(data.sources);
         } else if (name === "event") {
             this.log.add(data, this.startedAt);
             const isNew = Date.now() - Date.parse(data.time) < 10000;

@@ -43,6 +43,11 @@ export class SourceTiles {
         this.list.show(items, (source) => source.name);
     }
 
+    /** `levels` are the peaks of each source's channels, by its name. */
+    meter(levels) {
+        for (const tile of this.tiles) tile.meter(levels[tile.source.name] ?? []);
+    }
+
     /** A new snapshot of a source came. */
     draw(name) { this.list.get(name)?.draw(); }
 
@@ -142,11 +147,17 @@ class Tile {
         setAttribute(parts.gain, "aria-valuetext", decibels(gain).replace("−", "minus "));
     }
 
+    /** Moves the bars; words follow with the next report. */
+    meter(levels) {
+        const { parts } = this;
+        setProperty(parts.left, "--v", share(levels[0] ?? bottom).toFixed(3));
+        setProperty(parts.right, "--v", share(levels.at(-1) ?? bottom).toFixed(3));
+    }
+
     #levels({ name, levels, isMuted }) {
         const { parts } = this;
         const loudest = Math.max(bottom, ...levels);
-        setProperty(parts.left, "--v", share(levels[0] ?? bottom).toFixed(3));
-        setProperty(parts.right, "--v", share(levels.at(-1) ?? bottom).toFixed(3));
+        this.meter(levels);
         setAttribute(parts.levels, "aria-label", `Level of ${name}`);
         setAttribute(parts.levels, "aria-valuenow", Math.round(loudest));
         const words = loudest <= bottom ? "silent" : `${signed(loudest, 0).replace("−", "minus ")} dBFS`;

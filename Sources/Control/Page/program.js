@@ -94,6 +94,11 @@ export class ProgramView {
         if (this.question.isOpen) this.question.close();
     }
 
+    /** Takes the sources' levels, ten times a second. */
+    meter(levels) {
+        if (this.isShown && !document.hidden) this.tiles.meter(levels);
+    }
+
     /** Takes the channel's report, once a second. A channel without scenes has no program to ask about. */
     update(state) {
         this.state = state;
