@@ -57,4 +57,9 @@ struct ClosedRequestTests {
         #expect(
             Set(paths) == ["clips", "clips.id", "clips.skipEnd", "clips.transition", "clips.transition.type", "hold"])
     }
+
+    @Test("A source's keys are its properties")
+    func properties() {
+        #expect(Set(Mirror(reflecting: SourceRequest()).children.compactMap(\.label)) == Set(SourceRequest.keys))
+    }
 }

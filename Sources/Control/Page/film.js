@@ -7,6 +7,7 @@ import { enable, holdsFocus, KeyedList, onPress, partsOf, setAttribute, setPrope
     from "./dom.js";
 import { FilmCell, titleOf } from "./film-cell.js";
 import { FilmTrim } from "./film-trim.js";
+import { dipColor } from "./scenes.js";
 import { store, stored } from "./storage.js";
 import { count, sentence, shortClock } from "./words.js";
 
@@ -40,7 +41,7 @@ export class FilmPanel {
         onPress(parts.play, () => this.#playJoin(), failed);
         onPress(parts.make, () => this.#make(), failed);
         onPress(parts.cancel, () => this.#cancel(), failed);
-        for (const name of ["type", "seconds"]) {
+        for (const name of ["type", "seconds", "color"]) {
             parts[name].addEventListener("change", () => this.#change((item) => { item[name] = parts[name].value; }));
         }
         parts.reel.addEventListener("keydown", (event) => this.#key(event));
@@ -183,6 +184,8 @@ export class FilmPanel {
         setText(parts["audio-words"], `${item.offset > 0 ? "+" : item.offset < 0 ? "−" : ""}${Math.abs(item.offset)} ms`);
         for (const name of ["audio-less", "audio-more"]) enable(parts[name]);
         for (const name of ["type", "seconds"]) if (parts[name].value !== item[name]) parts[name].value = item[name];
+        if (!holdsFocus(parts.color)) parts.color.value = item.color ?? dipColor;
+        setShown(parts["color-field"], item.type === "dip");
         setShown(parts["seconds-field"], item.type !== "cut");
         enable(parts.earlier, index > 0, "It is the first");
         enable(parts.later, index < this.items.length - 1, "It is the last");
@@ -216,7 +219,10 @@ export class FilmPanel {
     #part(item, isFirst) {
         const part = { id: item.id, skipStart: item.skipStart, skipEnd: item.skipEnd };
         if (item.offset !== 0) part.audioOffset = item.offset / 1000;
-        if (!isFirst && item.type !== "cut") part.transition = { type: item.type, seconds: Number(item.seconds) };
+        if (!isFirst && item.type !== "cut") {
+            part.transition = { type: item.type, seconds: Number(item.seconds) };
+            if (item.type === "dip" && item.color) part.transition.color = item.color;
+        }
         return part;
     }
 

@@ -123,6 +123,13 @@ function forecastOf(report, encoderLoad) {
             rows.push({ key: "disk", icon: "disk", before: "Disk full in ", strong: duration(left), aside: at });
         }
     }
+    const show = report.runDown;
+    if (show?.state === "running" && !show.loops && show.remainingSeconds !== undefined) {
+        const isUrgent = diskIs(report, "critical", "warning");
+        rows.splice(isUrgent ? rows.length : 0, 0, { key: "rundown", icon: "clock", before: `${show.name} ends in `,
+            strong: duration(Math.ceil(show.remainingSeconds)),
+            aside: `at ${hourAndMinute(now + show.remainingSeconds * 1000)}` });
+    }
     if (isRecording(report) && recorder.nextCut !== undefined) {
         const cut = recorder.nextCut / 1e9 - report.programSeconds;
         if (cut > 0) rows.push({ key: "cut", icon: "split", before: `Segment ${segmentNumber(report)} ends in `,

@@ -113,6 +113,9 @@ export function stepped(inset, key, isResizing) {
 // ---- Transitions ----
 
 const sides = ["left", "right", "up", "down"];
+/** What a dip goes through where nothing else is said. */
+export const dipColor = "#000000";
+
 /** Families of transitions, and the ways that each can go. */
 export const families = {
     slide: sides, push: sides, wipe: sides, zoom: ["in", "out"], flip: ["horizontal", "vertical"],
