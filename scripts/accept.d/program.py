@@ -13,6 +13,7 @@ sources, a scene with a name, an overlay of text and a stinger, and a directory 
 
 import json
 import os
+import signal
 import statistics
 import time
 import urllib.parse
@@ -74,6 +75,8 @@ PARTS = [
     "refusal",
     "looks",
     "readable",
+    "touch_inset",
+    "lost",
     "back",
 ]
 
@@ -600,6 +603,52 @@ class ProgramTrial(Trial):
         browser.shape(1440, 900)
         browser.press("#tab-program")
 
+    def touch_inset(self):
+        """The inset is dragged and tapped by a finger, on a tablet."""
+        browser = self.browser
+        one, two = self.names_of_sources[:2]
+        pip = {"layout": "pip", "sources": [one, two], "inset": {"x": 0.7, "y": 0.7, "width": 0.25}}
+        browser.shape(1024, 1366, 1, True)
+        self.stage(self.single(one), pip)
+        browser.evaluate("(scrollTo(0, 0), true)")
+        time.sleep(0.5)
+        box = self.inset_box()
+        frame = box["frame"]
+        begin = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        end = (frame["x"] + frame["width"] * 0.505, frame["y"] + frame["height"] * 0.155)
+        self.touch("touchStart", {"x": begin[0], "y": begin[1]})
+        for step in range(1, 11):
+            self.touch("touchMove", {axis: a + (b - a) * step / 10 for axis, a, b in zip("xy", begin, end)})
+            time.sleep(0.02)
+        self.touch("touchEnd")
+        placed = {"x": 0.375, "y": 0.025, "width": 0.25}
+        self.becomes("a finger drags the inset", lambda now: now["preview"].get("inset") == placed)
+        box = self.inset_box()
+        self.touch("touchStart", {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2})
+        self.touch("touchEnd")
+        self.becomes("a tap of a finger swaps it", lambda now: now["preview"]["sources"] == [two, one])
+        browser.shape(1440, 900)
+
+    def lost(self):
+        """A source on air whose sender dies: the glance bar and the alarm name it, and nothing else is blamed."""
+        pid, name = self.options.source_pid, self.names_of_sources[-1]
+        if pid is None:
+            return self.tell("a lost source", "not judged without --source-pid")
+        browser = self.browser
+        glance = "document.querySelector('.now-cell').textContent"
+        self.stage(self.single(name), self.single(self.names_of_sources[0]))
+        self.judge("while all is well nothing is told of sources", "no video" not in browser.evaluate(glance))
+        os.kill(pid, signal.SIGKILL)
+        told = browser.wait(f"{glance}.includes({json.dumps(name + ': no video')})", 15)
+        self.judge("the glance bar names the source that is lost", told is not None, browser.evaluate(glance))
+        alarm = self.text("#alarm-title") if self.shown("#alarm") else ""
+        self.judge("so does the alarm over the video", f"No video from {name}" in alarm, alarm)
+        self.put("/program", {"scene": self.single(self.names_of_sources[0])})
+        gone = browser.wait("document.querySelector('#alarm').hidden", 5)
+        self.judge("off air it is no alarm", gone is not None)
+        told = browser.wait(f"{glance}.includes({json.dumps(name)})", 3)
+        self.judge("and is still told of", told is not None, browser.evaluate(glance))
+
     def back(self):
         """The player moves on with the view, without a break."""
         browser = self.browser
@@ -632,6 +681,7 @@ def main():
     options.add_argument(
         "--only", nargs="+", choices=PARTS, metavar="PART", help=f"judge only these: {', '.join(PARTS)}"
     )
+    options.add_argument("--source-pid", type=int, help="who sends the last source, to be killed")
     options.set_defaults(no_wire=True)
     run(ProgramTrial, options.parse_args())
 

@@ -58,12 +58,18 @@ function inputTrouble({ name, state, framesDecoded, silentTracks }) {
 
 /** What is wrong with what is not on air: `{name, words}` of each. */
 export function troublesOffAir(report) {
-    return inputsOf(report).filter(({ isOnAir, part }) => !isOnAir
-        // A source that is seen, and shows its slate, is told of once.
-        && !report.parts?.some((one) => one.name === part && one.isOnAir && one.selection?.onAir === "slate"))
-        .filter(({ state, lastError }) => !["running", "ended"].includes(state) && (state !== "opening" || lastError))
-        .map(({ name, part, state }) => ({ name,
-            words: `${part && part !== name ? `${part}: ` : ""}${name} ${sourceWords[state] ?? state}` }));
+    // A source that is seen, and shows its slate, is told of once.
+    const told = new Set((report.parts ?? []).filter(({ isOnAir, selection }) => isOnAir && selection?.onAir === "slate")
+        .map(({ name }) => name));
+    return inputsOf(report).filter(({ isOnAir, part }) => !isOnAir && !told.has(part)).flatMap(({ name, part, ...input }) => {
+        const words = waitingWords(input);
+        return words ? [{ name, words: `${part && part !== name ? `${part}: ` : ""}${name} ${words}` }] : [];
+    });
+}
+
+function waitingWords({ state, lastError, silentTracks }) {
+    if (state === "running") return silentTracks?.includes("video") ? "sends no video" : "";
+    return state === "ended" || (state === "opening" && !lastError) ? "" : sourceWords[state] ?? state;
 }
 
 /** `1080p25`; empty as long as it is not known. */
