@@ -48,6 +48,8 @@ class HoldTrial:
         browser = self.browser
         browser.press("#tab-clips")
         browser.wait(f"document.querySelector('{self.HOLD}')?.ariaDisabled !== 'true'", 5)
+        # What is pressed is the frame that is seen: it must be moving evenly.
+        time.sleep(2)
         place = self.place_of(self.HOLD)
         down, up = (lambda: self.mouse("mousePressed", place)), (lambda: self.mouse("mouseReleased", place))
         self.held("the button, held by the mouse, makes a clip", down, up)
@@ -99,6 +101,7 @@ class HoldTrial:
         """Exports in the strip: one that waits is cancelled, and one is made; a clip gets a name."""
         browser, clips = self.browser, [clip for clip in self.clips_there() if clip["state"] == "done"]
         newest = '#view-clips .clip:first-child [data-part="%s"]'
+        browser.press("#tab-clips")
         browser.evaluate("(scrollTo(0, 0), true)")
         # A file that is coded again as a whole is made before it.
         parts = [{"id": clips[0]["id"]}] + [{"id": clip["id"], "audioOffset": 0.01} for clip in clips[1:2] * 30]
