@@ -141,6 +141,10 @@ extension SerialShows {
             let order = #"[{"id":"open"},{"id":"first","skipStart":5,"skipEnd":10},{"id":"both"},{"id":"open"}]"#
             let trial = try await stitch("trial", #"{"clips":\#(order),"hold":true}"#, api)
             #expect(try await list(api).allSatisfy(\.isHeld))
+            let plan = try await api.ask("POST", Self.clips + "/plan", body: #"{"clips":\#(order)}"#)
+            let planned = try plan.json()
+            let numbers = ["copiedFrames", "encodedFrames"].compactMap { planned[$0] as? Int }
+            #expect(plan.status == 200 && numbers.count == 2 && numbers.reduce(0, +) == 130, "\(plan)")
             let faded = #"[{"id":"first"},{"id":"both","transition":{"type":"fade","seconds":0.5}}]"#
             let fade = try await stitch("fade", #"{"clips":\#(faded),"name":"A fade"}"#, api)
             #expect(try await list(api).filter(\.isHeld).map(\.id) == ["open"])

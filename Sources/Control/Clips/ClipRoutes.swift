@@ -135,6 +135,12 @@ struct ClipRoutes {
                 }
                 return JSON.response(job, status: .accepted, headers: [.location: Self.place(of: job, request)])
             },
+            Endpoint(.post, Self.path + "/plan", .operate) { request in
+                let clips = try clips(request)
+                let parts = try Self.parts(try await JSON.body(NewStitch.self, of: request))
+                return JSON.response(
+                    try await Blocking.disk.run { try host.planExport(try clips.stitch(parts)) })
+            },
             Endpoint(.post, Self.path + "/stitch", .operate) { request in
                 let clips = try clips(request)
                 let asked = try await JSON.body(NewStitch.self, of: request)

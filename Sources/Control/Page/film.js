@@ -3,9 +3,10 @@
 // this browser's; nothing of it is relay's until a file is asked for.
 
 import { post, remove, urlOf } from "./api.js";
-import { enable, holdsFocus, KeyedList, onPress, partsOf, setAttribute, setProperty, setShown, setText }
+import { enable, holdsFocus, isBlocked, KeyedList, onPress, partsOf, setAttribute, setProperty, setShown, setText }
     from "./dom.js";
 import { FilmCell, titleOf } from "./film-cell.js";
+import { FilmPlan } from "./film-plan.js";
 import { FilmTrim } from "./film-trim.js";
 import { dipColor } from "./scenes.js";
 import { store, stored } from "./storage.js";
@@ -30,6 +31,7 @@ export class FilmPanel {
             change: (skipStart, skipEnd) => this.#change((item) => Object.assign(item, { skipStart, skipEnd })),
             thumbnail: (clip, seconds) => view.thumbnail(clip, seconds, true),
         });
+        this.plan = new FilmPlan(parts.plan, (clips) => post(view.path("/plan"), { clips }));
         for (const [name, isOut] of [["all", false], ["no-one", true]]) {
             onPress(parts[name], () => this.#putAll(isOut), failed);
         }
@@ -211,6 +213,7 @@ export class FilmPanel {
         setShown(parts.download, job?.state === "done");
         if (job?.state === "done") setAttribute(parts.download, "href", fileOf(job));
         setText(parts.words, wordsOf(job));
+        this.plan.show(isUnderWay || !this.view.isShown || isBlocked() ? [] : this.#asked);
     }
 
     // ---- What is asked for ----
@@ -226,11 +229,13 @@ export class FilmPanel {
         return part;
     }
 
+    /** The clips that are in the file, as the API has them. */
+    get #asked() { return this.#used.map((item, index) => this.#part(item, index === 0)); }
+
     #ask(body) { return post(this.view.path("/stitch"), body); }
 
     async #make() {
-        const parts = this.#used.map((item, index) => this.#part(item, index === 0));
-        this.job = (await this.#ask({ clips: parts })).id;
+        this.job = (await this.#ask({ clips: this.#asked })).id;
         this.#store();
         await this.view.refresh();
         return "The file is being made.";

@@ -43,6 +43,9 @@ static const unsigned char film_js[] = {
 static const unsigned char film_cell_js[] = {
 #embed "../../Control/Page/film-cell.js"
 };
+static const unsigned char film_plan_js[] = {
+#embed "../../Control/Page/film-plan.js"
+};
 static const unsigned char film_trim_js[] = {
 #embed "../../Control/Page/film-trim.js"
 };
@@ -126,6 +129,7 @@ static const struct relay_asset assets[] = {
     {"page/events.js", SCRIPT, events_js, sizeof events_js},
     {"page/film.js", SCRIPT, film_js, sizeof film_js},
     {"page/film-cell.js", SCRIPT, film_cell_js, sizeof film_cell_js},
+    {"page/film-plan.js", SCRIPT, film_plan_js, sizeof film_plan_js},
     {"page/film-trim.js", SCRIPT, film_trim_js, sizeof film_trim_js},
     {"page/glance.js", SCRIPT, glance_js, sizeof glance_js},
     {"page/inputs.js", SCRIPT, inputs_js, sizeof inputs_js},
