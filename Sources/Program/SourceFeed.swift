@@ -306,7 +306,7 @@ public final class SourceFeed: SourceSink {
     }
 
     /// The frame that the program came to last, seen or not; nil before the first.
-    var newestFrame: VideoFrame? {
+    package var newestFrame: VideoFrame? {
         state.withLock { state in isLive ? state.live.shown : state.frames.shown ?? state.frames.upcoming }
     }
 

@@ -22,6 +22,8 @@ final class SwitchedInputs: ProgramInputs {
         var format: VideoFormat?
         var slate: Slate?
         var file = FilePlace()
+        /// Whether somebody wants what is on air; nil if it is kept ready whether or not.
+        var isWanted: (@Sendable () -> Bool)?
         /// What feeds that are gone delivered.
         var delivered = FeedStatus()
     }
@@ -226,7 +228,14 @@ extension SwitchedInputs: SwitchedSources {
         source(input).decode(onlyKeyframes: decoding == .keyframes)
     }
 
+    var isWanted: Bool { state.withLock { $0.isWanted }?() ?? true }
+
     func close(_ input: Int) {
+        // What is closed because nobody wants it leaves its last frame.
+        let feed = state.withLock { $0.inputs[input].feed }
+        if let last = feed?.newestFrame, scene(of: .source(input)) == stage.scene {
+            stage.show(Scene(video: .still(last), audio: nil))
+        }
         source(input).stop()
         replace(input, by: nil)
         state.withLock { $0.inputs[input] = Input() }

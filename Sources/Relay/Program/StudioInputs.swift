@@ -75,7 +75,9 @@ final class StudioInputs: ProgramInputs {
             playing: RunDownPlaying(directory: configuration.runDownDirectory, clock: clock, logger: logger))
         self.director = director
         for (source, inputs) in zip(configuration.sources, sources) {
-            inputs.closeUnless { [weak director] in director?.isWanted(source.name) ?? true }
+            // With keyframes audio goes on.
+            let heard = source.selection.unseen != .keyframes
+            inputs.spareUnless { [weak director] in director?.isWanted(source.name, orHeard: heard) ?? true }
         }
         guard let runDown = configuration.runDown else { return }
         director.load(runDown)
