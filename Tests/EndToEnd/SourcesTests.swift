@@ -185,6 +185,26 @@ extension SerialShows {
             #expect(frames[cut..<back].allSatisfy { $0.left > 220 }, "\(frames[cut..<back])")
         }
 
+        @Test("A source or live audio that is absent at the start holds up nothing: the next one says the shape")
+        func absent() async throws {
+            let (camera, audio) = (try Ports.free(), try Ports.free())
+            let relay = try RelayProcess([
+                "--input", "rtsp://127.0.0.1:\(camera)/a#name=camera", "--preset", "ultrafast", "--loop",
+                "--input", "\(try await studio.clip("black", rate: "25", tone: 440))#name=file",
+                "--audio-input", "srt://127.0.0.1:\(audio)?mode=listener", "--record", studio.directory.file("rec"),
+            ])
+            try await relay.says("segment opened", within: .seconds(20))
+            try await relay.says("input cannot be opened and will be tried again", within: .seconds(20))
+            #expect(try await relay.end(by: SIGTERM, within: .seconds(10)).ending == .exited(0))
+            let names = try FileManager.default.contentsOfDirectory(atPath: studio.directory.file("rec"))
+            let name = try #require(names.first { $0.hasSuffix(".mp4") })
+            let shape = try await run(
+                "ffprobe",
+                ["-v", "error", "-select_streams", "v", "-show_entries", "stream=width,height,r_frame_rate"]
+                    + ["-of", "csv=p=0", studio.directory.file("rec/\(name)")])
+            #expect(shape.contains("320,180,25/1"), "\(shape)")
+        }
+
         @Test("A source that goes away shows its slate, and the program goes on with the others")
         func lost() async throws {
             let port = try Ports.free()

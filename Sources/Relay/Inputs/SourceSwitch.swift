@@ -125,14 +125,23 @@ final class SourceSwitch: Sendable {
     func answer<Answer>(of sources: [StandbySource], within patience: Int64, known: () -> [Answer?]) -> Answer? {
         let deadline = clock.now + patience
         while true {
-            let (answers, reports) = (known(), sources.map(\.report))
             let isOverdue = clock.now >= deadline
-            let isWaiting = reports[0].failures == 0 && answers[0] == nil
-            if !isWaiting || isOverdue, let answer = answers.lazy.compactMap({ $0 }).first { return answer }
-            let isHopeless = names.indices.allSatisfy { isOpen($0) && reports[$0].failures > 0 }
-            if isOverdue || isHopeless { return nil }
+            if let answer = answer(of: sources, isOverdue: isOverdue, known: known()) { return answer }
+            if isOverdue || isHopeless(sources) { return nil }
             clock.sleep(until: clock.now + Self.pause)
         }
+    }
+
+    /// The same, of what is `known` now.
+    func answer<Answer>(of sources: [StandbySource], isOverdue: Bool, known: [Answer?]) -> Answer? {
+        let isAwaited = known[0] == nil && sources[0].report.failures == 0
+        return isAwaited && !isOverdue ? nil : known.lazy.compactMap { $0 }.first
+    }
+
+    /// Whether opening each of them has failed, or nobody looks at them any more.
+    func isHopeless(_ sources: [StandbySource]) -> Bool {
+        if state.withLock({ $0.isStopped }) { return true }
+        return names.indices.allSatisfy { isOpen($0) && sources[$0].report.failures > 0 }
     }
 
     /// Why a program cannot begin of which no input answers.
