@@ -297,6 +297,7 @@ extension FeedStatus {
         sum.framesIn += right.framesIn
         sum.framesDropped += right.framesDropped
         sum.framesRepeated += right.framesRepeated
+        sum.framesLate += right.framesLate
         sum.silentSamples += right.silentSamples
         sum.cutSamples += right.cutSamples
         sum.resyncs += right.resyncs

@@ -43,6 +43,8 @@ extension Director {
             isInPreview: preview.contains(source.name), gain: settings.gain, isMuted: settings.isMuted,
             delay: settings.delay, levels: source.stage.meter.levels)
         report.whenOff = source.file?.whenOff.rawValue
+        let delivered = source.delivered?()
+        (report.framesLate, report.framesDropped) = (delivered?.framesLate, delivered?.framesDropped)
         return report
     }
 

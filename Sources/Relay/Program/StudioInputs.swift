@@ -60,7 +60,10 @@ final class StudioInputs: ProgramInputs {
         }
         for source in sources { stage.add(source.stage) }
         var heard = zip(configuration.sources, sources).map { configuration, inputs in
-            Director.Source(name: configuration.name, stage: inputs.stage, file: inputs.file) {
+            Director.Source(
+                name: configuration.name, stage: inputs.stage, file: inputs.file,
+                delivered: { inputs.feedStatuses.video }
+            ) {
                 inputs.selection?.onAir
             }
         }
@@ -127,7 +130,10 @@ final class StudioInputs: ProgramInputs {
 
     var parts: [PartStatus]? {
         let seen = director?.seen ?? []
-        return zip(names, sources).map { PartStatus(name: $0, isOnAir: seen.contains($0), selection: $1.selection) }
+        return zip(names, sources).map { name, inputs in
+            PartStatus(
+                name: name, isOnAir: seen.contains(name), selection: inputs.selection, feed: inputs.feedStatuses.video)
+        }
     }
 
     var failure: String? { nil }
