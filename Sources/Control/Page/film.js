@@ -8,7 +8,7 @@ import { enable, holdsFocus, isBlocked, KeyedList, onPress, partsOf, setAttribut
 import { FilmCell, titleOf } from "./film-cell.js";
 import { FilmPlan } from "./film-plan.js";
 import { FilmTrim } from "./film-trim.js";
-import { dipColor } from "./scenes.js";
+import { colorWords, usualColor } from "./scenes.js";
 import { store, stored } from "./storage.js";
 import { count, sentence, shortClock } from "./words.js";
 
@@ -186,8 +186,9 @@ export class FilmPanel {
         setText(parts["audio-words"], `${item.offset > 0 ? "+" : item.offset < 0 ? "−" : ""}${Math.abs(item.offset)} ms`);
         for (const name of ["audio-less", "audio-more"]) enable(parts[name]);
         for (const name of ["type", "seconds"]) if (parts[name].value !== item[name]) parts[name].value = item[name];
-        if (!holdsFocus(parts.color)) parts.color.value = item.color ?? dipColor;
-        setShown(parts["color-field"], item.type === "dip");
+        if (!holdsFocus(parts.color)) parts.color.value = item.color ?? usualColor;
+        setShown(parts["color-field"], colorWords(item.type) !== "");
+        setText(parts["color-words"], colorWords(item.type));
         setShown(parts["seconds-field"], item.type !== "cut");
         enable(parts.earlier, index > 0, "It is the first");
         enable(parts.later, index < this.items.length - 1, "It is the last");
@@ -224,7 +225,7 @@ export class FilmPanel {
         if (item.offset !== 0) part.audioOffset = item.offset / 1000;
         if (!isFirst && item.type !== "cut") {
             part.transition = { type: item.type, seconds: Number(item.seconds) };
-            if (item.type === "dip" && item.color) part.transition.color = item.color;
+            if (colorWords(item.type) && item.color) part.transition.color = item.color;
         }
         return part;
     }

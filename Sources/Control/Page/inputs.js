@@ -3,7 +3,8 @@
 
 import { sourceWords } from "./words.js";
 
-/** The inputs, each with its name, the source of a program that it belongs to (`part`), and whether it is on air.
+/** The inputs, each with its name, the source of a program that it belongs to (`part`), whether it is on air, and
+ * whether it is to be open.
  *
  * A report has what is known of them as a list without names, which are those of the selection, or of each part's, in
  * the same order. The only input of a channel has none. */
@@ -11,6 +12,7 @@ export function inputsOf(report) {
     const inputs = [...(report.sources ?? [])];
     const named = (selection, isSeen, part) => selection.inputs.slice(0, inputs.length).map((name) => ({
         ...inputs.shift(), name, part, isOnAir: isSeen && selection.onAir === name,
+        isWanted: selection.open?.includes(name) ?? true,
     }));
     if (report.parts) return report.parts.flatMap(({ name, isOnAir, selection }) => named(
         selection ?? { inputs: [name], onAir: name }, isOnAir, name));
@@ -61,7 +63,8 @@ export function troublesOffAir(report) {
     // A source that is seen, and shows its slate, is told of once.
     const told = new Set((report.parts ?? []).filter(({ isOnAir, selection }) => isOnAir && selection?.onAir === "slate")
         .map(({ name }) => name));
-    return inputsOf(report).filter(({ isOnAir, part }) => !isOnAir && !told.has(part)).flatMap(({ name, part, ...input }) => {
+    // What is closed as long as it is not shown is as it should be.
+    return inputsOf(report).filter(({ isOnAir, isWanted, part }) => !isOnAir && isWanted && !told.has(part)).flatMap(({ name, part, ...input }) => {
         const words = waitingWords(input);
         return words ? [{ name, words: `${part && part !== name ? `${part}: ` : ""}${name} ${words}` }] : [];
     });

@@ -3,7 +3,7 @@
 
 import { copy, enable, holdsFocus, isBlocked, KeyedList, onPress, partsOf, press, Radios, setAttribute, setShown, setText }
     from "./dom.js";
-import { dipColor, families, familyOf, lengthAfter, lengthOf, typeOf } from "./scenes.js";
+import { colorWords, families, familyOf, lengthAfter, lengthOf, typeOf, usualColor } from "./scenes.js";
 
 export class ProgramBar {
     /** `layout(layout)`, `scene(name)` and `transition(transition)` ask for what is chosen, and return promises. */
@@ -33,7 +33,7 @@ export class ProgramBar {
     #ask(change) {
         return this.transition(({ name, ...now }) => {
             const { color, ...next } = { ...now, ...change(now) };
-            return next.type === "dip" && color ? { ...next, color } : next;
+            return colorWords(next.type) && color ? { ...next, color } : next;
         });
     }
 
@@ -51,10 +51,11 @@ export class ProgramBar {
         }
         // It keeps its room, so that nothing moves.
         parts.ways.classList.toggle("away", families[family] === undefined);
-        setShown(parts["color-field"], family === "dip");
+        setShown(parts["color-field"], colorWords(transition.type) !== "");
+        setText(parts["color-words"], colorWords(transition.type));
         enable(parts.color);
         parts.color.disabled = isBlocked();
-        if (!holdsFocus(parts.color)) parts.color.value = transition.color ?? dipColor;
+        if (!holdsFocus(parts.color)) parts.color.value = transition.color ?? usualColor;
         this.easings.show(isFixed ? null : transition.easing ?? "linear", !isFixed, why);
         const seconds = lengthOf(transition);
         setText(parts.length, isFixed ? "–" : `${seconds.toFixed(1)} s`);

@@ -113,8 +113,10 @@ export function stepped(inset, key, isResizing) {
 // ---- Transitions ----
 
 const sides = ["left", "right", "up", "down"];
-/** What a dip goes through where nothing else is said. */
-export const dipColor = "#000000";
+/** What a dip goes through, and a card turns before, where nothing else is said. */
+export const usualColor = "#000000";
+/** What a color is for in a transition of this type; empty where it has none. */
+export const colorWords = (type) => ({ dip: "Through", flip: "Before" }[familyOf(type).family] ?? "");
 
 /** Families of transitions, and the ways that each can go. */
 export const families = {

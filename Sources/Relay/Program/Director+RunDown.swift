@@ -134,7 +134,8 @@ extension Director {
         let clip = showing.clip.flatMap { desk.clips[$0]?.stage }
         let start = stage.show(
             scene(of: showing.view.layout, clip: clip, audio: showing.audio),
-            by: Transition(showing.change.kind, easing: showing.change.easing), frames: showing.frames, at: frame)
+            by: look(showing.change.kind, showing.change.easing, showing.change.color), frames: showing.frames,
+            at: frame)
         let scene = Named(layout: showing.view.layout, name: showing.view.name)
         state.note(
             Change(frame: start, frames: showing.frames, scene: scene, kind: showing.change.kind.rawValue))

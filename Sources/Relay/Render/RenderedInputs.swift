@@ -102,10 +102,10 @@ final class RenderedInputs: ProgramInputs {
     func stop() {
         director?.endRunDown()
         for source in sources { source.source.stop() }
-        audio?.source.stop()
+        audio?.stop()
     }
 
-    var statuses: [SourceStatus] { sources.map(\.source.status) + (audio.map { [$0.source.status] } ?? []) }
+    var statuses: [SourceStatus] { sources.map(\.source.status) + (audio.map { [$0.status] } ?? []) }
 
     var feedStatuses: (video: FeedStatus, audio: FeedStatus?) {
         let video = sources.map(\.feed.status).reduce(FeedStatus(), +)
