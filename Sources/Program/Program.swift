@@ -12,6 +12,8 @@ public struct ProgramStatus: Sendable, Codable {
     public var skippedFrames: Int64 = 0
     /// How far the program is behind its clock, in seconds.
     public var lagSeconds: Double = 0
+    /// The peak of each channel of what is heard, in dBFS; none before any audio.
+    public var levels: [Double] = []
 
     /// The place of the next frame: those that were skipped have one, too.
     package var position: Int64 { frames + skippedFrames }
@@ -143,7 +145,7 @@ public final class Program: Sendable {
     /// Puts audio on air, and shows how loud it is.
     private func encode(_ audio: AudioBuffer) throws {
         guard audio.count > 0 else { return }
-        if !stage.isFixed { stage.meter.note(audio, gain: 1) }
+        stage.meter.note(audio, gain: 1)
         try sink.encode(audio)
     }
 
@@ -175,7 +177,11 @@ public final class Program: Sendable {
     }
 
     /// A snapshot for status and metrics. May be read on any thread, without waiting for the program.
-    public var status: ProgramStatus { counters.withLock { $0 } }
+    public var status: ProgramStatus {
+        var status = counters.withLock { $0 }
+        status.levels = stage.meter.levels
+        return status
+    }
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 

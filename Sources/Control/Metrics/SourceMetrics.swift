@@ -48,6 +48,13 @@ enum SourceMetrics {
             report, samples in
             for part in report.status?.parts ?? [] { samples.add(MetricFamily.number(part.isOnAir), part.name) }
         },
+        .channel(
+            "relay_source_level_decibels", .gauge,
+            "The peak of one of several sources, heard or not, of its loudest channel, against full scale.",
+            labels: ["source"]
+        ) { report, samples in
+            for part in report.status?.parts ?? [] { samples.add(part.levels.max(), part.name) }
+        },
         .each(
             "relay_source_state", .gauge, "What the source does: 1 of its state, 0 of the others.",
             labels: ["source", "state"], of: named

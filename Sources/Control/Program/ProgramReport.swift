@@ -82,6 +82,8 @@ package struct ProgramReport: Sendable, Codable {
     package var progress: Double?
     /// Whose audio is heard: `follow`, `mix`, or a source's name.
     package var audioFrom: String
+    /// The peak of each channel of what is heard, in dBFS; none before any audio.
+    package var levels: [Double] = []
     /// The sources, in the order in which they were given.
     package var sources: [Source]
     /// The scenes that have a name.

@@ -8,9 +8,11 @@ package struct PartStatus: Sendable, Codable {
     package var isOnAir: Bool
     /// Which of its inputs it shows.
     package var selection: SelectionStatus?
+    /// The peak of each channel of its audio, heard or not, in dBFS; none before any.
+    package var levels: [Double]
 
     /// A source of these properties.
-    package init(name: String, isOnAir: Bool, selection: SelectionStatus?) {
-        (self.name, self.isOnAir, self.selection) = (name, isOnAir, selection)
+    package init(name: String, isOnAir: Bool, selection: SelectionStatus?, levels: [Double]) {
+        (self.name, self.isOnAir, self.selection, self.levels) = (name, isOnAir, selection, levels)
     }
 }

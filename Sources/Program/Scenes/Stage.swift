@@ -37,7 +37,7 @@ package final class Stage: Sendable {
     let isFixed: Bool
     /// What an operator sets of a source's audio.
     package let fader = Fader()
-    /// How loud a source is, heard or not.
+    /// How loud a source is, heard or not; of a program's stage, what is heard.
     package let meter = LevelMeter()
     private let state: Mutex<State>
     private let changed = DispatchSemaphore(value: 0)

@@ -18,6 +18,7 @@ extension Director {
             audioFrom: audio.text,
             sources: sources.map { self.report(of: $0, seen: seen, preview: preview.layout.sources) },
             scenes: scenes.map(\.name))
+        report.levels = stage.meter.levels
         (report.sceneName, report.previewName) = (change.scene.name, preview.name)
         (report.overlays, report.stingers) = (overlays.reports, stingers.map(\.name))
         report.changes = waiting.map { change in

@@ -128,7 +128,11 @@ final class StudioInputs: ProgramInputs {
 
     var parts: [PartStatus]? {
         let seen = director?.seen ?? []
-        return zip(names, sources).map { PartStatus(name: $0, isOnAir: seen.contains($0), selection: $1.selection) }
+        return zip(names, sources).map { name, source in
+            PartStatus(
+                name: name, isOnAir: seen.contains(name), selection: source.selection,
+                levels: source.stage.meter.levels)
+        }
     }
 
     var failure: String? { nil }
