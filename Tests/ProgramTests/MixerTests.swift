@@ -58,7 +58,7 @@ struct MixerTests {
     func delayed() {
         let feed = feed(440)
         let samples = mix(12) { index in
-            [.init(feed: feed, isHeard: true, delay: index < 4 ? 0 : index < 8 ? 1000 : 0)]
+            [.init(feed: feed, isHeard: true, offset: index < 4 ? 0 : index < 8 ? 1000 : 0)]
         }
         let own = (0..<24_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
         #expect(Array(samples[..<7680]) == Array(own[..<7680]))
@@ -70,10 +70,60 @@ struct MixerTests {
         #expect((steps.max() ?? 1) < natural * 1.2, "no click")
     }
 
+    @Test("A source is heard so much earlier, to the sample, and goes back, without a click")
+    func earlier() {
+        let feed = feed(440)
+        let samples = mix(16) { index in
+            [.init(feed: feed, isHeard: true, offset: index < 4 ? 0 : index < 8 ? -5000 : index < 12 ? 700 : 0)]
+        }
+        let own = (0..<48_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
+        #expect(Array(samples[..<7680]) == Array(own[..<7680]))
+        #expect(Array(samples[8160..<15_360]) == Array(own[13_160..<20_360]))
+        #expect(Array(samples[15_840..<23_040]) == Array(own[15_140..<22_340]))
+        // What was taken ahead is given back, and nothing is missing.
+        #expect(Array(samples[23_520..<30_720]) == Array(own[23_520..<30_720]))
+        let steps = zip(samples, samples.dropFirst()).map { abs($1 - $0) }
+        let natural = zip(own, own.dropFirst()).map { abs($1 - $0) }.max() ?? 0
+        #expect((steps.max() ?? 1) < natural * 1.2, "no click")
+    }
+
+    @Test("A live source is heard earlier by half of what is buffered of it, and not by more")
+    func earlierLive() {
+        let live = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
+        let own = (0..<48_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
+        // 200 ms before it is due, as from a source of that latency.
+        var delivered = 0
+        let deliver = { (end: Int) in
+            let part = Array(own[delivered..<end])
+            live.deliver(AudioBuffer(position: Int64(delivered), format: .program, channels: [part, part]))
+            delivered = end
+        }
+        let samples = mix(12) { index in
+            deliver(Int(index + 1) * 1920 + 9600)
+            return [.init(feed: live, isHeard: true, offset: index < 3 ? 0 : index < 6 ? -9600 : -4800)]
+        }
+        #expect(Array(samples[..<11_520]) == Array(own[..<11_520]), "what is too much is not done")
+        #expect(Array(samples[12_000..<23_040]) == Array(own[16_800..<27_840]))
+        #expect(live.mostAhead == 4800)
+    }
+
+    @Test("What came is told as it came, however much later or earlier it is heard", arguments: [-3000, 0, 3000])
+    func asItCame(offset: Int64) {
+        let (feed, source) = (feed(440), Stage())
+        var mixer = Mixer(format: .program)
+        for index in Int64(0)..<6 {
+            feed.skipVideo(FrameIndex(index))
+            let range = SampleIndex(index * 1920)..<SampleIndex((index + 1) * 1920)
+            _ = mixer.mix([.init(feed: feed, isHeard: true, offset: offset, source: source)], range, fade: 960)
+            let own = (0..<1920).map { Float(0.25 * sin(2 * .pi * 440 * Double(Int(index) * 1920 + $0) / 48_000)) }
+            #expect(mixer.audio(of: source)?.channels[0] == own && mixer.audio(of: source)?.position == index * 1920)
+        }
+    }
+
     @Test("What was late from the beginning is silent until then")
     func lateFromTheBeginning() {
         let feed = feed(440)
-        let samples = mix(4) { _ in [.init(feed: feed, isHeard: true, delay: 3000)] }
+        let samples = mix(4) { _ in [.init(feed: feed, isHeard: true, offset: 3000)] }
         let own = (0..<4680).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
         #expect(samples[..<3000].allSatisfy { $0 == 0 } && Array(samples[3000...]) == own)
     }

@@ -15,8 +15,8 @@ struct Mixer {
         let isHeard: Bool
         /// What its samples are multiplied with.
         var gain: Float = 1
-        /// How many samples later it is heard than it comes; nil if that never changes.
-        var delay: Int64?
+        /// How many samples later it is heard than it comes, or earlier if negative; nil if that never changes.
+        var offset: Int64?
         /// The source whose audio it is: it is told how loud that is, heard or not.
         var source: Stage?
     }
@@ -42,8 +42,8 @@ struct Mixer {
     private var strips: [Strip] = []
     /// Those of which one comes as the other goes.
     private var pairs: [FadePair] = []
-    /// What was delivered of feeds that may be heard later than it comes.
-    private var lines: [(feed: SourceFeed, line: DelayLine)] = []
+    /// What was delivered of feeds that may be heard later or earlier than it comes.
+    private var shifts: [(feed: SourceFeed, audio: AudioShift)] = []
     private var taken: [SourceFeed] = []
     /// What came of each source, as it came.
     private var came: [(source: Stage, audio: AudioBuffer)] = []
@@ -60,8 +60,7 @@ struct Mixer {
         plan(parts, fade: fade)
         came.removeAll(keepingCapacity: true)
         for part in parts {
-            let came = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)
-            let audio = delayed(came, part)
+            let (came, audio) = take(part, range)
             if let source = part.source {
                 source.meter.note(audio, gain: part.gain)
                 self.came.append((source, came))
@@ -71,15 +70,14 @@ struct Mixer {
         }
         // Whose source is gone has no part any more.
         for index in strips.indices where !parts.contains(where: { $0.feed === strips[index].feed }) {
-            var audio = strips[index].feed.audio(from: range.lowerBound, upTo: range.upperBound)
-            if let known = lines.firstIndex(where: { $0.feed === strips[index].feed }) {
-                audio = lines[known].line.push(audio, delay: lines[known].line.delay)
-            }
+            let feed = strips[index].feed
+            let offset = shifts.first { $0.feed === feed }?.audio.shift
+            let audio = take(Part(feed: feed, isHeard: false, offset: offset), range).heard
             (strips[index].audio, strips[index].nextGain) = (audio, strips[index].gain)
         }
         taken = parts.map(\.feed) + strips.map(\.feed)
         let kept = taken
-        lines.removeAll { line in !kept.contains { $0 === line.feed } }
+        shifts.removeAll { shift in !kept.contains { $0 === shift.feed } }
         return sum(range)
     }
 
@@ -112,17 +110,21 @@ struct Mixer {
         swap(&levels, &strips[coming].levels)
     }
 
-    /// `audio` of the part's feed, or what it delivered so much earlier.
-    private mutating func delayed(_ audio: AudioBuffer, _ part: Part) -> AudioBuffer {
-        guard let delay = part.delay else { return audio }
+    /// The audio of the part's feed, as it came and as it is heard.
+    private mutating func take(_ part: Part, _ range: Range<SampleIndex>) -> (came: AudioBuffer, heard: AudioBuffer) {
+        guard let offset = part.offset else {
+            let audio = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)
+            return (audio, audio)
+        }
+        let (audio, ahead) = part.feed.audio(range, ahead: max(0, -offset))
         let index: Int
-        if let known = lines.firstIndex(where: { $0.feed === part.feed }) {
+        if let known = shifts.firstIndex(where: { $0.feed === part.feed }) {
             index = known
         } else {
-            lines.append((part.feed, DelayLine(format: format, delay: Int(delay))))
-            index = lines.count - 1
+            shifts.append((part.feed, AudioShift(format: format)))
+            index = shifts.count - 1
         }
-        return lines[index].line.push(audio, delay: Int(delay))
+        return shifts[index].audio.take(audio, range, ahead: ahead, wanted: offset)
     }
 
     /// Whether the audio of `feed` was taken by the last call of ``mix(_:_:fade:)``.

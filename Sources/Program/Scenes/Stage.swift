@@ -182,11 +182,17 @@ package final class Stage: Sendable {
                 parts.append(
                     Mixer.Part(
                         feed: feed, isHeard: isHeard, gain: settings?.factor ?? 1,
-                        delay: settings.map { Int64(($0.delay * Double(AudioFormat.program.sampleRate)).rounded()) },
+                        offset: settings.map { Int64(($0.offset * Double(AudioFormat.program.sampleRate)).rounded()) },
                         source: stage))
             }
         }
         return parts
+    }
+
+    /// How much earlier a source can be heard than it comes, in seconds: nothing is known of one that has no audio now.
+    package var mostAhead: Double? {
+        let feeds = scene?.audio.flatMap(\.feeds) ?? []
+        return feeds.map { Double($0.mostAhead) / Double(AudioFormat.program.sampleRate) }.min()
     }
 
     /// The frame that a source shows now; nil before its first.

@@ -42,7 +42,7 @@ extension Director {
         var report = ProgramReport.Source(
             name: source.name, input: source.input(), isOnAir: seen.contains(source.name),
             isInPreview: preview.contains(source.name), gain: settings.gain, isMuted: settings.isMuted,
-            delay: settings.delay, levels: source.stage.meter.levels)
+            audioOffset: settings.offset, levels: source.stage.meter.levels)
         report.whenOff = source.file?.whenOff.rawValue
         return report
     }

@@ -61,7 +61,10 @@ final class StudioInputs: ProgramInputs {
             audio?.source.stop()
             throw error
         }
-        for source in sources { stage.add(source.stage) }
+        for (source, inputs) in zip(configuration.sources, sources) {
+            inputs.stage.fader.begin(with: source.audio)
+            stage.add(inputs.stage)
+        }
         var heard = zip(configuration.sources, sources).map { configuration, inputs in
             Director.Source(name: configuration.name, stage: inputs.stage, file: inputs.file) {
                 inputs.selection?.onAir
