@@ -49,6 +49,8 @@ public final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveVideo
         var audio: AudioStore
+        /// How many samples of it were taken before their time.
+        var audioAhead: Int64 = 0
         /// When the newest frame of a source that can wait was delivered.
         var newest: Timestamp?
         /// The program frame that the first frame of a paced source is, as far as it never stalled; nil before it plays.

@@ -24,7 +24,11 @@ extension Director {
         state.withLock { state in
             Memory(
                 scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
-                faders: Dictionary(sources.map { ($0.name, $0.stage.fader.settings) }) { $1 },
+                faders: Dictionary(
+                    sources.compactMap { source in source.stage.fader.changed.map { (source.name, $0) } }
+                ) {
+                    $1
+                },
                 overlays: overlays.memory, runDown: state.desk?.player.runDown,
                 segment: state.desk?.player.currentSegment)
         }
