@@ -19,7 +19,7 @@ final class EncodedProgram: ChannelProgram {
     private let program: Program
     private let isAhead: Bool
     private let settings: EncoderSettings
-    /// The sources whose packets are kept for their recordings.
+    /// The sources whose packets can be kept for their recordings.
     private let copied: Set<String>
     private let logger: Logger
     let gop: Duration

@@ -151,6 +151,8 @@ final class SourceCopier: SourceCoding {
             feed.dropPackets(before: now)
             state.placing.restart()
             state.awaitsKeyframe = true
+        } else {
+            feed.rewindPackets()
         }
         state.feed = feed
     }

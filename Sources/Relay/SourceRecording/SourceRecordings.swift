@@ -56,12 +56,11 @@ final class SourceRecordings: KeyframeRequester {
     ) throws(RelayFailure) {
         (stage, frameRate, keyframes) = (recorded.stage, recorded.format.frameRate, program.keyframes)
         var sources: [Source] = []
-        let copies = configuration.copiesSources && configuration.format == .hybrid
         for (number, source) in recorded.sources.enumerated() {
             var logger = program.logger
             logger[metadataKey: "source"] = "\(source.name)"
             let channel = RecordedSources.channel(program.channel, source.name)
-            let isCopied = copies && source.canBeCopied
+            let isCopied = configuration.takesPackets && source.canBeCopied
             let hub = PacketStream(delivery: isCopied ? .immediate : .withFrames)
             let coding = try Self.coding(
                 of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
