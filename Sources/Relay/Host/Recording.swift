@@ -108,8 +108,8 @@ final class Recording: Sendable {
         let (companion, budget) = (program.companion ?? Companion(), program.companion?.budget ?? own)
         try configuration.retention?.check(length: configuration.length, budget: own)
         let retention = configuration.retention.map { Self.retention($0, place, program, budget) }
-        let sources = try program.sources.map { (sources) throws(RelayFailure) in
-            try SourceRecordings(sources, configuration, of: program, as: companion, budget: own)
+        let sources = program.sources.map {
+            SourceRecordings($0, configuration, of: program, as: companion, budget: own)
         }
         var settings = Self.settings(configuration, place.directory, program, companion)
         settings.observers = place.observers + (retention.map { [$0] } ?? [])
@@ -190,6 +190,9 @@ final class Recording: Sendable {
     /// Closes the open file, because nothing comes for now.
     func pause() { recorder.pause() }
 
+    /// What follows up to program time `time`, in nanoseconds, does not come, for `reason`: it is a gap at the end.
+    func miss(until time: Int64, because reason: String) { recorder.miss(until: time, because: reason) }
+
     /// Waits while the disk is more than half of the recorder's queue behind; for a program that no clock paces. Blocks.
     func waitForRoom() { recorder.waitForRoom() }
 
@@ -200,6 +203,7 @@ final class Recording: Sendable {
         storage.stop()
         retention?.stop()
         let all = DispatchGroup()
+        if let (reason, end) = program.rendition?.encoder.missing { miss(until: end, because: reason) }
         sources?.finish(in: all)
         all.enter()
         recorder.finish(deadline: program.clock.now + Self.finishLimit.inNanoseconds) { [place] in
@@ -219,8 +223,10 @@ final class Recording: Sendable {
 
     /// A snapshot.
     var status: RecordingStatus {
-        RecordingStatus(
-            recorder: recorder.status, storage: storage.status, retention: retention?.status,
+        var recorder = recorder.status
+        if let failure = program.rendition?.encoder.failure { recorder.fail(because: failure) }
+        return RecordingStatus(
+            recorder: recorder, storage: storage.status, retention: retention?.status,
             upload: place.uploadStatus, sources: sources?.statuses ?? [])
     }
 

@@ -45,38 +45,55 @@ final class SourceRecordings: KeyframeRequester {
     private let frameRate: FrameRate
     private let keyframes: any KeyframeRequester
     private let sources: [Source]
+    /// Those that cannot be recorded, and why.
+    private let failures: [(name: String, reason: String)]
     /// How many encoders are at work.
     private let working = DispatchGroup()
 
     /// Sets a recording up for each of `recorded`, beside that of `program`, which is made as `configuration` says, has the
-    /// name `run` and needs the disk that `budget` says. Blocks on the disk. Throws ``RelayFailure``.
+    /// name `run` and needs the disk that `budget` says. One for which that is not possible is left out: it must not cost the
+    /// program its recording. Blocks on the disk.
     init(
         _ recorded: RecordedSources, _ configuration: ChannelConfiguration.Recording, of program: Recording.Program,
         as companion: Recording.Companion, budget: StorageBudget
-    ) throws(RelayFailure) {
+    ) {
         (stage, frameRate, keyframes) = (recorded.stage, recorded.format.frameRate, program.keyframes)
         var sources: [Source] = []
+        var failures: [(name: String, reason: String)] = []
         for (number, source) in recorded.sources.enumerated() {
             var logger = program.logger
             logger[metadataKey: "source"] = "\(source.name)"
-            let channel = RecordedSources.channel(program.channel, source.name)
-            let isCopied = configuration.takesPackets && source.canBeCopied
-            let hub = PacketStream(delivery: isCopied ? .immediate : .withFrames)
-            let coding = try Self.coding(
-                of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
-            var one = Recording.Program(
-                channel: channel, hasOutputs: true, delay: isCopied ? nil : program.delay, gop: program.gop,
-                description: coding.description, keyframes: coding, ledger: SpaceLedger(), clock: program.clock,
-                logger: logger)
-            one.isCopied = isCopied
-            one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.sources.count + 1))
-            let place = try RecordingPlace(configuration, channel: channel, logger: logger)
-            sources.append(
-                Source(
-                    name: source.name, stage: source.stage, coding: coding, hub: hub,
-                    recording: try Recording(configuration, in: place, of: one)))
+            do throws(RelayFailure) {
+                sources.append(
+                    try Self.source(number, recorded, configuration, of: program, as: companion, budget, logger))
+            } catch {
+                logger.error("the source is not recorded: \(error)")
+                failures.append((source.name, "\(error)"))
+            }
         }
-        self.sources = sources
+        (self.sources, self.failures) = (sources, failures)
+    }
+
+    private static func source(
+        _ number: Int, _ recorded: RecordedSources, _ configuration: ChannelConfiguration.Recording,
+        of program: Recording.Program, as companion: Recording.Companion, _ budget: StorageBudget, _ logger: Logger
+    ) throws(RelayFailure) -> Source {
+        let source = recorded.sources[number]
+        let channel = RecordedSources.channel(program.channel, source.name)
+        let isCopied = configuration.takesPackets && source.canBeCopied
+        let hub = PacketStream(delivery: isCopied ? .immediate : .withFrames)
+        let coding = try coding(
+            of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
+        var one = Recording.Program(
+            channel: channel, hasOutputs: true, delay: isCopied ? nil : program.delay, gop: program.gop,
+            description: coding.description, keyframes: coding, ledger: SpaceLedger(), clock: program.clock,
+            logger: logger)
+        one.isCopied = isCopied
+        one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.sources.count + 1))
+        let place = try RecordingPlace(configuration, channel: channel, logger: logger)
+        return Source(
+            name: source.name, stage: source.stage, coding: coding, hub: hub,
+            recording: try Recording(configuration, in: place, of: one))
     }
 
     /// What makes the packets of a source's recording.
@@ -141,7 +158,10 @@ final class SourceRecordings: KeyframeRequester {
             group.enter()
         }
         working.notify(queue: .global(qos: .utility)) { [sources] in
-            for source in sources { source.recording.finish(from: source.hub) { group.leave() } }
+            for source in sources {
+                if let (reason, end) = source.coding.missing { source.recording.miss(until: end, because: reason) }
+                source.recording.finish(from: source.hub) { group.leave() }
+            }
         }
     }
 
@@ -154,10 +174,21 @@ final class SourceRecordings: KeyframeRequester {
     var statuses: [SourceRecordingStatus] {
         sources.map { source in
             let status = source.recording.status
+            let failure = source.coding.failure
+            var recorder = status.recorder
+            if let failure { recorder?.fail(because: failure) }
             return SourceRecordingStatus(
-                source: source.name, recorder: status.recorder, storage: status.storage,
-                encoder: source.coding.status, droppedFrames: source.coding.dropped, coding: source.coding.coding)
+                source: source.name, recorder: recorder, storage: status.storage,
+                encoder: source.coding.status, droppedFrames: source.coding.dropped, coding: source.coding.coding,
+                failure: failure)
         }
+            + failures.map { name, reason in
+                var recorder = RecorderStatus()
+                recorder.fail(because: reason)
+                return SourceRecordingStatus(
+                    source: name, recorder: recorder, storage: nil, encoder: EncoderStatus(), droppedFrames: 0,
+                    coding: .waiting, failure: reason)
+            }
     }
 }
 
