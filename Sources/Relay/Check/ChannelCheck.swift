@@ -187,10 +187,10 @@ struct ChannelCheck: Sendable {
                 return row("recording", .ok, "\(place.text); \(ByteSize(bytes: space.free)) are free")
             }
             let count = 1 + recording.sources.count
-            var budget = StorageBudget(
-                videoBitrate: bitrate * count, audioBitrate: encoder.audioBitrate * count,
-                duration: recording.expected,
+            let own = StorageBudget(
+                videoBitrate: bitrate, audioBitrate: encoder.audioBitrate, duration: recording.expected,
                 reserve: recording.reserve, capacity: space.capacity)
+            var budget = count > 1 ? own.shared(by: count) : own
             let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
                 budget.bytes(after: 0)
             }

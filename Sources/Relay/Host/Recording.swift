@@ -71,11 +71,22 @@ final class Recording: Sendable {
         var epoch = ProgramEpoch()
         /// What a source's needs of the disk; nil for the program's.
         var budget: StorageBudget?
+        /// What the program's still needs of it.
+        var promise = SpacePromise()
 
         /// The same for a source, by its number.
         func source(_ number: Int, budget: StorageBudget) -> Companion {
-            Companion(run: "\(run).\(number)", epoch: epoch, budget: budget)
+            Companion(run: "\(run).\(number)", epoch: epoch, budget: budget, promise: promise)
         }
+    }
+
+    /// The bytes that a program's recording still needs, once there is one.
+    final class SpacePromise: Sendable {
+        private let value = Mutex<(@Sendable () -> Int64)?>(nil)
+
+        func give(_ bytes: @escaping @Sendable () -> Int64) { value.withLock { $0 = bytes } }
+
+        var bytes: Int64 { value.withLock { $0 }?() ?? 0 }
     }
 
     /// What its files are.
@@ -116,13 +127,23 @@ final class Recording: Sendable {
         let recorder = Recorder(
             configuration: settings, description: program.description, keyframes: sources ?? program.keyframes,
             clock: program.clock, logger: program.logger)
+        let isSource = companion.budget != nil
+        if !isSource {
+            // What retention may delete is room for it, too.
+            companion.promise.give { [weak recorder] in
+                let written = recorder?.status.totalBytes ?? .max
+                return max(0, own.rest(after: written) - (retention?.balance.reclaimableBytes ?? 0))
+            }
+        }
         storage = StorageGuard(
             directory: place.directory, budget: budget, warning: configuration.warning, control: recorder,
             writtenBytes: { recorder.status.totalBytes },
             retained: { retention?.balance ?? RetentionBalance() },
-            makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 }, ledger: program.ledger,
-            owner: program.owner ?? program.channel, recordings: 1 + (program.sources?.sources.count ?? 0),
-            clock: program.clock,
+            makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 },
+            promised: { isSource ? companion.promise.bytes : 0 }, ledger: program.ledger,
+            owner: program.owner ?? program.channel,
+            // Those of sources are counted with the program's.
+            recordings: isSource ? 0 : 1 + (program.sources?.sources.count ?? 0), clock: program.clock,
             logger: program.logger)
         (self.program, self.place, self.recorder) = (program, place, recorder)
         (self.retention, self.sources, run) = (retention, sources, companion.run)

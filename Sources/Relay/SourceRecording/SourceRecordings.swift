@@ -86,9 +86,9 @@ final class SourceRecordings: KeyframeRequester {
             of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
         var one = Recording.Program(
             channel: channel, hasOutputs: true, delay: isCopied ? nil : program.delay, gop: program.gop,
-            description: coding.description, keyframes: coding, ledger: SpaceLedger(), clock: program.clock,
+            description: coding.description, keyframes: coding, ledger: program.ledger, clock: program.clock,
             logger: logger)
-        one.isCopied = isCopied
+        (one.isCopied, one.owner) = (isCopied, program.owner ?? program.channel)
         one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.sources.count + 1))
         let place = try RecordingPlace(configuration, channel: channel, logger: logger)
         return Source(
