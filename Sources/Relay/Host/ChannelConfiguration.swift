@@ -125,6 +125,9 @@ extension ChannelConfiguration {
         return [name] + recording.sources.map { RecordedSources.channel(name, $0) }
     }
 
+    /// How many sources are recorded whose files are as large as the program's.
+    var recordedVideos: Int { recording?.sources.isEmpty == false ? sources.count : 0 }
+
     /// How what is recorded is encoded.
     var recordedEncoder: EncoderSettings {
         let rendition = renditions.first { $0.name == recording?.rendition }

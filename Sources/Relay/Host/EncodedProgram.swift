@@ -119,8 +119,8 @@ final class EncodedProgram: ChannelProgram {
         inputs.director.map { director in
             RecordedSources(
                 stage: director.stage,
-                sources: director.sources.filter(\.hasVideo).map {
-                    (name: $0.name, stage: $0.stage, canBeCopied: copied.contains($0.name))
+                sources: director.sources.map {
+                    (name: $0.name, stage: $0.stage, hasVideo: $0.hasVideo, canBeCopied: copied.contains($0.name))
                 }, format: inputs.format,
                 encoder: settings)
         }

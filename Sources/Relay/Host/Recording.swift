@@ -143,7 +143,7 @@ final class Recording: Sendable {
             promised: { isSource ? companion.promise.bytes : 0 }, ledger: program.ledger,
             owner: program.owner ?? program.channel,
             // Those of sources are counted with the program's.
-            recordings: isSource ? 0 : 1 + (program.sources?.sources.count ?? 0), clock: program.clock,
+            recordings: isSource ? 0 : 1 + (program.sources?.videoCount ?? 0), clock: program.clock,
             logger: program.logger)
         (self.program, self.place, self.recorder) = (program, place, recorder)
         (self.retention, self.sources, run) = (retention, sources, companion.run)

@@ -15,10 +15,13 @@ internal import Segmenter
 struct RecordedSources: Sendable {
     /// The program's.
     let stage: Stage
-    let sources: [(name: String, stage: Stage, canBeCopied: Bool)]
+    let sources: [(name: String, stage: Stage, hasVideo: Bool, canBeCopied: Bool)]
     /// What all of them are converted to.
     let format: VideoFormat
     var encoder: EncoderSettings
+
+    /// Those whose files are as large as the program's.
+    var videoCount: Int { sources.count { $0.hasVideo } }
 
     /// The channel that the recording of a source has in names and in the catalogue.
     static func channel(_ channel: String, _ source: String) -> String { "\(channel)-\(source)" }
@@ -38,6 +41,8 @@ final class SourceRecordings: KeyframeRequester {
         let recording: Recording
     }
 
+    /// More than a sample, in nanoseconds: the first one of a frame may begin before it.
+    private static let sample: Int64 = 100_000
     /// Frames by which what is to happen at one frame everywhere is asked for ahead.
     private static let lead: Int64 = 10
 
@@ -82,14 +87,17 @@ final class SourceRecordings: KeyframeRequester {
         let channel = RecordedSources.channel(program.channel, source.name)
         let isCopied = configuration.takesPackets && source.canBeCopied
         let hub = PacketStream(delivery: isCopied ? .immediate : .withFrames)
-        let coding = try coding(
-            of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
+        let coding: any SourceCoding =
+            source.hasVideo
+            ? try coding(of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
+            : try SourceAudioEncoder(bitrate: recorded.encoder.audioBitrate, into: hub, logger: logger)
         var one = Recording.Program(
-            channel: channel, hasOutputs: true, delay: isCopied ? nil : program.delay, gop: program.gop,
+            channel: channel, hasOutputs: true, delay: isCopied || !source.hasVideo ? nil : program.delay,
+            gop: program.gop,
             description: coding.description, keyframes: coding, ledger: program.ledger, clock: program.clock,
             logger: logger)
         (one.isCopied, one.owner) = (isCopied, program.owner ?? program.channel)
-        one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.sources.count + 1))
+        one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.videoCount + 1))
         let place = try RecordingPlace(configuration, channel: channel, logger: logger)
         return Source(
             name: source.name, stage: source.stage, coding: coding, hub: hub,
@@ -129,7 +137,7 @@ final class SourceRecordings: KeyframeRequester {
         for source in sources {
             source.recording.start(at: source.hub, .program, in: group)
             working.enter()
-            source.recording.wait(until: time)
+            source.recording.wait(until: source.coding.description.leadingKind == .audio ? time - Self.sample : time)
             source.coding.start(for: source.recording) { [working] in working.leave() }
         }
         if joinsRunningProgram { keyframes.requestKeyframe(at: time) }
