@@ -69,6 +69,7 @@ final class ChannelControl: ControlledChannel {
             return (state.changes, state.recording)
         }
         channel.keepReplay(of: recording)
+        channel.keepPackets(of: recording)
         // What does not fit any more is left as the configuration has it.
         for name in changes.removed { try? channel.outputs.remove(name) }
         for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
