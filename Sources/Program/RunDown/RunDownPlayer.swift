@@ -165,6 +165,11 @@ package struct RunDownPlayer: Sendable {
         if clips[clip]?.opening == .opening { clips[clip]?.opening = .failed(reason) }
     }
 
+    /// How long a file has been playing by `frame`, seen or not.
+    package func played(_ clip: ClipID, by frame: FrameIndex) -> Duration {
+        clips[clip]?.started.map { rate.timeBase.duration(max(0, frame - $0)) } ?? .zero
+    }
+
     /// The files that it wants, with those that are not ready.
     package var openClips: [(clip: ClipID, isStarted: Bool)] {
         clips.keys.sorted().map { ($0, clips[$0]?.started != nil) }

@@ -55,6 +55,8 @@ struct ChannelConfiguration {
         var selection = SourceSelector.Options()
         /// What a file does while it is neither seen nor heard.
         var whenOff = WhenOff.keep
+        /// How much later than the show a file begins that is rendered.
+        var lead = Duration.zero
     }
 
     /// The tracks of the input that are passed through.

@@ -131,13 +131,19 @@ extension Director {
     private func show(
         _ showing: RunDownPlayer.Showing, at frame: FrameIndex, _ desk: RunDownDesk, _ state: inout State
     ) {
-        let clip = showing.clip.flatMap { desk.clips[$0]?.stage }
+        let clip = showing.clip.flatMap { desk.clips[$0] }
         let start = stage.show(
-            scene(of: showing.view.layout, clip: clip, audio: showing.audio),
+            scene(of: showing.view.layout, clip: clip?.stage, audio: showing.audio),
             by: Transition(showing.change.kind, easing: showing.change.easing), frames: showing.frames, at: frame)
         let scene = Named(layout: showing.view.layout, name: showing.view.name)
-        state.note(
-            Change(frame: start, frames: showing.frames, scene: scene, kind: showing.change.kind.rawValue))
+        var change = Change(
+            frame: start, frames: showing.frames, scene: scene, kind: showing.change.kind.rawValue,
+            easing: showing.change.easing, audio: showing.audio.word)
+        if let id = showing.clip, let clip {
+            change.clip = RunDown.Clip(
+                clip.clip.path, start: clip.clip.start + desk.player.played(id, by: start))
+        }
+        state.note(change)
     }
 }
 
@@ -244,6 +250,18 @@ extension RunDownPlayer {
         case .hold: try hold(at: frame)
         case .resume: try resume(at: frame)
         case .follow: try follow(at: frame)
+        }
+    }
+}
+
+extension RunDown.Audio {
+    /// The word that a run-down has for it; nil where the program's choice holds.
+    fileprivate var word: String? {
+        switch self {
+        case .standard: nil
+        case .follow: "follow"
+        case .mix: "mix"
+        case .source(let name): name
         }
     }
 }

@@ -29,7 +29,8 @@ final class RunDownClip: Sendable {
 
     /// Shows the file, once it is open.
     let stage = Stage()
-    private let clip: RunDown.Clip
+    /// The file, and where it begins.
+    let clip: RunDown.Clip
     private let format: VideoFormat
     private let pacing: SourceFeed.Pacing
     private let clock: any MonotonicClock
