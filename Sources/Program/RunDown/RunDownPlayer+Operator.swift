@@ -8,15 +8,25 @@ extension RunDownPlayer {
     package mutating func start(at segment: Int = 0) throws(Refusal) {
         guard runDown.segments.indices.contains(segment) else { throw .noSegment }
         (place, held, isOver, isDue, isWaiting) = (nil, nil, false, false, false)
-        (skipped, failure, lateFrames) = (0, nil, 0)
+        (skipped, failure, lateFrames, holdsNext) = (0, nil, 0, false)
         state = .running
         upcoming = prepared(segment, 0)
+    }
+
+    /// Begins with a segment that is held from its first frame on: seen, or as if it had been cut away from at `frame`.
+    package mutating func start(held segment: Int, isCutAway: Bool, at frame: FrameIndex) throws(Refusal) {
+        try start(at: segment)
+        guard isCutAway else { return holdsNext = true }
+        state = .held
+        held = Held(
+            place: RunDownPlace(segment: segment, anchor: frame), frame: frame, isCutAway: true,
+            again: runDown.segments[segment].clip.map { prepare($0) })
     }
 
     /// Ends it. What is on air stays.
     package mutating func stop() {
         (place, held, upcoming, state) = (nil, nil, nil, .idle)
-        (isDue, isWaiting) = (false, false)
+        (isDue, isWaiting, holdsNext) = (false, false, false)
     }
 
     /// Goes on with the next segment at once; with the first if it is still waited for. Ends a segment that lasts until
@@ -30,7 +40,7 @@ extension RunDownPlayer {
         case .held:
             if let held { follow(up: held.place) }
         }
-        (held, state, isOver, isWaiting) = (nil, .running, false, false)
+        (held, state, isOver, isWaiting, holdsNext) = (nil, .running, false, false, false)
         isDue = true
     }
 

@@ -103,6 +103,8 @@ package struct RunDownPlayer: Sendable {
     var isDue = false
     /// Whether what comes next is late because its file is not ready.
     var isWaiting = false
+    /// Whether what comes next is held as soon as it is seen.
+    var holdsNext = false
     var isOver = false
     var clips: [ClipID: ClipState] = [:]
     /// The file in what is on air, and those that give way to it.
@@ -144,11 +146,14 @@ package struct RunDownPlayer: Sendable {
         switch state {
         case .idle, .over: nil
         case .running: place?.segment ?? upcoming?.segment
-        case .held: held?.place.segment ?? place?.segment
+        case .held: held?.place.segment ?? place?.segment ?? upcoming?.segment
         }
     }
 
     // MARK: What it is told
+
+    /// Whether it is held, and whether something else is on air then.
+    package var hold: (isHeld: Bool, isCutAway: Bool) { (state == .held, state == .held && held?.isCutAway == true) }
 
     /// A file was opened, and its first frames are there. It has `frames` more of them than what lies before its start, as
     /// far as its container says.
@@ -227,7 +232,10 @@ extension RunDownPlayer {
             actions.append(.start(clip, at: frame))
         }
         upcoming = following(next.segment, next.pass)
-        if state == .running, let place { show(place, at: frame, by: next.resumed == nil ? nil : .cut) }
+        if state == .running, let place {
+            show(place, at: frame, by: next.resumed == nil ? nil : .cut)
+            if holdsNext { (holdsNext, state, held) = (false, .held, Held(place: place, frame: frame)) }
+        }
         return true
     }
 

@@ -16,6 +16,18 @@ struct RunDownPlaying: Sendable {
     let logger: Logger
 }
 
+/// What is remembered of a run-down while its channel is closed.
+struct RunDownMemory {
+    let runDown: RunDown
+    /// The one that the configuration named.
+    let configured: RunDown?
+    /// The segment that was under way, or held; nil where none was.
+    let segment: Int?
+    let isHeld: Bool
+    /// Whether something else was on air.
+    let isCutAway: Bool
+}
+
 /// A run-down that is loaded: its player, and the files that are open for it.
 struct RunDownDesk {
     var player: RunDownPlayer
@@ -175,8 +187,9 @@ extension Director {
     }
 
     /// Puts a run-down in the place of the one that is there, whose files are let go when something else is on air.
-    func load(_ runDown: RunDown) {
+    func load(_ runDown: RunDown, isConfigured: Bool = false) {
         state.withLock { state in
+            if isConfigured { state.configured = runDown }
             let old = state.desk
             var desk = RunDownDesk(player: RunDownPlayer(runDown, rate: format.frameRate))
             desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
@@ -215,17 +228,32 @@ extension Director {
         } while playing.clock.now < deadline
     }
 
-    /// Loads the run-down again that was there, and goes on with its segment; another that the configuration names by now
-    /// comes before it. Returns whether one is running.
-    func restoreRunDown(_ runDown: RunDown?, at segment: Int?) -> Bool {
-        let loaded = state.withLock { $0.desk?.player.runDown }
-        guard let runDown, loaded == nil || loaded == runDown else { return loaded != nil }
-        if loaded == nil { load(runDown) }
-        guard let segment else {
-            if loaded != nil { _ = try? perform(.stop) }
+    /// What there is to know of the run-down for the next time that the channel is opened.
+    var runDownMemory: RunDownMemory? {
+        state.withLock { state in
+            guard let player = state.desk?.player else { return nil }
+            return RunDownMemory(
+                runDown: player.runDown, configured: state.configured, segment: player.currentSegment,
+                isHeld: player.hold.isHeld, isCutAway: player.hold.isCutAway)
+        }
+    }
+
+    /// Loads the run-down again that was there, and goes on with its segment, or holds it; another that the configuration
+    /// names by now comes before it. Returns whether a run-down says what is on air.
+    func restoreRunDown(_ memory: RunDownMemory?) -> Bool {
+        let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
+        guard let memory, memory.configured == configured else { return loaded != nil }
+        if loaded != memory.runDown { load(memory.runDown) }
+        guard let segment = memory.segment else {
+            _ = try? perform(.stop)
             return false
         }
-        return (try? perform(.start(segment: segment))) != nil
+        guard memory.isHeld else { return (try? perform(.start(segment: segment))) != nil }
+        return state.withLock { state in
+            let frame = max(state.desk?.next ?? 0, stage.nextFrame)
+            try? state.desk?.player.start(held: segment, isCutAway: memory.isCutAway, at: frame)
+            return !memory.isCutAway
+        }
     }
 
     /// Lets go of all files.

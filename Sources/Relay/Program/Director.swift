@@ -66,8 +66,9 @@ final class Director: Sendable {
         var changes: [Change]
         var preview: Named
         var transition = TransitionRequest(.fade)
-        /// The run-down that is loaded.
+        /// The run-down that is loaded, and the one that the configuration names.
         var desk: RunDownDesk?
+        var configured: RunDown?
         var told: Told?
     }
 

@@ -78,7 +78,7 @@ final class StudioInputs: ProgramInputs {
             inputs.closeUnless { [weak director] in director?.isWanted(source.name) ?? true }
         }
         guard let runDown = configuration.runDown else { return }
-        director.load(runDown)
+        director.load(runDown, isConfigured: true)
         do throws(ControlFailure) {
             try director.beginRunDown(patience: Self.patience)
         } catch {

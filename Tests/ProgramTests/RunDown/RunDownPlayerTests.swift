@@ -326,6 +326,22 @@ struct RunDownPlayerTests {
         }
     }
 
+    @Test("A segment that is begun held is seen and not followed, or comes when it is resumed, as long as it is")
+    func beginsHeld() throws {
+        for isCutAway in [false, true] {
+            var deck = try deck([seconds("a", 1), seconds("b", 1)])
+            try deck.player.start(held: 1, isCutAway: isCutAway, at: 0)
+            deck.run(to: 60)
+            #expect(deck.shown == (isCutAway ? [] : ["0 b"]) && deck.player.state == .held)
+            #expect(deck.player.hold.isCutAway == isCutAway && deck.player.currentSegment == 1)
+            try deck.player.resume(at: deck.frame)
+            deck.run(to: 85)
+            #expect(deck.player.state == .running)
+            deck.run(to: 86)
+            #expect(deck.player.state == .over && deck.shown == [isCutAway ? "60 b" : "0 b"])
+        }
+    }
+
     // MARK: Status
 
     @Test("The status says where it is, what is left, and what comes when")
