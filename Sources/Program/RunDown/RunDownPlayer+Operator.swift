@@ -7,7 +7,7 @@ extension RunDownPlayer {
     /// Begins with a segment.
     package mutating func start(at segment: Int = 0) throws(Refusal) {
         guard runDown.segments.indices.contains(segment) else { throw .noSegment }
-        (place, held, isOver, isDue, isWaiting) = (nil, nil, false, false, false)
+        (place, held, rest, isOver, isDue, isWaiting) = (nil, nil, nil, false, false, false)
         (skipped, failure, lateFrames, holdsNext) = (0, nil, 0, false)
         state = .running
         upcoming = prepared(segment, 0)
@@ -25,7 +25,7 @@ extension RunDownPlayer {
 
     /// Ends it. What is on air stays.
     package mutating func stop() {
-        (place, held, upcoming, state) = (nil, nil, nil, .idle)
+        (place, held, upcoming, rest, state) = (nil, nil, nil, nil, .idle)
         (isDue, isWaiting, holdsNext) = (false, false, false)
     }
 
@@ -74,9 +74,9 @@ extension RunDownPlayer {
         if let clip = kept.place.clip.flatMap({ clips[$0] }), let started = clip.started,
             let path = runDown.segments[kept.place.segment].clip?.path
         {
-            // From the frame that was seen last: a file that was held played on.
-            let seen = rate.timeBase.rescale(frame - started, to: .nanoseconds)
-            let again = prepare(RunDown.Clip(path, start: clip.start + .nanoseconds(seen)))
+            // From the frame that was seen last: a file that was held played on, and of one that was over the last one stood.
+            let seen = max(0, min(frame, clip.end.map { FrameIndex($0.number - 1) } ?? frame) - started)
+            let again = prepare(RunDown.Clip(path, start: clip.start + rate.timeBase.duration(seen)))
             held?.again = again
         }
     }

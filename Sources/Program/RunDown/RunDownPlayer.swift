@@ -83,6 +83,13 @@ package struct RunDownPlayer: Sendable {
         var resumed: (place: RunDownPlace, heldAt: FrameIndex)?
     }
 
+    /// What is tried next where nothing could be opened, and when.
+    struct Rest: Sendable {
+        let segment: Int
+        let pass: Int64
+        let until: FrameIndex
+    }
+
     /// Where it was held.
     struct Held: Sendable {
         var place: RunDownPlace
@@ -93,11 +100,16 @@ package struct RunDownPlayer: Sendable {
         var again: ClipID?
     }
 
+    /// How long nothing is opened after all of it could not be.
+    private static let retry = Duration.seconds(1)
+
     package let runDown: RunDown
     let rate: FrameRate
     package internal(set) var state = State.idle
     var place: RunDownPlace?
     var upcoming: Upcoming?
+    /// Only while there is nothing upcoming.
+    var rest: Rest?
     var held: Held?
     /// Whether what comes next is to come at the next frame.
     var isDue = false
@@ -145,7 +157,7 @@ package struct RunDownPlayer: Sendable {
     package var currentSegment: Int? {
         switch state {
         case .idle, .over: nil
-        case .running: place?.segment ?? upcoming?.segment
+        case .running: place?.segment ?? upcoming?.segment ?? rest?.segment
         case .held: held?.place.segment ?? place?.segment ?? upcoming?.segment
         }
     }
@@ -162,8 +174,11 @@ package struct RunDownPlayer: Sendable {
         clips[clip]?.frames = frames
     }
 
-    /// A file's last frame is the one before `frame`.
-    package mutating func ended(_ clip: ClipID, at frame: FrameIndex) { clips[clip]?.end = frame }
+    /// A file's last frame is the one before `frame`; it was not to be the last, if there is a `fault`.
+    package mutating func ended(_ clip: ClipID, at frame: FrameIndex, fault: String? = nil) {
+        if let fault, clips[clip] != nil { failure = fault }
+        clips[clip]?.end = frame
+    }
 
     /// A file cannot be opened, or be read on.
     package mutating func failed(_ clip: ClipID, _ reason: String) {
@@ -203,8 +218,12 @@ extension RunDownPlayer {
 
     /// Begins what comes next, due at `due`. False if it has to wait for its file, or there is nothing.
     private mutating func begin(_ due: FrameIndex, at frame: FrameIndex) -> Bool {
+        if let rest, upcoming == nil, rest.until <= frame {
+            upcoming = prepared(rest.segment, rest.pass)
+            self.rest = nil
+        }
         guard let next = upcoming else {
-            finish()
+            if rest == nil { finish() } else if place != nil { lateFrames += 1 }
             return false
         }
         switch next.clip.map({ clips[$0]?.opening ?? .opening }) ?? .ready {
@@ -212,7 +231,7 @@ extension RunDownPlayer {
             if place != nil { lateFrames += 1 }
             isWaiting = true
             return false
-        case .failed(let reason): return skip(next, reason)
+        case .failed(let reason): return skip(next, reason, at: frame)
         case .ready: break
         }
         skipped = 0
@@ -239,21 +258,30 @@ extension RunDownPlayer {
         return true
     }
 
-    private mutating func skip(_ next: Upcoming, _ reason: String) -> Bool {
+    private mutating func skip(_ next: Upcoming, _ reason: String, at frame: FrameIndex) -> Bool {
         failure = "\(runDown.segments[next.segment].name): \(reason)"
         actions.append(.skip(segment: next.segment, reason: reason))
         skipped += 1
-        if skipped >= runDown.segments.count {
+        guard skipped >= runDown.segments.count else {
+            upcoming = following(next.segment, next.pass)
+            return true
+        }
+        guard runDown.loops else {
             finish()
             return false
         }
-        upcoming = following(next.segment, next.pass)
-        return true
+        // A disk that is away comes back: what is on air stays, and one segment after the other is tried again.
+        let isLast = next.segment + 1 == runDown.segments.count
+        rest = Rest(
+            segment: isLast ? 0 : next.segment + 1, pass: next.pass + (isLast ? 1 : 0),
+            until: frame + max(1, rate.timeBase.ticks(Self.retry)))
+        (upcoming, isWaiting) = (nil, true)
+        return false
     }
 
     private mutating func finish() {
         isOver = true
-        (isDue, isWaiting, upcoming) = (false, false, nil)
+        (isDue, isWaiting, upcoming, rest) = (false, false, nil, nil)
         if state == .running { (state, place) = (.over, nil) }
     }
 

@@ -50,7 +50,7 @@ struct RunDownDesk {
             case .ready(let frames): if !isStarted { player.ready(id, frames: frames) }
             case .failed(let reason): player.failed(id, reason)
             }
-            if isStarted, let end = clip.end { player.ended(id, at: end) }
+            if isStarted, let end = clip.end { player.ended(id, at: end, fault: clip.fault) }
         }
     }
 }
@@ -193,6 +193,12 @@ extension Director {
             let old = state.desk
             var desk = RunDownDesk(player: RunDownPlayer(runDown, rate: format.frameRate))
             desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
+            // What an operator will put on air then is no less a cut.
+            let next = stage.nextFrame
+            for change in state.changes where change.frame > next {
+                desk.player.cut(at: change.frame, fade: change.frames)
+                desk.noteChange(at: change.frame, frames: change.frames)
+            }
             state.desk = desk
         }
     }

@@ -55,6 +55,12 @@ final class RunDownClip: Sendable {
         return feed.isPrimed ? .ready(frames: frames) : .opening
     }
 
+    /// Why it was over before its end; nil where it was not.
+    var fault: String? {
+        guard let status = state.withLock({ $0.source })?.status, status.state == .failed else { return nil }
+        return "\(clip.path.split(separator: "/").last ?? ""): \(status.lastError ?? "It cannot be read on.")"
+    }
+
     /// The program frame behind its last one, once it is known.
     var end: FrameIndex? { feed?.end }
 
