@@ -317,7 +317,13 @@ public final class SourceFeed: SourceSink {
 
     /// The last frame once more, after the source's frames are over.
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
-        guard isLive else { return state.withLock { $0.frames.choose(for: index) } }
+        guard isLive else {
+            return state.withLock { state in
+                // Before its own first frame there is none, and nothing is to be used up.
+                if let origin = state.origin, index < origin { return nil }
+                return state.frames.choose(for: index)
+            }
+        }
         guard let line = programTime.line else { return nil }
         return state.withLock { $0.live.current(for: index, on: line)?.frame }
     }

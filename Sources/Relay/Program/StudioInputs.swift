@@ -83,7 +83,7 @@ final class StudioInputs: ProgramInputs {
             inputs.spareUnless { [weak director] in director?.isWanted(source.name, orHeard: heard) ?? true }
         }
         guard let runDown = configuration.runDown else { return }
-        director.load(runDown)
+        director.load(runDown, isConfigured: true)
         do throws(ControlFailure) {
             try director.beginRunDown(patience: Self.patience)
         } catch {
