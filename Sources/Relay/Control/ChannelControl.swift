@@ -121,9 +121,7 @@ final class ChannelControl: ControlledChannel {
         report.hasScenes = channel.director != nil
         report.startedAt = startedAt
         report.tracks = channel.stream.description
-        report.programSeconds =
-            status.passthrough.map { Double($0.programNanoseconds) / 1e9 }
-            ?? Double(status.program.position) / max(0.001, status.frameRate.value)
+        report.programSeconds = Double(status.programNanoseconds) / 1e9
         report.status = status
         report.canClip = report.canClip || report.isRecording && channel.recordings.current?.format != .ts
         report.certificateExpiry = channel.certificateExpiry
@@ -291,8 +289,8 @@ extension ChannelControl {
         guard state.withLock({ $0.marks.admit(at: SystemClock().now) }) else {
             throw ControlFailure(.tooMany, "A channel takes \(MarkLimit.most) markers a minute.")
         }
-        let report = report
-        channel.mark(text, at: Int64((report.programSeconds ?? 0) * 1e9))
-        return Marker(time: report.time.extended, programSeconds: report.programSeconds ?? 0, text: text)
+        let (time, now) = (channel.status.programNanoseconds, UTCTime.now)
+        channel.mark(text, at: time)
+        return Marker(time: now.extended, programSeconds: Double(time) / 1e9, text: text)
     }
 }
