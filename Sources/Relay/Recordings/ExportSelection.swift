@@ -85,6 +85,7 @@ struct ExportSelection {
             if from > 0 { piece.from = .milliseconds(from) }
             if end != span.end { piece.to = .milliseconds(end - span.start) }
             piece.coversEnds = true
+            piece.mayBeEmpty = spans.count > 1
             return piece
         }
     }

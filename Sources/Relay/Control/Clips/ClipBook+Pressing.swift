@@ -153,9 +153,10 @@ extension ClipBook {
         }
     }
 
-    /// The frame that is seen at `seconds`. A little later than that, for who says the time of a frame in decimals.
-    private static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
-        Int64((seconds * rate.value + 0.02).rounded(.down))
+    /// The frame that is seen at `seconds`. A millisecond later than that: so far who says the time of a frame in decimals, or
+    /// counts as RTMP does, may be off. ``ClipSource`` takes frames by the same rule.
+    static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
+        Int64(((seconds + 0.001) * rate.value).rounded(.down))
     }
 
     private static var freshID: String { String(UInt64.random(in: 1 << 60 ... .max), radix: 16) }

@@ -64,7 +64,7 @@ struct ExportMaking: Sendable {
         var request = ClipRequest(
             files: chosen.files, range: chosen.range, isExact: isExact, output: output, replaces: false,
             version: RelayVersion.text)
-        request.reserve = reserve
+        (request.reserve, request.program) = (reserve, self.request.clip?.times)
         var exporter = try ClipExporter(request)
         var report = try exporter.run(progress: progress, isCancelled: isCancelled)
         if let clip = self.request.clip {
