@@ -111,6 +111,26 @@ struct ClipBookTests {
         #expect(try book.list().count == 8)
     }
 
+    @Test("Of very many clips the oldest that was exported goes for a new one, and one whose files are gone says so")
+    func many() throws {
+        let rows = (0..<ClipMachine.mostClips).map { number in
+            var row = CatalogueClip(
+                .init(id: "\(number)", run: "old", first: 0, end: 5, isComplete: true), channel: "test",
+                rate: FrameRate(25), start: 1_700_000_000_000 + Int64(number), name: nil)
+            if [7, 9].contains(number) { row.released = 1_700_000_000_000 }
+            return row
+        }
+        _ = try ChannelLedger(directory: try .prepare(place.path), channel: "test").note(rows, removing: [])
+        show.record(6)
+        #expect(try book.list().filter { $0.state == .gone }.map(\.id) == ["7", "9"])
+        #expect(try book.start(ClipStart(id: "x", at: 4)).isNew)
+        #expect(throws: ControlFailure.self) { try book.clip("7") }
+        #expect(try book.start(ClipStart(id: "y", at: 4)).isNew)
+        #expect(throws: ControlFailure.self) { try book.clip("9") }
+        #expect(throws: ControlFailure.self) { try book.start(ClipStart(id: "z", at: 4)) }
+        #expect(try book.list().count == ClipMachine.mostClips)
+    }
+
     @Test("When the disk is full, a clip that was ended is what was recorded of it")
     func fullDisk() throws {
         show.record(6, recorded: 4)

@@ -41,7 +41,7 @@ struct ClipRoutes {
     /// A year, in seconds.
     private static let latest = 31_536_000.0
     /// Clips that one file is made of at most.
-    private static let mostParts = 200
+    private static let mostParts = 1000
     /// Frames of years.
     private static let mostSkipped: Int64 = 1 << 40
     /// Seconds by which audio can be moved.

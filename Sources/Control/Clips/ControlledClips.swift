@@ -57,6 +57,8 @@ package struct RecordedClip: Sendable, Encodable {
         case done
         /// Nothing of it is recorded: the recording ended before.
         case empty
+        /// It was exported, and the files in which it lay were deleted since.
+        case gone
     }
 
     package var id: String

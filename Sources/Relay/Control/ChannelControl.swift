@@ -5,6 +5,7 @@ internal import Control
 internal import FanOut
 internal import Media
 internal import Program
+internal import Segmenter
 internal import Synchronization
 
 /// What the API sees of one channel, and what it may ask of it. It outlives the channel's own attempts to be on air: what
@@ -144,6 +145,15 @@ final class ChannelControl: ControlledChannel {
 
     /// What the configuration says of the recording.
     var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
+
+    /// Bytes of the disk that the storage guard keeps free when something is recorded. Looks at the file system.
+    var configuredReserve: Int64 {
+        guard let recording = configuredRecording else { return 0 }
+        let capacity = try? SystemFreeSpace().space(at: recording.directory).capacity
+        return StorageBudget(
+            videoBitrate: 0, audioBitrate: 0, duration: .zero, reserve: recording.reserve, capacity: capacity
+        ).reserveBytes
+    }
 
     /// What was recorded; nil if no directory for it is known.
     var recordings: ChannelArchive? {

@@ -20,6 +20,7 @@ extension ClipBook {
             if let id = request.id, let known = try known(id) { return (known, false) }
             try admit(request.at)
             let now = try beginning()
+            makeRoom()
             let (rate, frames) = (now.program.rate, now.program.frames)
             let newest = request.newest.map { max(frames.lowerBound, Self.frame(at: $0, rate)) }
             let press = ClipMachine.Start(
@@ -79,6 +80,21 @@ extension ClipBook {
     private func known(_ id: String) throws(ControlFailure) -> RecordedClip? {
         let now = (try? source.recorded()) ?? []
         return state.withLock { state in state.machine.clip(id).flatMap { state.shown($0, now) } }
+    }
+
+    /// Forgets the oldest clips that were exported, where so many are kept that no other can begin.
+    private func makeRoom() {
+        state.withLock { state in
+            let surplus = state.machine.clips.count - ClipMachine.mostClips + 1
+            guard surplus > 0 else { return }
+            let exported = state.machine.clips.filter { $0.isComplete && state.details[$0.id]?.released != nil }
+            let oldest = exported.sorted { (state.details[$0.id]?.start ?? 0) < (state.details[$1.id]?.start ?? 0) }
+            for clip in oldest.prefix(surplus) {
+                state.details[clip.id] = nil
+                _ = state.machine.remove(clip.id)
+                writer.remove(clip.id)
+            }
+        }
     }
 
     /// Refuses a time that nobody can have seen yet, before something is recorded for it.

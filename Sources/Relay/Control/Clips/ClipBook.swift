@@ -65,6 +65,7 @@ final class ClipBook: ControlledClips {
 
     func list() throws(ControlFailure) -> [RecordedClip] {
         let now = try look()
+        try lookForFiles()
         return state.withLock { state in
             state.machine.clips.compactMap { state.shown($0, now) }
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
@@ -79,6 +80,9 @@ final class ClipBook: ControlledClips {
         else { throw Self.unknown }
         return clip
     }
+
+    /// Between two looks for files.
+    private static let fileInterval = Duration.seconds(10)
 
     static var unknown: ControlFailure { ControlFailure(.notFound, "There is no clip of this name.") }
 }
@@ -117,6 +121,23 @@ extension ClipBook {
                 writer.note(state.row(id, channel: archive.channel))
             }
         }
+    }
+
+    /// Finds out which clips that hold their files no more have lost all of them, unless that was looked at shortly before.
+    private func lookForFiles() throws(ControlFailure) {
+        let rows = state.withLock { state -> [CatalogueClip] in
+            if let last = state.lookedForFiles, last.duration(to: .now) < Self.fileInterval { return [] }
+            state.lookedForFiles = .now
+            return state.machine.clips.filter(\.isComplete)
+                .compactMap { state.row($0.id, channel: archive.channel) }.filter { $0.released != nil }
+        }
+        guard !rows.isEmpty else { return }
+        let files = try archive.files(ofRuns: Set(rows.map(\.clip.run)))
+        let gone = rows.filter { row in
+            guard let times = row.times else { return false }
+            return !(files[row.clip.run] ?? []).contains { $0.program.overlaps(times) }
+        }
+        state.withLock { $0.gone = Set(gone.map(\.id)) }
     }
 
     /// Reads the catalogue's clips, once.
@@ -211,8 +232,7 @@ extension ClipBook {
         let rows = state.withLock { state in
             state.machine.clips.compactMap { state.row($0.id, channel: archive.channel) }
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
-        var files: [String: [RunFile]] = [:]
-        for run in Set(rows.map(\.clip.run)) { files[run] = try archive.files(ofRun: run) }
+        let files = try archive.files(ofRuns: Set(rows.map(\.clip.run)))
         return ClipProject(channel: archive.name).text(rows, files: files)
     }
 }
