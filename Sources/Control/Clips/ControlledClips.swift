@@ -66,6 +66,8 @@ package struct RecordedClip: Sendable, Encodable {
     package var state: State
     /// When the first frame was on air.
     package var start: String
+    /// When it was asked for; nil if that was before relay was started.
+    package var pressed: String?
     /// The same in seconds of the program.
     package var programSeconds: Double
     /// How long it is, or how long it runs.

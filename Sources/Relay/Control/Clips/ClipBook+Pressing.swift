@@ -31,7 +31,8 @@ extension ClipBook {
                 let clip = try state.machine.start(press, in: now.program)
                 if isNew {
                     let start = now.stretch.time(of: rate.timeBase.rescale(clip.first, to: .nanoseconds))
-                    state.details[clip.id] = Details(rate: rate, start: start.milliseconds, name: request.name)
+                    state.details[clip.id] = Details(
+                        rate: rate, start: start.milliseconds, name: request.name, pressed: .now)
                     writer.note(state.row(clip.id, channel: archive.channel))
                 }
                 return (state.shown(clip, [now]), isNew)

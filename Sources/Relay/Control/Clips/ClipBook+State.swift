@@ -11,6 +11,7 @@ extension ClipBook {
         let rate: FrameRate
         let start: Int64
         let name: String?
+        var pressed: UTCTime?
         var released: Int64?
         var audioOffset: Int64?
         var job: String?
@@ -52,6 +53,7 @@ extension ClipBook.State {
         var shown = RecordedClip(
             id: clip.id, name: details.name, state: state, start: UTCTime(milliseconds: details.start).extended,
             programSeconds: seconds(clip.first), durationSeconds: seconds(frames), frames: frames)
+        shown.pressed = details.pressed?.extended
         if clip.lacking > 0 { shown.lackingSeconds = seconds(clip.lacking) }
         shown.audioOffsetSeconds = details.audioOffset.map { Double($0) / 1e9 }
         shown.isHeld = details.released == nil
