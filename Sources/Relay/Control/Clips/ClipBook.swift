@@ -190,6 +190,7 @@ extension ClipBook {
         guard let range else { throw ControlFailure(.unusable, "clips names at least one clip.") }
         var request = ExportRequest(channel: archive.name, range: range, name: nil, isExact: nil)
         request.stitched = stitched
+        request.isTrial = parts.allSatisfy(\.isHeldOn)
         return request
     }
 
