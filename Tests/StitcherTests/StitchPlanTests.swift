@@ -201,6 +201,26 @@ enum SampleInput {
         #expect(throws: ClipFailure.self) { try frames(.seconds(3600), nil) }
     }
 
+    @Test func `Frames that begin in a range belong to it, also the last one, which ends behind it`() throws {
+        var clip = StitchClip(path: "a.mp4", from: .milliseconds(110), to: .milliseconds(220))
+        clip.takesBegun = true
+        // They begin at 133, 167 and 200 ms.
+        #expect(try ClipRange(clip, of: SampleInput.source(), at: FrameRate(30)).frames == 4..<7)
+    }
+
+    @Test func `An end of a clip that has no frame is left out, unless nothing else is there`() throws {
+        var end = StitchClip(path: "a.mp4", from: .milliseconds(2999))
+        (end.takesBegun, end.mayBeEmpty) = (true, true)
+        end.transition = StitchTransition(Transition(.fade), duration: .seconds(1))
+        let rest = StitchClip(path: "b.mp4", to: .milliseconds(200))
+        let filled = try StitchJob.filled([end, rest], [SampleInput.source(), SampleInput.source()])
+        #expect(filled.clips.map(\.path) == ["b.mp4"] && filled.numbers == [1])
+        #expect(filled.clips.first?.transition == end.transition)
+        #expect(throws: ClipFailure.self) { try StitchJob.filled([end], [SampleInput.source()]) }
+        end.mayBeEmpty = false
+        #expect(try StitchJob.filled([end, rest], [SampleInput.source(), SampleInput.source()]).numbers == [0, 1])
+    }
+
     @Test func `Ranges without a frame are refused with the reason`() {
         func failure(_ from: Duration?, _ to: Duration?) -> String? {
             do throws(ClipFailure) {

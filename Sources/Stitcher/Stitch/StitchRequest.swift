@@ -37,6 +37,10 @@ package struct StitchClip: Sendable, Equatable {
     package var to: Duration?
     /// Whether the frames that are seen at `from` and just before `to` belong to it, if they are not whole in the range.
     package var coversEnds = false
+    /// Whether the frames that begin within the range belong to it, whole or not.
+    package var takesBegun = false
+    /// Whether it is left out if it has no frame with audio: it is an end of something that lies in several files.
+    package var mayBeEmpty = false
     /// How it comes on; a cut for nil. The first has none.
     package var transition: StitchTransition?
     /// By how much its audio is to be later; earlier for less than nothing.
