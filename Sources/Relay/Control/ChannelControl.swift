@@ -121,6 +121,7 @@ final class ChannelControl: ControlledChannel {
         guard let channel else { return report }
         let status = channel.status
         report.hasScenes = channel.director != nil
+        report.runDown = channel.director?.runDownStatus(withSegments: false)
         report.startedAt = startedAt
         report.tracks = channel.stream.description
         report.programSeconds = Double(status.programNanoseconds) / 1e9
