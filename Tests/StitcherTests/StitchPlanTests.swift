@@ -99,7 +99,14 @@ enum SampleInput {
             ("it has 25 frames a second, not 30", { $0.video.rate = FrameRate(25) }),
             ("it is coded as hevc", { $0.video.codec = "hevc" }),
             ("its pixels are 4:3, not 1:1", { $0.video.frames.sampleAspectRatio = SampleAspectRatio(4, 3) }),
-            ("its color is another", { $0.video.frames.color = .bt601With525Lines }),
+            ("its color range is full, not limited", { $0.video.frames.color.isFullRange = true }),
+            (
+                "its transfer characteristic is HLG (HDR), not BT.709",
+                {
+                    $0.video.frames.color = .bt709
+                    $0.video.frames.color.transfer = 18
+                }
+            ),
             ("its container is flv, not MP4 or MOV", { $0.video.obstacle = "its container is flv, not MP4 or MOV" }),
             ("its parameter sets are not those of a.mp4", { $0.video.configuration = [1, 66, 0, 30] }),
         ]
@@ -109,6 +116,24 @@ enum SampleInput {
             #expect(plan.parts.first == .copied(clip: 0, samples: 0..<90))
             #expect(plan.parts.last == .encoded(clip: 1, frames: 0..<plan.clips[1].count))
         }
+    }
+
+    @Test func `High dynamic range stays where all is copied, and becomes usual color where anything is coded again`()
+        throws
+    {
+        let hlg = ColorDescription(primaries: 9, transfer: 18, matrix: 9, isFullRange: false)
+        let source = SampleInput.source { $0.video.frames.color = hlg }
+        #expect(try plan([source, source]).video.color == hlg)
+        let mixed = try plan([source, SampleInput.source("b.mp4")])
+        #expect(mixed.video.color == .bt709)
+        #expect(
+            mixed.clips[0].reasons == [
+                "its color primaries are BT.2020, not BT.709", "its transfer characteristic is HLG (HDR), not BT.709",
+                "its color matrix is BT.2020, not BT.709",
+            ])
+        #expect(mixed.parts == [.encoded(clip: 0, frames: 0..<90), .copied(clip: 1, samples: 0..<90)])
+        let cut = try plan([source], [StitchClip(path: "a.mp4", from: .milliseconds(400))])
+        #expect(cut.video.color == .bt709 && cut.copiedFrames == 0)
     }
 
     @Test func `The parameter sets of most frames are kept`() throws {

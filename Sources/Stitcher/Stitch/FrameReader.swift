@@ -31,7 +31,7 @@ final class FrameReader {
         }
         self.stream = stream
         decoder = try Decoder(stream, threading: .frames, subject: source.name)
-        converter = try FrameConverter(stream, target: target, fitting: fitting, subject: source.name)
+        converter = try FrameConverter(stream, target: target, fitting: fitting, mapsTones: true, subject: source.name)
         demuxer.select([stream.index])
     }
 

@@ -57,6 +57,11 @@ package struct StitchJob {
         ordered.clips = order.map { request.clips[$0] }
         self.request = ordered
         let plan = try StitchPlan(ordered.clips, of: self.sources, ordered.settings)
+        if let clip = plan.mappedClips(self.sources).first, !ToneMapping.isPossible {
+            throw ClipFailure(
+                "\(self.sources[clip].name) is HDR, which this machine's libavfilter cannot make what others are: it lacks "
+                    + "zscale or tonemap.")
+        }
         let windows = AACWindows(self.sources)
         heard = AudioPlan(plan, ordered.clips, self.sources, ordered.settings.audio, window: windows.window)
         self.plan = plan

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LibAV
 package import Media
 internal import Program
 
@@ -30,7 +31,7 @@ package struct StitchPlan: Sendable {
         case encoded(clip: Int, frames: Range<Int>)
     }
 
-    package let video: VideoFormat
+    package private(set) var video: VideoFormat
     package let audio: AudioFormat?
     /// `h264`, or `hevc` if all of it is copied.
     package private(set) var codec: String
@@ -53,7 +54,7 @@ package struct StitchPlan: Sendable {
 
     /// A plan for `clips`, each of a source of its own: the one of the same number among `sources`.
     package init(_ clips: [StitchClip], of sources: [StitchSource], _ settings: StitchSettings) throws(ClipFailure) {
-        guard let target = StitchTarget(sources, settings), clips.count == sources.count else {
+        guard var target = StitchTarget(sources, settings), clips.count == sources.count else {
             throw ClipFailure("There is no clip to stitch.")
         }
         (video, audio) = (target.video, target.audio)
@@ -77,9 +78,22 @@ package struct StitchPlan: Sendable {
         }
         if sources.allSatisfy({ $0.video.codec == "hevc" }) {
             planParts(sources, target, codec: "hevc")
-            if parts.allSatisfy({ if case .copied = $0 { true } else { false } }) { return }
+            if isCopied { return }
         }
         planParts(sources, target, codec: "h264")
+        // What is coded again is of 8 bits: too few for high dynamic range.
+        guard !isCopied, target.video.color.isHDR else { return }
+        target.video.color = .bt709
+        video = target.video
+        planParts(sources, target, codec: "h264")
+    }
+
+    /// Whether nothing is coded again.
+    private var isCopied: Bool { parts.allSatisfy { if case .copied = $0 { true } else { false } } }
+
+    /// Clips of high dynamic range some of whose frames are coded again.
+    func mappedClips(_ sources: [StitchSource]) -> [Int] {
+        clips.indices.filter { sources[clips[$0].source].color.isHDR && copiedFrames(of: $0) < clips[$0].count }
     }
 
     private mutating func planParts(_ sources: [StitchSource], _ target: StitchTarget, codec: String) {

@@ -77,6 +77,9 @@ package struct StitchSource: Sendable {
     /// How long it is, from the first frame to the end of the last.
     package var duration: Duration { video.timeBase.duration(video.end - (video.times.first ?? 0)) }
 
+    /// The color of its frames, with what is unspecified filled in.
+    var color: ColorDescription { video.frames.color.resolved(width: video.frames.width, height: video.frames.height) }
+
     /// What its frames look like upright.
     var upright: FrameFormat {
         var frames = video.frames

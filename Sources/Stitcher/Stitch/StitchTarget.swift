@@ -54,13 +54,33 @@ struct StitchTarget: Equatable {
             found.append(
                 "its pixels are \(aspect.horizontal):\(aspect.vertical), not \(wanted.horizontal):\(wanted.vertical)")
         }
-        if track.frames.color.resolved(width: track.frames.width, height: track.frames.height) != video.color {
-            found.append("its color is another")
-        }
+        found += source.color.differences(from: video.color)
         if !track.isConstant {
             found.append("its frame rate varies")
         } else if track.rate != video.frameRate {
             found.append("it has \(track.rate) frames a second, not \(video.frameRate)")
+        }
+        return found
+    }
+}
+
+extension ColorDescription {
+    /// What is another than in `wanted`, one piece of a sentence each.
+    fileprivate func differences(from wanted: ColorDescription) -> [String] {
+        var found: [String] = []
+        func compare(_ what: String, _ own: UInt8, _ other: UInt8, _ names: [UInt8: String]) {
+            guard own != other else { return }
+            found.append("its \(what) \(names[own] ?? "\(own)"), not \(names[other] ?? "\(other)")")
+        }
+        let systems: [UInt8: String] = [1: "BT.709", 6: "BT.601 (525 lines)", 7: "SMPTE 240M"]
+        let others: [UInt8: String] = [5: "BT.601 (625 lines)", 9: "BT.2020"]
+        let more: [UInt8: String] = [13: "sRGB", 14: "BT.2020", 15: "BT.2020", 16: "PQ (HDR)", 18: "HLG (HDR)"]
+        let named = systems.merging(others) { $1 }
+        compare("color primaries are", primaries, wanted.primaries, named.merging([12: "P3"]) { $1 })
+        compare("transfer characteristic is", transfer, wanted.transfer, systems.merging(more) { $1 })
+        compare("color matrix is", matrix, wanted.matrix, named)
+        if isFullRange != wanted.isFullRange {
+            found.append("its color range is \(isFullRange ? "full, not limited" : "limited, not full")")
         }
         return found
     }
