@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFFmpeg
+internal import Media
 
 extension Demuxer {
     /// Where one packet lies, as the container's tables say.
@@ -34,5 +35,13 @@ extension Demuxer {
                     isHidden: flags & AVINDEX_DISCARD_FRAME != 0))
         }
         return entries
+    }
+
+    /// When `packet`, of any stream, ends; nil if it does not say.
+    package func end(of packet: PacketBox) -> Duration? {
+        guard packet.streamIndex < Int(context.pointee.nb_streams), let pts = packet.pts ?? packet.dts,
+            let base = context.pointee.streams?[packet.streamIndex]?.pointee.time_base.asTimeBase
+        else { return nil }
+        return base.duration(pts &+ packet.duration)
     }
 }

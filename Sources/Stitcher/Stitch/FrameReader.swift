@@ -97,12 +97,13 @@ final class FrameReader {
     }
 
     private func seek(to number: Int) throws {
-        let samples = source.video.samples
-        guard let entry = samples.last(where: { $0.isSync && $0.pts <= Int64(number) && $0.pts >= 0 }) else {
-            return try rewind()
+        let (samples, open) = (source.video.samples, source.video.openEntries)
+        let entry = samples.indices.last {
+            (samples[$0].isSync || open.contains($0)) && (0...Int64(number)).contains(samples[$0].pts)
         }
+        guard let entry else { return try rewind() }
         do throws(AVFailure) {
-            try demuxer.seek(stream, to: entry.dts)
+            try demuxer.seek(stream, to: samples[entry].dts)
         } catch {
             return try rewind()
         }

@@ -64,10 +64,7 @@ package struct StitchPlan: Sendable {
             let range = try ClipRange(clip, of: sources[index], at: video.frameRate)
             var planned = Clip(
                 source: index, frames: range.frames, count: range.count, place: frameCount, notes: range.notes)
-            let track = sources[index].video
-            if track.torn > 0, range.frames.upperBound == track.times.count {
-                planned.notes.append("its last \(track.torn) frames lack those before them and are left out")
-            }
+            planned.notes += Self.notes(sources[index], range.frames)
             if index > 0, let transition = clip.transition, transition.transition.kind != .cut {
                 planned.transition = Int(clamping: video.frameRate.frames(atLeast: transition.duration))
                 guard planned.transition <= range.count else {
@@ -86,6 +83,29 @@ package struct StitchPlan: Sendable {
         target.video.color = .bt709
         video = target.video
         planParts(sources, target, codec: "h264")
+    }
+
+    /// A pause between two frames that is told of.
+    private static let pause = Duration.seconds(2)
+
+    /// What is to be told of `frames` of `source`.
+    private static func notes(_ source: StitchSource, _ frames: Range<Int>) -> [String] {
+        let track = source.video
+        var notes: [String] = []
+        if track.headless > 0, frames.lowerBound == 0 {
+            notes.append("its first \(track.headless) frames lack those before them and are left out")
+        }
+        if track.torn > 0, frames.upperBound == track.times.count {
+            notes.append("its last \(track.torn) frames lack those before them and are left out")
+        }
+        let longest = track.isConstant ? nil : frames.dropLast().max { track.step($0) < track.step($1) }
+        if let longest, track.step(longest) > track.timeBase.ticks(Self.pause) {
+            let (time, length) = (track.times[longest] - track.times[0], track.step(longest))
+            notes.append(
+                "\(DurationText(track.timeBase.duration(time))) into it there is no frame for "
+                    + "\(DurationText(track.timeBase.duration(length))): the one before stands still")
+        }
+        return notes
     }
 
     /// Whether nothing is coded again.

@@ -31,12 +31,20 @@ package struct StitchSource: Sendable {
         package var end: Int64
         package var rate: FrameRate
         package var isConstant: Bool
+        /// Frames at the beginning that are not shown because those before them are missing.
+        package var headless = 0
         /// Frames at the end that are not shown because those before them are missing: whoever cut the file counted in the
         /// order of decoding.
         package var torn = 0
+        /// Frames, by their numbers in the order of decoding, at which decoding can begin besides keyframes, but for those shown
+        /// before them: H.264 has recovery points in open GOPs.
+        package var openEntries: Set<Int> = []
         /// Keyframes, by their numbers in the order of decoding, behind which only frames of the same stream can follow those
         /// before them: CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
         package var dependentKeyframes: Set<Int> = []
+
+        /// Ticks from the frame `number` to the next one.
+        func step(_ number: Int) -> Int64 { times[number + 1] - times[number] }
 
         /// The frames, of which those are keyframes that can follow frames of another stream.
         var joinableSamples: [IndexedSample] {
