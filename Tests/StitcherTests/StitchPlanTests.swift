@@ -136,6 +136,23 @@ enum SampleInput {
         #expect(cut.video.color == .bt709 && cut.copiedFrames == 0)
     }
 
+    @Test func `Frames that lack those before them and pauses are told of where they are in a clip`() throws {
+        let source = SampleInput.source {
+            $0.video.headless = 1
+            $0.video.isConstant = false
+            for number in 60..<90 { $0.video.times[number] += 4 * 15_360 }
+            $0.video.end += 4 * 15_360
+            $0.audio?.range = 0..<7 * 48_000
+        }
+        let notes = try plan([source]).clips[0].notes
+        #expect(
+            notes == [
+                "its first frame lacks those before it and is left out",
+                "1s966ms into it there is no frame for 4s33ms: the one before stands still",
+            ])
+        #expect(try plan([source], [StitchClip(path: "a.mp4", from: .seconds(6))]).clips[0].notes.isEmpty)
+    }
+
     @Test func `The parameter sets of most frames are kept`() throws {
         let other: (inout StitchSource) -> Void = { $0.video.configuration = [1, 66, 0, 30] }
         let plan = try plan([

@@ -113,5 +113,6 @@ extension StitchReport {
         "\(output): \(StitchDocument.clock(milliseconds)) of \(clips) clips, \(copiedFrames) frames copied, "
             + "\(encodedFrames) coded again"
             + (resumedFrames.map { $0 > 0 ? ", \($0) of them by the run before" : "" } ?? "") + "\n"
+            + warnings.map { $0 + "\n" }.joined()
     }
 }

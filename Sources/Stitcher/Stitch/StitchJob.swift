@@ -18,9 +18,11 @@ package struct StitchReport: Sendable, Codable, Equatable {
     package var encodedFrames: Int
     /// Of the latter those that a run before had coded; nil if none was to be gone on with.
     package var resumedFrames: Int?
+    /// What of the files is damaged, one sentence each, as far as decoders say.
+    package var warnings: [String] = []
 
     enum CodingKeys: String, CodingKey {
-        case output, milliseconds, clips
+        case output, milliseconds, clips, warnings
         case copiedFrames = "copied_frames"
         case encodedFrames = "encoded_frames"
         case resumedFrames = "resumed_frames"
@@ -135,10 +137,9 @@ package struct StitchJob {
         }
         let (frame, total, writer) = (plan.video.frameRate.timeBase, plan.frameCount, audio)
         let base = plan.audio?.timeBase ?? .milliseconds
+        let renderer = FrameRenderer(plan, request.clips, sources, request.settings.fitting)
         let video = VideoWriter(
-            plan, sources, settings,
-            renderer: FrameRenderer(plan, request.clips, sources, request.settings.fitting), file: file, audio: audio,
-            journal: journal
+            plan, sources, settings, renderer: renderer, file: file, audio: audio, journal: journal
         ) { frames in
             if isCancelled() { throw ClipFailure.stitchCancelled }
             progress(frames, total)
@@ -149,6 +150,7 @@ package struct StitchJob {
         try journal?.remove()
         var report = report
         report.resumedFrames = journal.map { _ in video.resumedFrames }
+        report.warnings = renderer.damage.sentences
         return report
     }
 

@@ -93,10 +93,10 @@ package struct StitchPlan: Sendable {
         let track = source.video
         var notes: [String] = []
         if track.headless > 0, frames.lowerBound == 0 {
-            notes.append("its first \(track.headless) frames lack those before them and are left out")
+            notes.append("its first \(Self.lacking(track.headless)) left out")
         }
         if track.torn > 0, frames.upperBound == track.times.count {
-            notes.append("its last \(track.torn) frames lack those before them and are left out")
+            notes.append("its last \(Self.lacking(track.torn)) left out")
         }
         let longest = track.isConstant ? nil : frames.dropLast().max { track.step($0) < track.step($1) }
         if let longest, track.step(longest) > track.timeBase.ticks(Self.pause) {
@@ -106,6 +106,10 @@ package struct StitchPlan: Sendable {
                     + "\(DurationText(track.timeBase.duration(length))): the one before stands still")
         }
         return notes
+    }
+
+    private static func lacking(_ count: Int) -> String {
+        count == 1 ? "frame lacks those before it and is" : "\(count) frames lack those before them and are"
     }
 
     /// Whether nothing is coded again.
