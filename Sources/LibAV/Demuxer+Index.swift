@@ -44,4 +44,20 @@ extension Demuxer {
         else { return nil }
         return base.duration(pts &+ packet.duration)
     }
+
+    /// How many tracks of each kind there are; attached images are none.
+    package var trackCounts: (video: Int, audio: Int, subtitles: Int) {
+        var counts = (video: 0, audio: 0, subtitles: 0)
+        for index in 0..<Int(context.pointee.nb_streams) {
+            guard let stream = context.pointee.streams?[index] else { continue }
+            switch stream.pointee.codecpar?.pointee.codec_type {
+            case AVMEDIA_TYPE_VIDEO where stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0:
+                counts.video += 1
+            case AVMEDIA_TYPE_AUDIO: counts.audio += 1
+            case AVMEDIA_TYPE_SUBTITLE: counts.subtitles += 1
+            default: break
+            }
+        }
+        return counts
+    }
 }

@@ -14,6 +14,8 @@ struct StitchDocument: Encodable {
         let encodedFrames: Int
         /// Whether packets of its audio are copied.
         let copiesAudio: Bool
+        /// Why none is; nil if some are, or the result has no audio.
+        let audioReason: String?
         /// By how much its frames come later than their rate says, so that its audio can be copied; in microseconds.
         let moved: Int64
         /// Why none of its frames is copied; empty if some are.
@@ -23,6 +25,7 @@ struct StitchDocument: Encodable {
         enum CodingKeys: String, CodingKey {
             case file, from, milliseconds, reasons, notes
             case copiesAudio = "copies_audio"
+            case audioReason = "audio_reason"
             case moved = "moved_us"
             case copiedFrames = "copied_frames"
             case encodedFrames = "encoded_frames"
@@ -66,6 +69,7 @@ struct StitchDocument: Encodable {
                     source.video.times[clip.frames.lowerBound] - source.video.times[0], to: .milliseconds),
                 milliseconds: frame.rescale(Int64(clip.count), to: .milliseconds), copiedFrames: copied,
                 encodedFrames: clip.count - copied, copiesAudio: job.copiesAudio(of: index),
+                audioReason: job.audioReason(of: index),
                 moved: job.move(of: index).inNanoseconds / 1000, reasons: clip.reasons, notes: clip.notes)
         }
     }
@@ -86,7 +90,10 @@ struct StitchDocument: Encodable {
             } else {
                 line += "coded again: \(clip.reasons.joined(separator: "; "))"
             }
-            if sampleRate != nil { line += clip.copiesAudio ? "; audio copied" : "; audio coded again" }
+            if sampleRate != nil {
+                line += clip.copiesAudio ? "; audio copied" : "; audio coded again"
+                line += clip.audioReason.map { ": \($0)" } ?? ""
+            }
             lines.append(line)
             if clip.moved != 0 {
                 let time = "\(abs(clip.moved) / 1000).\(abs(clip.moved) / 100 % 10) ms"

@@ -21,7 +21,7 @@ struct StitchInspector {
     /// Keyframes, by their numbers, that are no beginning behind frames of another stream.
     private(set) var dependentKeyframes: Set<Int> = []
     private var changesSets = false
-    private var heard: Range<Int64>?
+    private(set) var heard: Range<Int64>?
     /// The packets of audio, with their times in ticks of its stream.
     var audioPackets: [IndexedSample] = []
     /// The latest decoding time so far, and when the last packet of any stream ends.
@@ -180,7 +180,7 @@ extension StitchInspector {
         return StitchSource(
             name: name, path: path, container: demuxer.formatName, video: track, audio: audioTrack,
             created: created.flatMap(UTCTime.init(stated:))?.milliseconds,
-            position: (try? SegmentReader.read(path))?.position)
+            position: (try? SegmentReader.read(path))?.position, notes: leftOut)
     }
 
     /// Why frames cannot be copied from where they lie.
@@ -195,30 +195,6 @@ extension StitchInspector {
         guard let sets else { return "its parameter sets are not in the container" }
         guard sets.is8Bit420 else { return "its frames are not of 8 bits and 4:2:0" }
         return changesSets ? "its parameter sets change within it" : nil
-    }
-
-    private var audioTrack: StitchSource.Audio? {
-        guard let audio, let heard, audio.sampleRate > 0 else { return nil }
-        let format = AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels))
-        return StitchSource.Audio(
-            stream: audio.index, codec: audio.codecName, format: format, timeBase: audio.timeBase, range: heard,
-            configuration: audio.configuration, packets: isCopyable(audio, format) ? audioPackets : [])
-    }
-
-    /// Whether the packets of `audio` can be copied: AAC-LC of 1024 samples in each packet, one right behind the other, and
-    /// nothing else.
-    private func isCopyable(_ audio: StreamInfo, _ format: AudioFormat) -> Bool {
-        let configuration = audio.configuration
-        // AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1): object type 2, three zeros behind rate and channels, and at the
-        // most that there is no replicated spectrum.
-        guard isMovie, audio.codecName == "aac", audio.timeBase == format.timeBase, configuration.count >= 2,
-            configuration[0] >> 3 == 2, configuration[1] & 7 == 0,
-            [[], [0x56, 0xE5, 0]].contains(Array(configuration[2...])),
-            let header = AACHeader(configuration: configuration), header.sampleRate == format.sampleRate,
-            header.channels == format.channels, (1...2).contains(format.channels)
-        else { return false }
-        return audioPackets.allSatisfy { $0.offset >= 0 }
-            && zip(audioPackets, audioPackets.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 }
     }
 }
 

@@ -79,6 +79,12 @@ package struct StitchJob {
         heard?.spans.contains { if case .copied(index, _) = $0 { true } else { false } } ?? false
     }
 
+    /// Why the audio of the clip `index` is coded again; nil if it is copied, or there is none at all.
+    package func audioReason(of index: Int) -> String? {
+        guard let heard, index < heard.reasons.count else { return nil }
+        return heard.reasons[index]
+    }
+
     /// By how much the frames of the clip `index` come later than their rate says.
     package func move(of index: Int) -> Duration {
         guard let heard, let base = plan.audio?.timeBase, index < heard.moves.count else { return .zero }

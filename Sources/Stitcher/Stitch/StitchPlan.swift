@@ -91,7 +91,7 @@ package struct StitchPlan: Sendable {
     /// What is to be told of `frames` of `source`.
     private static func notes(_ source: StitchSource, _ frames: Range<Int>) -> [String] {
         let track = source.video
-        var notes: [String] = []
+        var notes = source.notes
         if track.headless > 0, frames.lowerBound == 0 {
             notes.append("its first \(Self.lacking(track.headless)) left out")
         }

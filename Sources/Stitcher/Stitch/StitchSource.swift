@@ -67,6 +67,8 @@ package struct StitchSource: Sendable {
         package var configuration: [UInt8] = []
         /// All packets, 1024 samples each, if they can be copied; their times are samples.
         package var packets: [IndexedSample] = []
+        /// Why they cannot; nil if they can.
+        package var obstacle: String?
     }
 
     /// The file as the user named it, for sentences about it.
@@ -81,6 +83,8 @@ package struct StitchSource: Sendable {
     package var created: Int64?
     /// Where it lies in a program, if it is a recording of this program.
     package var position: SegmentPosition?
+    /// What of the file is in no result.
+    package var notes: [String] = []
 
     /// How long it is, from the first frame to the end of the last.
     package var duration: Duration { video.timeBase.duration(video.end - (video.times.first ?? 0)) }
