@@ -43,7 +43,7 @@ package struct MovieBox {
         let start = Int64(headSize) + reserved
         var writer = BoxWriter()
         if layout.form == .mov {
-            fileType(major: "qt  ", compatible: ["qt  "] + Array(repeating: "\0\0\0\0", count: 3), &writer)
+            quickTimeFileType(&writer)
         } else {
             fileType(major: "isom", compatible: ["isom", "iso4", "avc1", "mp41"], &writer)
         }
@@ -56,9 +56,17 @@ package struct MovieBox {
         return writer.bytes
     }
 
-    /// Whether `bytes` are one of the two `ftyp` boxes that this program writes.
+    /// Whether `bytes` are one of the `ftyp` boxes that this program writes.
     package static func isFileType(_ bytes: [UInt8]) -> Bool {
-        [openHead, closedHead(mediaEnd: 1 << 32)].contains { $0.prefix(fileTypeSize).elementsEqual(bytes) }
+        var quickTime = BoxWriter()
+        quickTimeFileType(&quickTime)
+        return [openHead, closedHead(mediaEnd: 1 << 32), quickTime.bytes].contains {
+            $0.prefix(fileTypeSize).elementsEqual(bytes)
+        }
+    }
+
+    private static func quickTimeFileType(_ writer: inout BoxWriter) {
+        fileType(major: "qt  ", compatible: ["qt  "] + Array(repeating: "\0\0\0\0", count: 3), &writer)
     }
 
     /// Whether `bytes` are the head of a file of this program, open or closed, or the beginning of one.

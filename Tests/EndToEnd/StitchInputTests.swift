@@ -168,5 +168,24 @@ extension SerialRecordings {
                 result.log.contains("\(path): ") && result.log.contains("damaged or lost, the first 1s"),
                 "\(result.log)")
         }
+
+        @Test("What was stitched is whole to the verification, whatever its form and however its audio was joined")
+        func verified() async throws {
+            let signal = try await signal()
+            // Audio of more than ten seconds is coded again in front of some that is copied.
+            let other = try await variant("mp3.mp4", ["-c:v", "copy", "-c:a", "libmp3lame"], seconds: 6)
+            let clips = [other, other, signal, "\(signal)#from=1,to=4"]
+            for (name, flags) in [("a.mp4", []), ("b.mov", []), ("c.mp4", ["--format", "fragmented"])] {
+                let folder = directory.file("of-\(name)")
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                let made = try await RelayProcess.run(
+                    ["stitch"] + clips + ["--audio", "copy", "-o", "\(folder)/\(name)"] + flags)
+                #expect(made.ending == .exited(0), "\(made.log)")
+                let found = try await RelayProcess.run(["recordings", "verify", folder])
+                #expect(
+                    found.ending == .exited(0) && found.log.contains("1 segment, 0:00:21, no frame missing"),
+                    "\(name): \(found.log)")
+            }
+        }
     }
 }

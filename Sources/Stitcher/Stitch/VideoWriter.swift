@@ -57,6 +57,7 @@ final class VideoWriter {
             case .copied(let clip, let samples):
                 try endEncoder()
                 try wrote(frames.count)
+                try audio?.complete(before: clip)
                 try copy(samples, of: clip)
             case .encoded(let clip, let range): try encode(range, of: clip)
             }
