@@ -57,6 +57,7 @@ import Testing
         #expect(clips[1].to == .seconds(12) && clips[1].title == "Second")
         let wipe = StitchTransition(Transition(.wipeLeft, easing: .inOut), duration: .milliseconds(500))
         #expect(clips[1].transition == wipe)
+        #expect(clips[1].origin == temporary.path("show.yaml") + ":7:11")
         #expect(clips[2].to == nil && clips[2].transition?.transition.kind == .cut)
     }
 

@@ -200,7 +200,8 @@ enum SampleInput {
         // What the first file shows meanwhile is its last frame.
         #expect(plan.number(of: 95, in: plan.clips[0], sources[0]) == 89)
         clip.to = .milliseconds(400)
-        #expect(throws: ClipFailure("b.mp4: its transition is longer than the clip.")) {
+        clip.origin = "show.yaml:7:11"
+        #expect(throws: ClipFailure("show.yaml:7:11: b.mp4: its transition is longer than the clip.")) {
             try self.plan(sources, [StitchClip(path: "a.mp4"), clip])
         }
     }

@@ -48,7 +48,9 @@ package struct StitchJob {
         var sources: [StitchSource] = []
         for clip in request.clips {
             if known[clip.path] == nil {
-                known[clip.path] = try StitchInspector.read(clip.path, isCancelled: isCancelled)
+                known[clip.path] = try clip.placing { () throws(ClipFailure) in
+                    try StitchInspector.read(clip.path, isCancelled: isCancelled)
+                }
             }
             if let source = known[clip.path] { sources.append(source) }
             looked(sources.count)
@@ -166,7 +168,9 @@ package struct StitchJob {
             StitchJournal.discard(of: request.output)
             return nil
         }
-        var text = "\(request.version)\n\(request.clips)\n\(request.settings)\n\(plan)\n"
+        var clips = request.clips
+        for index in clips.indices { clips[index].origin = nil }
+        var text = "\(request.version)\n\(clips)\n\(request.settings)\n\(plan)\n"
         for path in Set(sources.map(\.path)).sorted() {
             text += "\(path) \(try FileDescriptor.open(readOnly: path).version())\n"
         }

@@ -61,16 +61,7 @@ package struct StitchPlan: Sendable {
         self.clips = []
         codec = "h264"
         for (index, clip) in clips.enumerated() {
-            let range = try ClipRange(clip, of: sources[index], at: video.frameRate)
-            var planned = Clip(
-                source: index, frames: range.frames, count: range.count, place: frameCount, notes: range.notes)
-            planned.notes += Self.notes(sources[index], range.frames)
-            if index > 0, let transition = clip.transition, transition.transition.kind != .cut {
-                planned.transition = Int(clamping: video.frameRate.frames(atLeast: transition.duration))
-                guard planned.transition <= range.count else {
-                    throw ClipFailure("\(sources[index].name): its transition is longer than the clip.")
-                }
-            }
+            let planned = try clip.placing { () throws(ClipFailure) in try self.planned(clip, index, sources[index]) }
             self.clips.append(planned)
         }
         if sources.allSatisfy({ $0.video.codec == "hevc" }) {
@@ -83,6 +74,22 @@ package struct StitchPlan: Sendable {
         target.video.color = .bt709
         video = target.video
         planParts(sources, target, codec: "h264")
+    }
+
+    /// The clip of the number `index`, which is put behind those that are there.
+    private func planned(
+        _ clip: StitchClip, _ index: Int, _ source: StitchSource
+    ) throws(ClipFailure) -> Clip {
+        let range = try ClipRange(clip, of: source, at: video.frameRate)
+        var planned = Clip(
+            source: index, frames: range.frames, count: range.count, place: frameCount,
+            notes: range.notes + Self.notes(source, range.frames))
+        guard index > 0, let transition = clip.transition, transition.transition.kind != .cut else { return planned }
+        planned.transition = Int(clamping: video.frameRate.frames(atLeast: transition.duration))
+        guard planned.transition <= range.count else {
+            throw ClipFailure("\(source.name): its transition is longer than the clip.")
+        }
+        return planned
     }
 
     /// A pause between two frames that is told of.
