@@ -148,8 +148,6 @@ package struct MovieBox {
         table(track) == nil ? 0 : emptyDuration(track) &+ visibleDuration(track)
     }
 
-    private static let unityMatrix: [UInt32] = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000]
-
     private func movieHeader(duration: Int64, _ moov: inout BoxWriter) {
         let created = Int64(clamping: layout.creationTime)
         let version: UInt8 = duration > Int64(UInt32.max) || created > Int64(UInt32.max) ? 1 : 0
@@ -161,7 +159,7 @@ package struct MovieBox {
             box.u32(0x10000)
             box.u16(0x100)
             box.zeros(10)
-            for value in Self.unityMatrix { box.u32(value) }
+            for value in MovieLayout.unityMatrix { box.u32(value) }
             box.zeros(24)
             box.u32((layout.tracks.map(\.id).max() ?? 0) &+ 1)
         }
@@ -207,7 +205,7 @@ package struct MovieBox {
             box.u16(0)
             box.u16(track.kind == .audio ? 0x100 : 0)
             box.u16(0)
-            for value in Self.unityMatrix { box.u32(value) }
+            for value in track.matrix { box.u32(value) }
             box.u32(track.width)
             box.u32(track.height)
         }

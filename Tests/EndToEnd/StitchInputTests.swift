@@ -129,6 +129,12 @@ extension SerialRecordings {
 
         @Test("Time stamps that go back and ends that are missing are named, with the file and the time")
         func torn() async throws {
+            let text = directory.file("text.mp4")
+            try Data("no video".utf8).write(to: URL(fileURLWithPath: text))
+            let project = directory.file("show.yaml")
+            try Data("segments:\n  - file: text.mp4\n".utf8).write(to: URL(fileURLWithPath: project))
+            let listed = try await RelayProcess.run(["stitch", project, "--dry-run"])
+            #expect(listed.ending == .exited(66) && listed.log.contains("\(project):2:11: "), "\(listed.log)")
             let stream = try await variant("a.ts", ["-c", "copy"])
             let twice = directory.file("twice.ts")
             let content = try Data(contentsOf: URL(fileURLWithPath: stream))
@@ -183,9 +189,23 @@ extension SerialRecordings {
                 #expect(made.ending == .exited(0), "\(made.log)")
                 let found = try await RelayProcess.run(["recordings", "verify", folder])
                 #expect(
-                    found.ending == .exited(0) && found.log.contains("1 segment, ") && found.log.contains("no frame missing"),
+                    found.ending == .exited(0) && found.log.contains("1 segment, ")
+                        && found.log.contains("no frame missing"),
                     "\(name): \(found.log)")
             }
+        }
+
+        @Test("Clips that are turned alike are copied, and so is the turn")
+        func turned() async throws {
+            let turned = directory.file("turned.mp4")
+            try await Clip.make(
+                turned, ["-i", try await signal(), "-c", "copy", "-metadata:s:v:0", "rotate=90"])
+            #expect(try await plan([turned, turned]).clips.allSatisfy { $0.copiedFrames == 180 })
+            let (path, _) = try await stitch([turned, turned])
+            #expect(try await Probe.complaints(path) == "")
+            // ffmpeg turns what it decodes.
+            let own = try await Probe.frameHashes(turned)
+            #expect(own.count == 180 && (try await Probe.frameHashes(path)) == own + own)
         }
     }
 }

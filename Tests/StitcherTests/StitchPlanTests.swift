@@ -153,6 +153,44 @@ enum SampleInput {
         #expect(try plan([source], [StitchClip(path: "a.mp4", from: .seconds(6))]).clips[0].notes.isEmpty)
     }
 
+    @Test func `Clips that are alike are copied whole, though nobody here would code them so`() throws {
+        let changes: [(inout StitchSource) -> Void] = [
+            { $0.video.orientation = .clockwise }, { $0.video.isInterlaced = true },
+            {
+                $0.video.is8Bit420 = false
+                $0.video.configuration = [1, 110, 0, 31]
+            },
+        ]
+        for change in changes {
+            let source = SampleInput.source(change: change)
+            let whole = try plan([source, source])
+            #expect(whole.copiedFrames == 180 && whole.orientation == source.video.orientation)
+            #expect(whole.video.width == 1280 && whole.clips.allSatisfy(\.reasons.isEmpty))
+            // As soon as anything is to be coded again all is.
+            let cut = try plan(
+                [source, source], [StitchClip(path: "a.mp4"), StitchClip(path: "a.mp4", to: .seconds(1.5))])
+            #expect(cut.copiedFrames == 0 && cut.orientation == .upright)
+            #expect(cut.clips.allSatisfy { $0.reasons.count == 1 })
+            let mixed = try plan([source, SampleInput.source("b.mp4")])
+            #expect(mixed.orientation == .upright && mixed.copiedFrames < 180)
+            let asked = try plan([source, source]) { $0.size = .exactly(FrameSize(width: 640, height: 360)) }
+            #expect(asked.copiedFrames == 0)
+        }
+    }
+
+    @Test(arguments: Orientation.allCases)
+    func `A matrix turns frames as it says, and keeps their corner`(orientation: Orientation) {
+        let matrix = orientation.matrix(320, 180).map { Int(Int32(bitPattern: $0)) }
+        let (a, b, c, d) = (matrix[0], matrix[1], matrix[3], matrix[4])
+        let corners = [(0, 0), (320, 0), (0, 180), (320, 180)].map { x, y in
+            ((a * x + c * y + matrix[6]) >> 16, (b * x + d * y + matrix[7]) >> 16)
+        }
+        #expect(corners.map(\.0).min() == 0 && corners.map(\.1).min() == 0)
+        #expect(corners.map(\.0).max() == (orientation.swapsAxes ? 180 : 320))
+        let clockwise = Orientation.clockwise.matrix(320, 180)
+        #expect(clockwise == [0, 0x10000, 0, 0xFFFF_0000, 0, 0, 180 << 16, 0, 0x4000_0000])
+    }
+
     @Test func `The parameter sets of most frames are kept`() throws {
         let other: (inout StitchSource) -> Void = { $0.video.configuration = [1, 66, 0, 30] }
         let plan = try plan([
@@ -218,7 +256,7 @@ enum SampleInput {
         #expect(asked.video.width == 320 && asked.frameCount == 360 && asked.copiedFrames == 0)
         #expect((0..<6).map { asked.number(of: $0, in: asked.clips[0], sources[0]) } == [0, 0, 1, 1, 2, 2])
         let turned = SampleInput.source { $0.video.orientation = .clockwise }
-        #expect(try plan([turned]).video.height == 1280)
+        #expect(try plan([turned]) { $0.rate = FrameRate(60) }.video.height == 1280)
     }
 
     @Test func `A range is rounded inwards to frames that have audio`() throws {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LibAV
 internal import Media
 internal import Stitcher
 
@@ -56,7 +57,8 @@ struct StitchDocument: Encodable {
         self.output = output
         milliseconds = frame.rescale(Int64(plan.frameCount), to: .milliseconds)
         codec = plan.codec
-        (width, height) = (plan.video.width, plan.video.height)
+        let (wide, high) = (plan.video.width, plan.video.height)
+        (width, height) = plan.orientation.swapsAxes ? (high, wide) : (wide, high)
         frameRate = plan.video.frameRate.description
         (sampleRate, channels) = (plan.audio?.sampleRate, plan.audio?.channels)
         bytes = job.estimatedBytes

@@ -31,7 +31,7 @@ extension StitchInspector {
                 color: frames.color),
             orientation: frames.orientation, isInterlaced: frames.isInterlaced,
             configuration: video.configuration, obstacle: obstacle(isPieced: numbers.isPieced),
-            timeBase: video.timeBase, samples: numbers.samples, times: times,
+            is8Bit420: sets?.is8Bit420 ?? true, timeBase: video.timeBase, samples: numbers.samples, times: times,
             end: last + (timing.isConstant || stated <= 0 ? max(1, frame) : stated), rate: timing.rate,
             isConstant: timing.isConstant, headless: numbers.headless, torn: all.count - times.count,
             openEntries: Set(packets.indices.filter { packets[$0].isEntry && !packets[$0].sample.isSync }),

@@ -15,7 +15,7 @@ struct StitchInspector {
     let frames: StreamInfo.Video
     let audio: StreamInfo?
     let isMovie: Bool
-    private let sets: AVCParameterSets?
+    let sets: AVCParameterSets?
 
     private(set) var packets: [Packet] = []
     /// Keyframes, by their numbers, that are no beginning behind frames of another stream.
@@ -192,8 +192,7 @@ extension StitchInspector {
             let record = video.configuration
             return record.count > 22 && record[21] & 3 == 3 ? nil : "its parameter sets are not in the container"
         }
-        guard let sets else { return "its parameter sets are not in the container" }
-        guard sets.is8Bit420 else { return "its frames are not of 8 bits and 4:2:0" }
+        if sets == nil { return "its parameter sets are not in the container" }
         return changesSets ? "its parameter sets change within it" : nil
     }
 }

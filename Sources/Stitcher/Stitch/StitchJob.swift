@@ -186,9 +186,12 @@ package struct StitchJob {
         var tags = MovieTags(
             channel: Self.name(of: request.output), start: begun, encoderSettings: "", version: request.version)
         tags.chapters = chapters
-        let layout = MovieLayout(
+        var layout = MovieLayout(
             description: StreamDescription(video: video.description, audio: audio?.description),
             creationTime: tags.secondsSince1904, userData: tags.box, form: request.form)
+        for index in layout.tracks.indices where layout.tracks[index].kind == .video {
+            layout.tracks[index].matrix = plan.orientation.matrix(plan.video.width, plan.video.height)
+        }
         let timescale = layout.tracks.first { $0.kind == .video }?.timescale ?? 1
         let (base, ticks) = (plan.audio?.timeBase ?? .milliseconds, TimeBase(1, Int32(clamping: timescale)))
         let moves = heard?.moves.map { base.rescale($0, to: ticks) } ?? []

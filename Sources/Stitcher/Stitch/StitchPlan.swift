@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LibAV
+package import LibAV
 package import Media
 internal import Program
 
@@ -37,6 +37,8 @@ package struct StitchPlan: Sendable {
     package private(set) var codec: String
     package private(set) var clips: [Clip]
     package private(set) var parts: [Part] = []
+    /// How frames are turned when they are shown: as they are in all clips, where all are copied.
+    package private(set) var orientation = Orientation.upright
     /// The parameter sets of what is copied; empty if nothing is.
     package private(set) var configuration: [UInt8] = []
 
@@ -64,9 +66,15 @@ package struct StitchPlan: Sendable {
             let planned = try clip.placing { () throws(ClipFailure) in try self.planned(clip, index, sources[index]) }
             self.clips.append(planned)
         }
-        if sources.allSatisfy({ $0.video.codec == "hevc" }) {
-            planParts(sources, target, codec: "hevc")
-            if isCopied { return }
+        let codecs = Set(sources.map(\.video.codec))
+        if let codec = codecs.first, codecs.count == 1, ["h264", "hevc"].contains(codec),
+            let whole = target.whole(like: sources[0])
+        {
+            planParts(sources, whole, codec: codec)
+            if isCopied {
+                (video, orientation) = (whole.video, whole.orientation)
+                return
+            }
         }
         planParts(sources, target, codec: "h264")
         // What is coded again is of 8 bits: too few for high dynamic range.

@@ -21,6 +21,8 @@ package struct StitchSource: Sendable {
         package var configuration: [UInt8]
         /// Why its frames cannot be copied, whatever else is in the result; nil if they can.
         package var obstacle: String?
+        /// Whether frames are such as the encoder makes: H.264 may be, of other codecs nothing is coded as it was.
+        package var is8Bit420 = true
         package var timeBase: TimeBase
         /// The frames in the order of decoding. Their `pts` is the number in the order in which they are shown: from 0 on, and
         /// below that or from the count on for those that are not shown. Their `dts` is in ticks.

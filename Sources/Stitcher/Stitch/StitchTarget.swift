@@ -8,6 +8,11 @@ struct StitchTarget: Equatable {
     var video: VideoFormat
     /// Nil if no clip has audio.
     var audio: AudioFormat?
+    /// How frames are turned, and whether they are interlaced: only where all of them are copied.
+    var orientation = Orientation.upright
+    var isInterlaced = false
+    /// Whether all frames are to be copied: then they may be such as nobody here encodes.
+    private(set) var isWhole = false
 
     /// Rates at which players play AAC everywhere.
     private static let audioRates: Set<Int32> = [32_000, 44_100, 48_000]
@@ -36,6 +41,21 @@ struct StitchTarget: Equatable {
         }
     }
 
+    /// As this, but with the frames of `first` as they are coded; nil if the result is to look otherwise.
+    func whole(like first: StitchSource) -> StitchTarget? {
+        let (frames, upright) = (first.video.frames, first.upright)
+        guard (video.width, video.height) == (upright.width, upright.height),
+            video.sampleAspectRatio == upright.sampleAspectRatio
+        else { return nil }
+        var target = self
+        target.video = VideoFormat(nearestTo: frames, frameRate: video.frameRate)
+        target.video.color = first.color
+        (target.orientation, target.isInterlaced, target.isWhole) = (
+            first.video.orientation, first.video.isInterlaced, true
+        )
+        return target
+    }
+
     /// What of `source` is not so, one piece of a sentence each: why its frames cannot be copied. `codec` is the one of the
     /// result.
     func differences(of source: StitchSource, codec: String) -> [String] {
@@ -43,9 +63,10 @@ struct StitchTarget: Equatable {
         var found: [String] = []
         if track.codec != codec { found.append("it is coded as \(track.codec)") }
         if let obstacle = track.obstacle, track.codec == codec { found.append(obstacle) }
-        if track.orientation != .upright { found.append("it is turned (\(track.orientation.rawValue))") }
-        if track.isInterlaced { found.append("it is interlaced") }
-        if (track.frames.width, track.frames.height) != (video.width, video.height), track.orientation == .upright {
+        if !isWhole, track.codec == codec, !track.is8Bit420 { found.append("its frames are not of 8 bits and 4:2:0") }
+        if track.orientation != orientation { found.append("it is turned (\(track.orientation.rawValue))") }
+        if track.isInterlaced != isInterlaced { found.append("it is \(isInterlaced ? "not " : "")interlaced") }
+        if (track.frames.width, track.frames.height) != (video.width, video.height), track.orientation == orientation {
             found.append(
                 "its frames are \(track.frames.width)x\(track.frames.height), not \(video.width)x\(video.height)")
         }
