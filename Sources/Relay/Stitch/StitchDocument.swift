@@ -43,9 +43,11 @@ struct StitchDocument: Encodable {
     let channels: Int?
     let bytes: Int64
     let clips: [Clip]
+    /// What is to be known of the whole.
+    let notes: [String]
 
     enum CodingKeys: String, CodingKey {
-        case output, milliseconds, codec, width, height, channels, clips
+        case output, milliseconds, codec, width, height, channels, clips, notes
         case frameRate = "frame_rate"
         case sampleRate = "sample_rate"
         case bytes = "estimated_bytes"
@@ -61,7 +63,7 @@ struct StitchDocument: Encodable {
         (width, height) = plan.orientation.swapsAxes ? (high, wide) : (wide, high)
         frameRate = plan.video.frameRate.description
         (sampleRate, channels) = (plan.audio?.sampleRate, plan.audio?.channels)
-        bytes = job.estimatedBytes
+        (bytes, notes) = (job.estimatedBytes, job.generalNotes)
         clips = plan.clips.enumerated().map { index, clip in
             let source = job.sources[clip.source]
             let copied = plan.copiedFrames(of: index)
@@ -105,6 +107,7 @@ struct StitchDocument: Encodable {
             }
             lines += clip.notes.map { "   \($0)" }
         }
+        lines += notes
         return lines.map { $0 + "\n" }.joined()
     }
 

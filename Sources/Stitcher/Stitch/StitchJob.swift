@@ -73,7 +73,13 @@ package struct StitchJob {
 
     /// What of the clips is left out that nobody chose to leave out.
     package var notes: [String] {
-        plan.clips.flatMap { clip in clip.notes.map { "\(sources[clip.source].name): \($0)" } }
+        plan.clips.flatMap { clip in clip.notes.map { "\(sources[clip.source].name): \($0)" } } + generalNotes
+    }
+
+    /// What is to be known of the result that no clip is to blame for.
+    package var generalNotes: [String] {
+        plan.clips.count > Chapter.most
+            ? ["the first \(Chapter.most) of \(plan.clips.count) clips have chapters: a file holds no more"] : []
     }
 
     /// Whether packets of audio of the clip `index` are copied.
