@@ -47,10 +47,22 @@ package struct StitchClip: Sendable, Equatable {
     package var audioOffset = Duration.zero
     /// What its chapter is called; nil for the file's name.
     package var title: String?
+    /// Where somebody wrote it down, such as `show.yaml:7:11`; nil for nowhere.
+    package var origin: String?
 
     /// A piece of the file `path`.
     package init(path: String, from: Duration? = nil, to: Duration? = nil) {
         (self.path, self.from, self.to) = (path, from, to)
+    }
+
+    /// What `body` returns. What it throws says where the clip was written down.
+    func placing<Result>(_ body: () throws(ClipFailure) -> Result) throws(ClipFailure) -> Result {
+        do throws(ClipFailure) {
+            return try body()
+        } catch {
+            guard let origin, !error.isCancellation else { throw error }
+            throw ClipFailure("\(origin): \(error)")
+        }
     }
 }
 
