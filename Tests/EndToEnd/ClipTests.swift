@@ -149,7 +149,7 @@ extension SerialShows {
             let fade = try await stitch("fade", #"{"clips":\#(faded),"name":"A fade"}"#, api)
             #expect(try await list(api).filter(\.isHeld).map(\.id) == ["open"])
             for (body, reason) in [
-                (#"{"clips":[]}"#, "1 to 200"), (#"{"clips":[{"id":"first","skipStart":45}]}"#, "Nothing is left"),
+                (#"{"clips":[]}"#, "1 to 1000"), (#"{"clips":[{"id":"first","skipStart":45}]}"#, "Nothing is left"),
                 (#"{"clips":[{"id":"first","skipEnd":-1}]}"#, "numbers of frames"),
                 (#"{"clips":[{"id":"first","audioOffset":11}]}"#, "audioOffset"),
                 (#"{"clips":[{"id":"first","transition":{"type":"fade","seconds":6}}]}"#, "5 seconds"),
@@ -306,6 +306,14 @@ extension SerialShows {
             #expect(try await again.ask("DELETE", "/v1/channels/relay/recordings/\(id)").status == 202)
             #expect(try await DecodedFrames(path).counters.count == clip.frames)
             _ = try await next.end(by: SIGTERM, within: .seconds(10))
+
+            let (last, later) = try await start(["--keep", "72h"])
+            try await eventually("the export is known again", within: .seconds(10)) {
+                let jobs = try await later.ask("GET", "/v1/exports").json()["exports"] as? [[String: Any]] ?? []
+                guard let id = jobs.first?["id"] as? String else { return false }
+                return try await later.ask("GET", "/v1/exports/\(id)").json()["state"] as? String == "done"
+            }
+            _ = try await last.end(by: SIGTERM, within: .seconds(10))
         }
 
         @Test("Clips begin and end by relay ctl; without a recording there are none, and the recording's end is theirs")

@@ -59,7 +59,7 @@ struct ClipRoutes {
     /// A year, in seconds.
     private static let latest = 31_536_000.0
     /// Clips that one file is made of at most.
-    private static let mostParts = 200
+    private static let mostParts = 1000
     /// Frames of years.
     private static let mostSkipped: Int64 = 1 << 40
     /// Seconds by which audio can be moved.
@@ -93,17 +93,21 @@ struct ClipRoutes {
         [
             Endpoint(.post, Self.path, .operate) { request in
                 let clips = try clips(request)
-                let asked = try Self.checked(try await JSON.optionalBody(NewClip.self, of: request))
-                let (clip, isNew) = try await Blocking.disk.run { try clips.start(asked) }
+                // Before anything that takes time: a press without a time is meant for now.
+                let now = clips.newest
+                var asked = try Self.checked(try await JSON.optionalBody(NewClip.self, of: request))
+                asked.newest = now
+                let (clip, isNew) = try await Blocking.clips.run { [asked] in try clips.start(asked) }
                 return JSON.response(
                     clip, status: isNew ? .created : .ok,
                     headers: [.location: "\(request.request.uri.path)/\(clip.id)"])
             },
             Endpoint(.post, Self.clip + "/stop", .operate) { request in
                 let (clips, id) = (try clips(request), try Self.id(request.parameter("clip")))
+                let now = clips.newest
                 let at = try Self.moment(try await JSON.optionalBody(Stop.self, of: request)?.at)
                 // Its press is under way: what was asked for will be, and there is nothing to show yet.
-                guard let clip = try await Blocking.disk.run({ try clips.stop(id, at: at) }) else {
+                guard let clip = try await Blocking.clips.run({ try clips.stop(id, at: at, newest: now) }) else {
                     return JSON.empty(.accepted)
                 }
                 return JSON.response(clip)

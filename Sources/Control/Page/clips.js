@@ -284,7 +284,7 @@ class ClipRow {
         enable(parts.make, ["done", "ending"].includes(clip.state), "Nothing of it is recorded");
         enable(parts.end);
         enable(parts.delete);
-        if (clip.state !== "empty" && this.thumbnail.address === null) this.thumbnail.show(this.view.thumbnail(clip));
+        if (!["empty", "gone"].includes(clip.state) && this.thumbnail.address === null) this.thumbnail.show(this.view.thumbnail(clip));
     }
 
     /** What someone is writing stays. */
@@ -300,6 +300,7 @@ class ClipRow {
         if (job?.state === "failed") return sentence(job.detail ?? "It could not be made");
         if (clip.state === "running") return `Since ${timeOfDay(clip.start)}`;
         if (clip.state === "empty") return "Nothing of it is recorded";
+        if (clip.state === "gone") return "Exported; its recording is deleted";
         const made = job?.state === "queued" ? "waits its turn" : job?.state === "running" ? "being made"
             : clip.isHeld ? "kept until it is exported" : "exported";
         return `${timeOfDay(clip.start)} · ${made}`;

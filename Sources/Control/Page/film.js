@@ -17,7 +17,7 @@ const around = 2;
 /** Milliseconds by which audio can be moved. */
 const furthest = 10000;
 /** Clips that come into the file by themselves, and that it can have. */
-const room = { usual: 20, most: 200 };
+const room = { usual: 20, most: 1000 };
 const within = (value, low, high) => Math.min(high, Math.max(low, value));
 
 export class FilmPanel {

@@ -99,8 +99,8 @@ package struct SourceRequest: Sendable, Decodable {
     package var gain: Double?
     /// Whether nothing of it is heard.
     package var muted: Bool?
-    /// How much later its audio is heard than it comes, in seconds.
-    package var delay: Double?
+    /// How much later its audio is heard than it comes, in seconds; earlier if negative.
+    package var audioOffset: Double?
     /// Where a file goes on, in seconds from its beginning.
     package var seek: Double?
     /// Whether a file begins anew.
@@ -108,7 +108,7 @@ package struct SourceRequest: Sendable, Decodable {
 
     /// Whether nothing is to be changed.
     package var isEmpty: Bool {
-        gain == nil && muted == nil && delay == nil && seek == nil && restart == nil
+        gain == nil && muted == nil && audioOffset == nil && seek == nil && restart == nil
     }
 }
 
@@ -158,7 +158,7 @@ extension ProgramRequest: ClosedRequest {
 }
 
 extension SourceRequest: ClosedRequest {
-    static var keys: [String] { ["gain", "muted", "delay", "seek", "restart"] }
+    static var keys: [String] { ["gain", "muted", "audioOffset", "seek", "restart"] }
 }
 
 extension OverlayRequest: ClosedRequest {

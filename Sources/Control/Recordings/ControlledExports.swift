@@ -25,6 +25,8 @@ package struct ExportRequest: Sendable {
     package var clip: ClipExport?
     /// The clips that are to be one file, one behind the other, in place of the range; empty for what is one piece.
     package var stitched: [StitchedClip] = []
+    /// Whether it is made to be looked at, and goes before others do.
+    package var isTrial = false
 
     /// A request.
     package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?) {
@@ -33,9 +35,9 @@ package struct ExportRequest: Sendable {
 }
 
 /// A clip that is to be made, is being made, or was.
-package struct ExportJob: Sendable, Encodable {
+package struct ExportJob: Sendable, Codable {
     /// How far it is.
-    package enum State: String, Sendable, Encodable {
+    package enum State: String, Sendable, Codable {
         case queued, running, done, failed, cancelled
 
         /// Whether nothing more will come of it.

@@ -18,7 +18,7 @@ extension Host: ControlledHost {
             throw ControlFailure(.conflict, "The channel has no directory of recordings.")
         }
         // What the storage guard keeps free for the recording is not an export's to take.
-        let reserve = control.report.status?.storage?.reserveBytes ?? 0
+        let reserve = control.report.status?.storage?.reserveBytes ?? control.configuredReserve
         return try exportJobs.start(request, in: archive, reserve: reserve)
     }
 
