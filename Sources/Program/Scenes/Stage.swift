@@ -39,6 +39,8 @@ package final class Stage: Sendable {
     package let fader = Fader()
     /// How loud a source is, heard or not; of a program's stage, what is heard.
     package let meter = LevelMeter()
+    /// Whether the packets of a source are wanted, whichever of its inputs is seen.
+    package let packets = PacketSwitch()
     private let state: Mutex<State>
     private let changed = DispatchSemaphore(value: 0)
     /// Who takes what the sources have.
