@@ -158,7 +158,7 @@ extension ProgramRequest: ClosedRequest {
 }
 
 extension SourceRequest: ClosedRequest {
-    static var keys: [String] { ["gain", "muted", "delay", "seek", "restart"] }
+    static var keys: [String] { ["gain", "muted", "audioOffset", "seek", "restart"] }
 }
 
 extension OverlayRequest: ClosedRequest {
