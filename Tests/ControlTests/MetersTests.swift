@@ -24,8 +24,8 @@ struct MetersTests {
     @Test("They have the levels of a program and its sources, without loudness too, and tenths of them")
     func levels() throws {
         let parts = [
-            PartStatus(name: "one", isOnAir: true, selection: nil, levels: [-12.345, -60]),
-            PartStatus(name: "two", isOnAir: false, selection: nil, levels: []),
+            PartStatus(name: "one", isOnAir: true, selection: nil, feed: FeedStatus(), levels: [-12.345, -60]),
+            PartStatus(name: "two", isOnAir: false, selection: nil, feed: FeedStatus(), levels: []),
         ]
         let meters = try #require(EventStream.Meters(report(parts)))
         #expect(meters.sources == ["one": [-12.3, -60], "two": []])

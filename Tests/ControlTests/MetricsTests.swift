@@ -63,7 +63,7 @@ struct MetricsTests {
     func parts() {
         var (status, feed) = (status(), FeedStatus())
         (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (7, 3, 2)
-        status.parts = [PartStatus(name: "cam1", isOnAir: true, selection: nil, feed: feed)]
+        status.parts = [PartStatus(name: "cam1", isOnAir: true, selection: nil, feed: feed, levels: [])]
         let lines = lines([report("news", status)])
         for (name, count) in [("repeated", 7), ("late", 3), ("dropped", 2)] {
             let line = "relay_source_\(name)_frames_total{channel=\"news\",source=\"cam1\"} \(count)"
@@ -177,8 +177,8 @@ struct MetricsTests {
         var status = status()
         status.program.levels = [-12.5, -6]
         status.parts = [
-            PartStatus(name: "one", isOnAir: true, selection: nil, levels: [-20, -30]),
-            PartStatus(name: "two", isOnAir: false, selection: nil, levels: []),
+            PartStatus(name: "one", isOnAir: true, selection: nil, feed: FeedStatus(), levels: [-20, -30]),
+            PartStatus(name: "two", isOnAir: false, selection: nil, feed: FeedStatus(), levels: []),
         ]
         let lines = lines([report("news", status)])
         #expect(lines.contains("relay_program_level_decibels{channel=\"news\"} -6"))
