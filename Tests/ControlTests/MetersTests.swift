@@ -16,11 +16,12 @@ struct MetersTests {
             sources: [], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
             frameRate: FrameRate(25))
         status.parts = parts
+        status.program.levels = [-6.04, -7]
         report.status = status
         return report
     }
 
-    @Test("They have the levels of a program's sources, without loudness too, and tenths of them")
+    @Test("They have the levels of a program and its sources, without loudness too, and tenths of them")
     func levels() throws {
         let parts = [
             PartStatus(name: "one", isOnAir: true, selection: nil, feed: FeedStatus(), levels: [-12.345, -60]),
@@ -29,7 +30,7 @@ struct MetersTests {
         let meters = try #require(EventStream.Meters(report(parts)))
         #expect(meters.sources == ["one": [-12.3, -60], "two": []])
         let text = String(decoding: JSON.encode(meters), as: UTF8.self)
-        #expect(text == #"{"channel":"main","sources":{"one":[-12.3,-60],"two":[]}}"#)
+        #expect(text == #"{"channel":"main","program":[-6,-7],"sources":{"one":[-12.3,-60],"two":[]}}"#)
     }
 
     @Test("Where nothing is measured there are none")

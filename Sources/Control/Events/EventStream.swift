@@ -22,7 +22,8 @@ struct EventStream: Sendable {
         var shortTerm: Double?
         var integrated: Double?
         var truePeak: Double?
-        /// Peaks of each channel of a program's sources, in dBFS.
+        /// Peaks of each channel of a program of several sources, in dBFS, and of each of them.
+        var program: [Double]?
         var sources: [String: [Double]]?
 
         /// What is measured in `report`; nil where nothing is.
@@ -32,10 +33,12 @@ struct EventStream: Sendable {
             channel = report.name
             (momentary, shortTerm) = (loudness?.momentary, loudness?.shortTerm)
             (integrated, truePeak) = (loudness?.integrated, loudness?.truePeak)
-            sources = parts.map { parts in
-                Dictionary(parts.map { ($0.name, $0.levels.map { ($0 * 10).rounded() / 10 }) }) { first, _ in first }
-            }
+            guard let parts else { return }
+            program = report.status.map { Self.tenths($0.program.levels) }
+            sources = Dictionary(parts.map { ($0.name, Self.tenths($0.levels)) }) { first, _ in first }
         }
+
+        private static func tenths(_ levels: [Double]) -> [Double] { levels.map { ($0 * 10).rounded() / 10 } }
     }
 
     /// Between two looks at what happened, in milliseconds: as often as meters are wanted, or as anybody notices.

@@ -5,12 +5,15 @@ internal import Media
 /// Two feeds of which one goes as the other comes, and how much they are the same signal: two cameras that hear one room add
 /// up to more than two that have nothing to do with each other.
 struct FadePair {
+    /// How much alike a frame of two sources is by chance: as much as 0.4 dB.
+    private static let chance: Float = 0.1
+
     let coming: SourceFeed
     let going: SourceFeed
     /// Sums of what was heard of both since the fade began: squares, and products.
     private var squares = (coming: 0.0, going: 0.0)
     private var products = 0.0
-    /// The correlation of both, from 0 to 1, at the begin and the end of the samples that were heard last.
+    /// The correlation of both, from 0 to 1, at the beginning and the end of the samples that were heard last.
     private var likeness: (from: Float, to: Float)?
 
     /// Two feeds of which nothing was heard together.
@@ -30,7 +33,8 @@ struct FadePair {
             products += Double(sums.2)
         }
         let power = (squares.coming * squares.going).squareRoot()
-        let found = power > 0 ? Float(max(0, min(1, products / power))) : 0
+        let correlation = power > 0 ? Float(min(1, products / power)) : 0
+        let found = correlation < Self.chance ? 0 : correlation
         likeness = (likeness?.to ?? found, found)
     }
 

@@ -112,7 +112,9 @@ struct Limiter {
                 channel.withUnsafeBufferPointer { channel in
                     for (tap, factor) in phase.enumerated() {
                         let start = first - Self.reach + 1 + tap
-                        for index in 0..<count { between[index] += factor * channel[start + index] }
+                        // From its beginning on, so that the loop has no sum to be checked, and is vectorized.
+                        let near = UnsafeBufferPointer(rebasing: channel[start..<start + count])
+                        for index in 0..<count { between[index] += factor * near[index] }
                     }
                 }
             }

@@ -201,7 +201,9 @@ extension Mixer.Strip {
             }
         }
         for (channel, samples) in audio.channels.enumerated() {
-            for index in 0..<count { sum[channel][index] += samples[index] * levels[index] }
+            sum[channel].withUnsafeMutableBufferPointer { sum in
+                for index in 0..<count { sum[index] += samples[index] * levels[index] }
+            }
         }
         gain = nextGain
         self.audio = nil
