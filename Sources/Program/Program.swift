@@ -114,16 +114,17 @@ public final class Program: Sendable {
         var isHolding = false
         while index.number < frameLimit ?? .max, !stage.isOver {
             heartbeat.beat()
-            let skipped = wait(&pace, for: index, air.scene)
+            let skipped = wait(&pace, for: index, air.inForce(at: index))
             index = index + skipped
             stage.announce(index)
             if stage.isOver { break }
             if let cue = stage.takeCue(for: index) { air.begin(cue, at: cue.frame) }
             // A source may show another of its inputs, too.
-            if air.scene.mainFeed !== followed {
-                followed = follow(air.scene.mainFeed, besides: followed, &pace.reference)
+            let scene = air.inForce(at: index)
+            if scene.mainFeed !== followed {
+                followed = follow(scene.mainFeed, besides: followed, &pace.reference)
             }
-            let shown = waiting(for: air.scene) { frame(for: index, &air, isHolding: &isHolding, &pace.reference) }
+            let shown = waiting(for: scene) { frame(for: index, &air, isHolding: &isHolding, &pace.reference) }
             guard let frame = shown else { break }
             let next = firstSample(of: index + 1)
             try sink.encode(takeAudio(audioEnd..<next, index, skipped: skipped, &air))

@@ -12,6 +12,8 @@ public struct FeedStatus: Sendable, Codable {
     public var framesDropped = 0
     /// Program frames for which the frame before was shown again.
     public var framesRepeated = 0
+    /// Those of them for which the frame that was due had not come: a repetition that is a matter of frame rates is none.
+    public var framesLate = 0
     /// Samples of silence put where audio was missing.
     public var silentSamples = 0
     /// Samples that came too late or overlapped.
@@ -306,7 +308,7 @@ public final class SourceFeed: SourceSink {
     }
 
     /// The frame that the program came to last, seen or not; nil before the first.
-    var newestFrame: VideoFrame? {
+    package var newestFrame: VideoFrame? {
         state.withLock { state in isLive ? state.live.shown : state.frames.shown ?? state.frames.upcoming }
     }
 
@@ -368,6 +370,7 @@ public final class SourceFeed: SourceSink {
             var status = state.status
             status.framesDropped = state.frames.dropped + state.live.dropped
             status.framesRepeated = state.frames.repeated + state.live.repeated
+            status.framesLate += state.live.late
             return status
         }
     }

@@ -59,6 +59,18 @@ struct MetricsTests {
 
     private func lines(_ channels: [ChannelReport]) -> [Substring] { render(channels).split(separator: "\n") }
 
+    @Test("Of several sources it is told whose frames do not come in time")
+    func parts() {
+        var (status, feed) = (status(), FeedStatus())
+        (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (7, 3, 2)
+        status.parts = [PartStatus(name: "cam1", isOnAir: true, selection: nil, feed: feed)]
+        let lines = lines([report("news", status)])
+        for (name, count) in [("repeated", 7), ("late", 3), ("dropped", 2)] {
+            let line = "relay_source_\(name)_frames_total{channel=\"news\",source=\"cam1\"} \(count)"
+            #expect(lines.contains { $0 == line })
+        }
+    }
+
     // MARK: The format
 
     @Test("Backslash, quote and line feed are escaped in labels, and nothing else")

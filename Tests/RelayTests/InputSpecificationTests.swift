@@ -21,6 +21,7 @@ struct InputSpecificationTests {
         #expect(input.backups.map(\.description) == ["rtsp://b/x", "loop.mp4"])
         #expect(input.selection.timeout == .milliseconds(500) && input.selection.returnAfter == nil)
         #expect(input.selection.standby == .hot && input.selectionOption != nil)
+        #expect(input.standby == .hot)
     }
 
     @Test("Without options it is the address")
@@ -54,7 +55,7 @@ struct InputSpecificationTests {
             "srt://h:1#timeout=0,backup=rtmp://h/a/secret", "srt://h:1#timeout=2m", "srt://h:1#standby=warm",
             "srt://h:1#return=2h", "srt://h:1#name=a b", "srt://h:1#name=", "srt://h:1#secret=1",
             "srt://h:1#backup=rtmp:/h/a/secret", "srt://h:1#backup=udp://@:5#secret=1", "srt://h:1#name=a,name=b",
-            "show.mp4#backup=rtmp://h/a/secret", "srt://h:1#latency=soon",
+            "show.mp4#backup=rtmp://h/a/secret", "srt://h:1#latency=soon", "show.mp4#name=a,standby=cold",
         ])
     func refused(text: String) throws {
         let error = try #require(throws: InputSpecificationError.self) { try InputSpecification(text) }

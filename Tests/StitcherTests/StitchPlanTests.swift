@@ -253,4 +253,13 @@ enum SampleInput {
         #expect(try StitchOrder.byTime.order([SampleInput.source("a_20261121T140310Z.mp4"), dated]) == [1, 0])
         #expect(throws: ClipFailure.self) { try StitchOrder.byTime.order(names) }
     }
+
+    @Test func `A transition's color is that of the result, black as well`() {
+        var full = ColorDescription.bt709
+        full.isFullRange = true
+        let dip = StitchTransition(Transition(.dip), duration: .seconds(1))
+        #expect(dip.drawn(in: full).color == PixelColor(y: 0, u: 128, v: 128) && dip.drawn(in: .bt709).color == .black)
+        let white = StitchTransition(Transition(.dip), duration: .seconds(1), color: .white)
+        #expect(white.drawn(in: .bt709).color == PixelColor(y: 235, u: 128, v: 128))
+    }
 }

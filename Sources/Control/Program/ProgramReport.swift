@@ -22,6 +22,11 @@ package struct ProgramReport: Sendable, Codable {
         package var delay: Double
         /// What a file does while it is off air; nil for what is no file.
         package var whenOff: String?
+        /// Frames for which the one that was due had not come, so that the one before was shown again; nil for what has no
+        /// video.
+        package var framesLate: Int?
+        /// Frames that were never shown; nil for what has no video.
+        package var framesDropped: Int?
         /// The peak of each channel, in dBFS.
         package var levels: [Double]
 

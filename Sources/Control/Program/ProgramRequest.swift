@@ -46,10 +46,12 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
     package var seconds: Double?
     /// The pace; linear without it.
     package var easing: Easing?
+    /// What a dip goes through, and what is behind a card that turns; black without it.
+    package var color: RGBColor?
     /// The stinger of this name.
     package var stinger: String?
 
-    private enum Key: String, CodingKey { case type, seconds, easing, name }
+    private enum Key: String, CodingKey { case type, seconds, easing, color, name }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
@@ -64,11 +66,15 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
         }
         seconds = try container.decodeIfPresent(Double.self, forKey: .seconds)
         easing = try container.decodeIfPresent(Easing.self, forKey: .easing)
+        guard let text = try container.decodeIfPresent(String.self, forKey: .color) else { return }
+        guard type.hasColor else { throw ControlFailure(.unusable, "color is for dip and flip, not for \(word).") }
+        color = RGBColor(text)
+        if color == nil { throw ControlFailure(.unusable, "color is one such as #0a64ff, not \(text).") }
     }
 
     /// A transition.
-    package init(_ type: Transition.Kind, seconds: Double? = nil, easing: Easing? = nil) {
-        (self.type, self.seconds, self.easing) = (type, seconds, easing)
+    package init(_ type: Transition.Kind, seconds: Double? = nil, easing: Easing? = nil, color: RGBColor? = nil) {
+        (self.type, self.seconds, self.easing, self.color) = (type, seconds, easing, color)
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -76,6 +82,7 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
         try container.encode(stinger == nil ? type.rawValue : Self.stinger, forKey: .type)
         try container.encodeIfPresent(seconds, forKey: .seconds)
         try container.encodeIfPresent(easing, forKey: .easing)
+        try container.encodeIfPresent(color, forKey: .color)
         try container.encodeIfPresent(stinger, forKey: .name)
     }
 

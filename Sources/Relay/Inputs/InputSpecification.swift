@@ -26,6 +26,8 @@ struct InputSpecification {
     private(set) var selection = SourceSelector.Options()
     /// The option that says how the choice is made, if one is given: it needs a choice.
     private(set) var selectionOption: String?
+    /// What is kept ready of what is not shown; nil where nothing is said.
+    private(set) var standby: SourceSelector.Standby?
     /// What a file does while it is neither seen nor heard; nil where nothing is said.
     private(set) var whenOff: WhenOff?
 
@@ -41,7 +43,9 @@ struct InputSpecification {
         do {
             var options = try OptionList(behindMark: fragment, of: "input") { $0 }
             name = try options.takeName()
+            standby = try options.takeChoice("standby", of: SourceSelector.Standby.self)
             (selection, selectionOption) = try Self.selection(taking: &options)
+            if let standby { (selection.standby, selectionOption) = (standby, selectionOption ?? "standby") }
             let backups = options.takeAll("backup")
             whenOff = try options.takeChoice("when-off", of: WhenOff.self)
             location = try InputLocation(
@@ -54,6 +58,9 @@ struct InputSpecification {
         if let fault = location.fault { throw InputSpecificationError(fault) }
         if whenOff != nil, !location.isFile {
             throw InputSpecificationError("when-off= is for files: \(location) is none.")
+        }
+        if standby != nil, location.isFile {
+            throw InputSpecificationError("standby= is for live inputs: what \(location) does off air is when-off=.")
         }
         if location.isFile, text.contains("#backup=") {
             throw InputSpecificationError("backup= is for live inputs; a file's name may have any character.")
@@ -68,10 +75,6 @@ struct InputSpecification {
         if let timeout = try options.takeTime("timeout", in: timeouts) {
             selection.timeout = timeout
             given = "timeout"
-        }
-        if let standby = try options.takeChoice("standby", of: SourceSelector.Standby.self) {
-            selection.standby = standby
-            given = "standby"
         }
         if let text = try options.take("return") {
             let never = "never"

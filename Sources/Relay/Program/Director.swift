@@ -19,6 +19,8 @@ final class Director: Sendable {
         var hasVideo = true
         /// Plays its file; nil if it is none.
         var file: (any PlayedFile)?
+        /// What became of its frames; nil where nobody counts.
+        var delivered: (@Sendable () -> FeedStatus)?
         /// What of it is on air.
         let input: @Sendable () -> String?
     }
@@ -50,6 +52,7 @@ final class Director: Sendable {
         /// How it comes, in a word.
         let kind: String
         var easing = Easing.linear
+        var color: RGBColor?
         /// Whose audio is heard with it, in a word; what the program has where nobody says otherwise without it.
         var audio: String?
         /// The run-down's file in it, from where that is at ``frame``.
@@ -272,7 +275,7 @@ extension Director: ControlledProgram {
             state.note(
                 Change(
                     frame: start, frames: transition.frames, scene: scene, kind: transition.kind,
-                    easing: transition.look.easing))
+                    easing: transition.look.easing, color: transition.color))
             state.desk?.player.cut(at: start, fade: transition.frames)
             state.desk?.noteChange(at: start, frames: transition.frames)
             _ = onAir(&state)

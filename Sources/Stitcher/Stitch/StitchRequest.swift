@@ -12,10 +12,19 @@ package struct StitchTransition: Sendable, Equatable {
     package var transition: Transition
     /// From the clip's first frame on.
     package var duration: Duration
+    /// The color that is seen in it, in place of the transition's own, which is one of frames; black without it.
+    package var color: RGBColor?
 
     /// A transition.
-    package init(_ transition: Transition, duration: Duration) {
-        (self.transition, self.duration) = (transition, duration)
+    package init(_ transition: Transition, duration: Duration, color: RGBColor? = nil) {
+        (self.transition, self.duration, self.color) = (transition, duration, color)
+    }
+
+    /// What is drawn in frames of this color.
+    func drawn(in description: ColorDescription) -> Transition {
+        var drawn = transition
+        drawn.color = PixelColor(color ?? .black, in: description)
+        return drawn
     }
 }
 
