@@ -71,6 +71,7 @@ package final class DecodedPacketSource: MediaSource {
     package var status: SourceStatus {
         var status = source.status
         let own = monitor.status
+        status.video = description.video
         status.framesDecoded = own.framesDecoded
         status.framesSkipped = own.framesSkipped
         status.decodeErrors += own.decodeErrors

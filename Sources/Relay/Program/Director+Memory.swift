@@ -23,7 +23,11 @@ extension Director {
         return state.withLock { state in
             Memory(
                 scene: onAir(&state).now.scene, preview: state.preview, transition: state.transition,
-                faders: Dictionary(sources.map { ($0.name, $0.stage.fader.settings) }) { $1 },
+                faders: Dictionary(
+                    sources.compactMap { source in source.stage.fader.changed.map { (source.name, $0) } }
+                ) {
+                    $1
+                },
                 overlays: overlays.memory, runDown: runDown)
         }
     }

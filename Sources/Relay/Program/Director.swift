@@ -238,18 +238,28 @@ extension Director: ControlledProgram {
 
     func change(_ name: String, _ request: SourceRequest) throws(ControlFailure) {
         let source = try source(name, otherwise: .notFound)
-        if let gain = request.gain, !(-60...20).contains(gain) {
+        if let gain = request.gain, !Fader.gains.contains(gain) {
             throw ControlFailure(.unusable, "gain is from -60 to 20 dB.")
         }
-        if let delay = request.delay, !(0...Fader.longestDelay).contains(delay) {
-            throw ControlFailure(.unusable, "delay is from 0 to \(Int(Fader.longestDelay)) s.")
-        }
+        if let offset = request.audioOffset { try check(offset: offset, of: source) }
         try play(source, request)
         source.stage.fader.change { settings in
             if let gain = request.gain { settings.gain = gain }
             if let isMuted = request.muted { settings.isMuted = isMuted }
-            if let delay = request.delay { settings.delay = delay }
+            if let offset = request.audioOffset { settings.offset = offset }
         }
+    }
+
+    private func check(offset: Double, of source: Source) throws(ControlFailure) {
+        guard (Fader.earliest...Fader.latest).contains(offset) else {
+            throw ControlFailure(.unusable, "audioOffset is from \(Fader.earliest) to \(Int(Fader.latest)) s.")
+        }
+        guard let most = source.stage.mostAhead, -offset > most else { return }
+        let text = (most * 1000).rounded(.down) / 1000
+        throw ControlFailure(
+            .unusable,
+            "The audio of \(source.name) can be \(text) s earlier, half of what is buffered of it: a longer latency= of "
+                + "its input allows more.")
     }
 
     /// Puts the preview on air, and what was there into the preview. A run-down's own file cannot be put back by its name, but

@@ -57,7 +57,7 @@ extension RunDownReader {
         if case .mapping(let entries) = node.content, entries.contains(where: Self.isStinger) {
             return readStinger(entries, node, key)
         }
-        transition(node, key, kind: { $0.readKind($1, $2) }, length: { $0.duration($1, $2) }).map {
+        return transition(node, key, kind: { $0.readKind($1, $2) }, length: { $0.duration($1, $2) }).map {
             RunDown.Change($0.kind, $0.duration, easing: $0.easing, color: $0.color)
         }
     }
