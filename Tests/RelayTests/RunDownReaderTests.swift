@@ -35,6 +35,32 @@ struct RunDownReaderTests {
         }
     }
 
+    @Test("A stinger is named, and is as its file is")
+    func stinger() throws {
+        let read = { (transition: String) throws(ConfigurationFailure) in
+            var known = known
+            known.stingers = ["wipe"]
+            return try RunDownReader.read(
+                "{transition: {type: stinger, name: wipe}, segments: [{source: cam1}, {source: cam2, "
+                    + "transition: \(transition)}]}", name: "show", known: known,
+                files: RunDownFiles(directory: directory.path))
+        }
+        let changes = try read("cut").segments.map(\.change)
+        #expect(changes == [RunDown.Change(stinger: "wipe"), .cut] && changes[0].word == "stinger wipe")
+        for (transition, reason) in [
+            ("stinger", "A stinger is named"), ("{type: stinger}", "It has no name"),
+            ("{type: stinger, name: sweep}", "There is no stinger sweep. There are wipe."),
+            ("{type: stinger, name: wipe, seconds: 1}", "A stinger is as its file is"),
+        ] {
+            do throws(ConfigurationFailure) {
+                _ = try read(transition)
+                Issue.record("\(transition)")
+            } catch {
+                #expect(error.lines.count == 1 && error.lines[0].contains(reason), "\(error.lines)")
+            }
+        }
+    }
+
     @Test("All that a segment can say")
     func everything() throws {
         let runDown = try read(

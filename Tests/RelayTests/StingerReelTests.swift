@@ -49,4 +49,20 @@ struct StingerReelTests {
             }
         }
     }
+
+    @Test("Where it is waited for, as in a render, each frame is the very one, however fast they are asked for")
+    func awaited() throws {
+        let directory = try TemporaryDirectory()
+        let specification = try StingerSpecification("card=\(try make(in: directory))#cut=1")
+        let format = VideoFormat(width: 64, height: 36, frameRate: FrameRate(25))
+        let reel = try StingerReel(specification, format: format, isAwaited: true, logger: Logger(label: "test"))
+        defer { reel.stop() }
+        for _ in 0..<2 {
+            for number in 0..<Int64(50) { #expect(isFrame(number, reel.frame(number)), "frame \(number)") }
+            #expect(isFrame(49, reel.frame(50)))
+            reel.rewind()
+        }
+        // What is left out is not waited for twice.
+        #expect(isFrame(40, reel.frame(40)))
+    }
 }

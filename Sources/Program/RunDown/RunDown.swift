@@ -77,6 +77,8 @@ package struct RunDown: Sendable, Equatable {
         package var easing: Easing
         /// What a dip goes through, and what is behind a card that turns; black without it.
         package var color: RGBColor?
+        /// The stinger of this name, with a cut below it; its length is known once it is loaded.
+        package var stinger: String?
 
         /// At once.
         package static let cut = Change(.cut, .zero)
@@ -89,6 +91,15 @@ package struct RunDown: Sendable, Equatable {
             (self.kind, self.duration, self.easing) = (kind, kind == .cut ? .zero : duration, easing)
             self.color = color
         }
+
+        /// A stinger, which lasts as long as its file.
+        package init(stinger: String) {
+            self.init(.cut)
+            self.stinger = stinger
+        }
+
+        /// The word for it in logs and events.
+        package var word: String { stinger.map { "stinger \($0)" } ?? kind.rawValue }
 
         /// How many frames it has at this rate.
         package func frames(at rate: FrameRate) -> Int64 { rate.timeBase.ticks(duration) }

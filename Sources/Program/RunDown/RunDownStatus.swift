@@ -6,8 +6,11 @@ package import Media
 package struct RunDownStatus: Sendable, Codable, Equatable {
     /// How a segment comes on air.
     package struct Change: Sendable, Codable, Equatable {
-        package var type: Transition.Kind
+        /// A kind of transition, or `stinger`.
+        package var type: String
         package var seconds: Double
+        /// The stinger's.
+        package var name: String?
     }
 
     /// One part of the show.
@@ -93,7 +96,9 @@ extension RunDownPlayer {
     private func described(_ segment: RunDown.Segment) -> RunDownStatus.Segment {
         var described = RunDownStatus.Segment(
             name: segment.name, views: segment.views.map(\.name),
-            transition: .init(type: segment.change.kind, seconds: segment.change.duration.inSeconds))
+            transition: .init(
+                type: segment.change.stinger == nil ? segment.change.kind.rawValue : "stinger",
+                seconds: segment.change.duration.inSeconds, name: segment.change.stinger))
         switch segment.length {
         case .time(let duration): described.seconds = duration.inSeconds
         case .frames(let count): described.seconds = rate.timeBase.duration(count).inSeconds

@@ -82,7 +82,7 @@ extension InputOptions {
         guard let runDown else { return }
         let known = RunDownReader.Known(
             sources: configuration.sources.map(\.name), scenes: configuration.scenes,
-            overlays: configuration.overlays.map(\.name))
+            overlays: configuration.overlays.map(\.name), stingers: configuration.stingers.map(\.name))
         do {
             let found = try RunDownReader.read(at: runDown, known: known)
             (configuration.runDown, configuration.runDownDirectory) = (found.runDown, found.directory)

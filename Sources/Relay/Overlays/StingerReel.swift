@@ -40,10 +40,15 @@ final class StingerReel: Stinger {
     private let queue: DispatchQueue
     private let state = Mutex(State())
     private let work = DispatchSemaphore(value: 0)
+    /// Signalled for each frame, if they are waited for: in a program that is made faster than the clock.
+    private let news: DispatchSemaphore?
 
     /// Reads the file of `stinger` once, which blocks, and makes it ready. Throws ``RelayFailure`` where it cannot be shown in
     /// a program of this format.
-    init(_ stinger: StingerSpecification, format: VideoFormat, logger: Logger) throws(RelayFailure) {
+    init(
+        _ stinger: StingerSpecification, format: VideoFormat, isAwaited: Bool = false, logger: Logger
+    ) throws(RelayFailure) {
+        news = isAwaited ? DispatchSemaphore(value: 0) : nil
         (name, path, self.format, self.logger) = (stinger.name, stinger.path, format, logger)
         room = Self.room(format)
         let most = format.frameRate.frames(atLeast: .seconds(StingerSpecification.longest))
@@ -63,11 +68,13 @@ final class StingerReel: Stinger {
 
     /// Those of `stingers`, as ``init(_:format:logger:)`` makes them.
     static func all(
-        _ stingers: [StingerSpecification], format: VideoFormat, logger: Logger
+        _ stingers: [StingerSpecification], format: VideoFormat, isAwaited: Bool = false, logger: Logger
     ) throws(RelayFailure) -> [StingerReel] {
         var reels: [StingerReel] = []
         do throws(RelayFailure) {
-            for stinger in stingers { reels.append(try StingerReel(stinger, format: format, logger: logger)) }
+            for stinger in stingers {
+                reels.append(try StingerReel(stinger, format: format, isAwaited: isAwaited, logger: logger))
+            }
         } catch {
             for reel in reels { reel.stop() }
             throw error
@@ -85,12 +92,30 @@ final class StingerReel: Stinger {
 
     func frame(_ number: Int64) -> VideoFrame? {
         defer { work.signal() }
+        if let news { wait(for: number, news) }
         return state.withLock { state in
             while !state.waiting.isEmpty, state.next <= number {
                 state.shown = state.waiting.removeFirst()
                 state.next += 1
             }
             return state.shown
+        }
+    }
+
+    /// Waits until frame `number` is there, or will never be.
+    private func wait(for number: Int64, _ news: DispatchSemaphore) {
+        while state.withLock({ state in
+            let isThere = state.next + Int64(state.waiting.count) > number
+            return !isThere && !state.isAtEnd && !state.isStopped
+        }) {
+            // What was decoded before is in the way of what is wanted.
+            state.withLock { state in
+                guard state.waiting.count >= room else { return }
+                state.shown = state.waiting.removeFirst()
+                state.next += 1
+            }
+            work.signal()
+            news.wait()
         }
     }
 
@@ -107,6 +132,7 @@ final class StingerReel: Stinger {
     func stop() {
         state.withLock { $0.isStopped = true }
         work.signal()
+        news?.signal()
     }
 
     private func run() {
@@ -137,10 +163,14 @@ final class StingerReel: Stinger {
                 if state.first.count < room { state.first.append(frame) }
             }
             number += 1
+            news?.signal()
         }
     }
 
-    private func finish(_ turn: Int) { state.withLock { if $0.turn == turn { $0.isAtEnd = true } } }
+    private func finish(_ turn: Int) {
+        state.withLock { if $0.turn == turn { $0.isAtEnd = true } }
+        news?.signal()
+    }
 
     /// Waits until frame `number` is needed; false if it is to be read from its beginning, or not at all.
     @discardableResult

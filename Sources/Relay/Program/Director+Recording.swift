@@ -45,6 +45,9 @@ extension Director {
         if withWay, change.frames > 0, change.easing != .linear {
             details.append(SceneEvent.detail("easing", change.easing.rawValue))
         }
+        if withWay, change.frames > 0, let color = change.color {
+            details.append(SceneEvent.detail("color", "\(color)"))
+        }
         let audio = change.audio ?? audio.text
         if audio != AudioChoice.follow.text { details.append(SceneEvent.detail("audio", audio)) }
         if let clip = change.clip {

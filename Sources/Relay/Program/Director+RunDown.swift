@@ -147,11 +147,11 @@ extension Director {
         let start = stage.show(
             scene(of: showing.view.layout, clip: clip?.stage, audio: showing.audio),
             by: look(showing.change.kind, showing.change.easing, showing.change.color), frames: showing.frames,
-            at: frame)
+            stinger: stingers.first { $0.name == showing.change.stinger }, at: frame)
         let scene = Named(layout: showing.view.layout, name: showing.view.name)
         var change = Change(
-            frame: start, frames: showing.frames, scene: scene, kind: showing.change.kind.rawValue,
-            easing: showing.change.easing, audio: showing.audio.word)
+            frame: start, frames: showing.frames, scene: scene, kind: showing.change.word,
+            easing: showing.change.easing, color: showing.change.color, audio: showing.audio.word)
         if let id = showing.clip, let clip {
             change.clip = RunDown.Clip(
                 clip.clip.path, start: clip.clip.start + desk.player.played(id, by: start))
@@ -178,7 +178,8 @@ extension Director {
 
     func loadRunDown(_ text: String) throws(ControlFailure) {
         let known = RunDownReader.Known(
-            sources: sources.map(\.name), scenes: scenes, overlays: overlays.all.map(\.name))
+            sources: sources.map(\.name), scenes: scenes, overlays: overlays.all.map(\.name),
+            stingers: stingers.map(\.name))
         let files = RunDownFiles(directory: playing.directory ?? "/var/empty", isConfined: true)
         do throws(ConfigurationFailure) {
             load(try RunDownReader.read(text, name: "rundown", known: known, files: files))
@@ -191,6 +192,7 @@ extension Director {
     func load(_ runDown: RunDown, isConfigured: Bool = false) {
         state.withLock { state in
             if isConfigured { state.configured = runDown }
+            let runDown = timed(runDown)
             let old = state.desk
             var desk = RunDownDesk(player: RunDownPlayer(runDown, rate: format.frameRate))
             desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
@@ -202,6 +204,17 @@ extension Director {
             }
             state.desk = desk
         }
+    }
+
+    /// The same, in which each stinger lasts as long as its file.
+    private func timed(_ runDown: RunDown) -> RunDown {
+        var runDown = runDown
+        for index in runDown.segments.indices {
+            guard let name = runDown.segments[index].change.stinger else { continue }
+            let frames = stingers.first { $0.name == name }?.frames ?? 0
+            runDown.segments[index].change.duration = format.frameRate.timeBase.duration(frames)
+        }
+        return runDown
     }
 
     func perform(_ command: RunDownCommand) throws(ControlFailure) -> Int64 {

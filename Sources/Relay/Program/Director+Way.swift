@@ -10,14 +10,16 @@ extension Director {
         /// In a word.
         var kind: String
         var look: Transition
+        /// What is seen in it besides scenes, as it was asked for.
+        var color: RGBColor?
         var stinger: StingerReel?
         /// How long it takes.
         var frames: Int64
 
         static let cut = Way(kind: "cut", look: Transition(.cut), frames: 0)
 
-        init(kind: String, look: Transition, frames: Int64) {
-            (self.kind, self.look, self.frames) = (kind, look, frames)
+        init(kind: String, look: Transition, color: RGBColor? = nil, frames: Int64) {
+            (self.kind, self.look, self.color, self.frames) = (kind, look, color, frames)
         }
 
         init(kind: String, look: Transition, stinger: StingerReel) {
@@ -39,6 +41,7 @@ extension Director {
         let frames = Int64((seconds * format.frameRate.value).rounded())
         return Way(
             kind: request.word, look: look(request.type, request.easing ?? .linear, request.color),
+            color: request.color,
             frames: request.type == .cut ? 0 : frames)
     }
 

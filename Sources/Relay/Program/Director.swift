@@ -52,6 +52,7 @@ final class Director: Sendable {
         /// How it comes, in a word.
         let kind: String
         var easing = Easing.linear
+        var color: RGBColor?
         /// Whose audio is heard with it, in a word; what the program has where nobody says otherwise without it.
         var audio: String?
         /// The run-down's file in it, from where that is at ``frame``.
@@ -284,7 +285,7 @@ extension Director: ControlledProgram {
             state.note(
                 Change(
                     frame: start, frames: transition.frames, scene: scene, kind: transition.kind,
-                    easing: transition.look.easing))
+                    easing: transition.look.easing, color: transition.color))
             state.desk?.player.cut(at: start, fade: transition.frames)
             state.desk?.noteChange(at: start, frames: transition.frames)
             _ = onAir(&state)

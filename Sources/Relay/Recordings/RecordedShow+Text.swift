@@ -91,7 +91,8 @@ extension RecordedShow {
         if let stinger = scene.stinger { return "transition: {type: stinger, name: \(Self.quoted(stinger))}" }
         guard let seconds = scene.seconds, scene.transition != "cut" else { return nil }
         let easing = scene.detail("easing").map { ", easing: \($0)" } ?? ""
-        return "transition: {type: \(scene.transition), seconds: \(seconds)\(easing)}"
+        let color = scene.detail("color").map { ", color: \(Self.quoted($0))" } ?? ""
+        return "transition: {type: \(scene.transition), seconds: \(seconds)\(easing)\(color)}"
     }
 
     private static func list(_ names: [String]) -> String { "[\(names.map(quoted).joined(separator: ", "))]" }

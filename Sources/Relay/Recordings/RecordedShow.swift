@@ -84,7 +84,8 @@ struct RecordedShow {
         _ segments: [CatalogueSegment], of told: SceneChange.Told
     ) -> [String: [Range<Int64>]] {
         var found: [String: [Range<Int64>]] = [:]
-        for segment in segments where segment.channel.hasPrefix("\(told.channel)-") {
+        // One of audio alone can be exported no more than seen: the program's own audio stands for it.
+        for segment in segments where segment.frames > 0 && segment.channel.hasPrefix("\(told.channel)-") {
             // Its run is that of the program, with a number.
             guard let run = segment.run?.split(separator: ".").first, told.files.runNames.contains(String(run)) else {
                 continue
@@ -117,7 +118,7 @@ extension SceneEvent {
     fileprivate func goingOn(after frames: Int64, at rate: FrameRate) -> SceneEvent {
         var later = SceneEvent(
             name: name, layout: layout, sources: sources, frame: frame + frames, run: run, transition: "cut",
-            details: details.filter { !$0.hasPrefix("easing=") && !$0.hasPrefix("in=") })
+            details: details.filter { word in !["easing=", "color=", "in="].contains(where: word.hasPrefix) })
         if let start = detail("in").flatMap({ try? DurationText(parsing: $0).duration }) {
             let position = DecimalSeconds(start + rate.timeBase.duration(frames))
             later.details.append(Self.detail("in", "\(position)s"))

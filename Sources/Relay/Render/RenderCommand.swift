@@ -48,6 +48,9 @@ struct RenderCommand: BlockingCommand {
     @Option(help: ArgumentHelp("What may stand over it, as relay run has it: NAME=image:FILE.", valueName: "overlay"))
     var overlay: [String] = []
 
+    @Option(help: ArgumentHelp("A stinger, as relay run has it: NAME=FILE#cut=TIME.", valueName: "stinger"))
+    var stinger: [String] = []
+
     @Flag(help: "Play each --input again and again.")
     var loop = false
 
@@ -94,7 +97,7 @@ struct RenderCommand: BlockingCommand {
         let inputs = try input.map { try RenderedInput($0) }
         let flags: [[String]] = [
             ["--rundown=\(show)"], inputs.map { "--input=\($0.text)" }, scene.map { "--scene=\($0)" },
-            overlay.map { "--overlay=\($0)" },
+            overlay.map { "--overlay=\($0)" }, stinger.map { "--stinger=\($0)" },
             audioInput.map { ["--audio-input=\($0)"] } ?? [], audioFrom.map { ["--audio-from=\($0)"] } ?? [],
             loop ? ["--loop"] : [],
         ]

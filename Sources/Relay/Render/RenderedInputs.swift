@@ -22,6 +22,7 @@ final class RenderedInputs: ProgramInputs {
     let director: Director?
     private let sources: [Source]
     private let audio: SeparateAudio?
+    private let stingers: [StingerReel]
 
     /// Opens the files that `configuration` names, and begins its run-down. Blocks until they answer. Throws
     /// ``RelayFailure``.
@@ -48,6 +49,7 @@ final class RenderedInputs: ProgramInputs {
             overlays = try OverlayDesk(configuration.overlays, format: format)
             audio = try SeparateAudio(
                 configuration, ofFile: .rendered, listening: listening, clock: clock, logger: logger)
+            stingers = try StingerReel.all(configuration.stingers, format: format, isAwaited: true, logger: logger)
         } catch {
             for source in opened { source.input.stop() }
             throw error
@@ -67,7 +69,7 @@ final class RenderedInputs: ProgramInputs {
             stage, sources: heard, audio: configuration.audioChoice,
             slate: SlatePattern.frame(format, lines: ["NO SIGNAL", configuration.name]), format: format,
             scenes: configuration.scenes, overlays: overlays,
-            stingers: [], recordings: recordings,
+            stingers: stingers, recordings: recordings,
             playing: RunDownPlaying(isRendered: true, clock: clock, logger: logger))
         self.director = director
         guard let runDown = configuration.runDown else { return }
@@ -102,6 +104,7 @@ final class RenderedInputs: ProgramInputs {
 
     func stop() {
         director?.endRunDown()
+        for stinger in stingers { stinger.stop() }
         for source in sources { source.source.stop() }
         audio?.stop()
     }

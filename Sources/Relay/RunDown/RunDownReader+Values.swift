@@ -54,7 +54,10 @@ extension RunDownReader {
     }
 
     mutating func readChange(_ node: ConfigurationNode, _ key: String) -> RunDown.Change? {
-        transition(node, key, kind: { $0.readKind($1, $2) }, length: { $0.duration($1, $2) }).map {
+        if case .mapping(let entries) = node.content, entries.contains(where: Self.isStinger) {
+            return readStinger(entries, node, key)
+        }
+        return transition(node, key, kind: { $0.readKind($1, $2) }, length: { $0.duration($1, $2) }).map {
             RunDown.Change($0.kind, $0.duration, easing: $0.easing, color: $0.color)
         }
     }
@@ -62,11 +65,49 @@ extension RunDownReader {
     private mutating func readKind(_ node: ConfigurationNode, _ key: String) -> Transition.Kind? {
         guard let word = scalar(node, key) else { return nil }
         if let kind = Transition.Kind(word: word) { return kind }
-        if word == "stinger" {
-            fault(node.mark, key, "A stinger is for what an operator puts on air: run-downs have none.")
+        if word == Self.stinger {
+            fault(node.mark, key, "A stinger is named: {type: stinger, name: NAME}.")
             return nil
         }
         wrong(node, key, word, known: Transition.Kind.allCases.map(\.rawValue))
+        return nil
+    }
+}
+
+// MARK: Stingers
+
+extension RunDownReader {
+    private static let stinger = "stinger"
+
+    private static func isStinger(_ entry: ConfigurationNode.Entry) -> Bool {
+        guard entry.key == "type", case .scalar(stinger, _) = entry.node.content else { return false }
+        return true
+    }
+
+    private mutating func readStinger(
+        _ entries: [ConfigurationNode.Entry], _ node: ConfigurationNode, _ key: String
+    ) -> RunDown.Change? {
+        var name: String?
+        let before = faults.count
+        for entry in entries {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "type": break
+            case "name": name = readStingerName(entry.node, place)
+            case "seconds", "easing", "color":
+                fault(entry.node.mark, place, "A stinger is as its file is: leave it out.")
+            default: unknown(entry, in: key, known: ["type", "name"])
+            }
+        }
+        if name == nil, faults.count == before { fault(node.mark, key, "It has no name: which stinger is it?") }
+        return name.map { RunDown.Change(stinger: $0) }
+    }
+
+    private mutating func readStingerName(_ node: ConfigurationNode, _ key: String) -> String? {
+        guard let name = scalar(node, key) else { return nil }
+        if known.stingers.contains(name) { return name }
+        let there = known.stingers.isEmpty ? "is none" : "are \(known.stingers.joined(separator: ", "))"
+        fault(node.mark, key, "There is no stinger \(name). There \(there).")
         return nil
     }
 }

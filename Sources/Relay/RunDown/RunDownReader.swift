@@ -12,6 +12,7 @@ struct RunDownReader: NodeReader {
         let sources: [String]
         let scenes: [(name: String, layout: SceneLayout)]
         var overlays: [String] = []
+        var stingers: [String] = []
 
         /// All names of which a scene can be made.
         var names: [String] { scenes.map(\.name) + sources + [SceneLayout.Kind.slate.rawValue] }
