@@ -143,6 +143,10 @@ extension SerialShows {
             #expect(try await list(api).allSatisfy(\.isHeld))
             let project = try await api.ask("POST", Self.clips + "/project.yaml", body: #"{"clips":\#(order)}"#)
             #expect(project.status == 200, "\(project)")
+            let plan = try await api.ask("POST", Self.clips + "/plan", body: #"{"clips":\#(order)}"#)
+            let planned = try plan.json()
+            let numbers = ["copiedFrames", "encodedFrames"].compactMap { planned[$0] as? Int }
+            #expect(plan.status == 200 && numbers.count == 2 && numbers.reduce(0, +) == 130, "\(plan)")
             let faded = #"[{"id":"first"},{"id":"both","transition":{"type":"fade","seconds":0.5}}]"#
             let fade = try await stitch("fade", #"{"clips":\#(faded),"name":"A fade"}"#, api)
             #expect(try await list(api).filter(\.isHeld).map(\.id) == ["open"])
@@ -340,7 +344,13 @@ extension SerialShows {
             let clip = try #require(try await list(api).first)
             #expect(try await DecodedFrames(path).counters.count == clip.frames && clip.frames > 30)
             #expect(try await ctl(["project"]).log.contains("  - name: \"goal\"\n"))
-            #expect(try await ctl(["delete", "goal"]).ending == .exited(0))
+            let named = try await api.ask("PATCH", Self.clips + "/\(clip.id)", body: #"{"name":"The goal"}"#)
+            #expect(named.status == 200 && named.body.contains(#""name":"The goal""#), "\(named)")
+            #expect(try await ctl(["project"]).log.contains("  - name: \"The goal\"\n"))
+            let none = try await api.ask("PATCH", Self.clips + "/none", body: #"{"name":"a"}"#)
+            let misspelt = try await api.ask("PATCH", Self.clips + "/\(clip.id)", body: #"{"nmae":"a"}"#)
+            #expect((none.status, misspelt.status) == (404, 422))
+            #expect(try await ctl(["delete", "The goal"]).ending == .exited(0))
             #expect(try await ctl(["list"]).log == "there are no clips\n")
 
             #expect(try await ctl(["start", "until the end"]).ending == .exited(0))

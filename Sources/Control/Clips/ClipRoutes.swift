@@ -7,19 +7,37 @@ internal import NIOCore
 
 /// Clips of what is recorded, pressed while a channel is on air.
 struct ClipRoutes {
-    private struct NewClip: Decodable {
+    private struct NewClip: ClosedRequest {
+        static var keys: [String] { ["id", "name", "at", "before"] }
+
         let id: String?
         let name: String?
         let at: Double?
         let before: Double?
     }
-    private struct Stop: Decodable { let at: Double? }
-    private struct NewExport: Decodable {
+    private struct Stop: ClosedRequest {
+        static var keys: [String] { ["at"] }
+
+        let at: Double?
+    }
+    private struct NewName: ClosedRequest {
+        static var keys: [String] { ["name"] }
+
+        let name: String?
+    }
+    private struct NewExport: ClosedRequest {
+        static var keys: [String] { ["handles", "exact"] }
+
         let handles: Bool?
         let exact: Bool?
     }
 
-    private struct NewStitch: Decodable {
+    private struct NewStitch: ClosedRequest {
+        static var keys: [String] {
+            let part = ["id", "skipStart", "skipEnd", "audioOffset"] + TransitionRequest.keys.inside("transition")
+            return part.inside("clips") + ["name", "hold"]
+        }
+
         struct Part: Decodable {
             let id: String
             let skipStart: Int64?
@@ -102,6 +120,11 @@ struct ClipRoutes {
 
     private var keeping: [Endpoint] {
         [
+            Endpoint(.patch, Self.clip, .operate) { request in
+                let (clips, id) = (try clips(request), try request.parameter("clip"))
+                let name = try Self.name(try await JSON.body(NewName.self, of: request).name)
+                return JSON.response(try await Blocking.disk.run { try clips.rename(id, to: name) })
+            },
             Endpoint(.delete, Self.clip, .operate) { request in
                 let (clips, id) = (try clips(request), try request.parameter("clip"))
                 try await Blocking.disk.run { try clips.remove(id) }
@@ -118,6 +141,12 @@ struct ClipRoutes {
                     return job
                 }
                 return JSON.response(job, status: .accepted, headers: [.location: Self.place(of: job, request)])
+            },
+            Endpoint(.post, Self.path + "/plan", .operate) { request in
+                let clips = try clips(request)
+                let parts = try Self.parts(try await JSON.body(NewStitch.self, of: request))
+                return JSON.response(
+                    try await Blocking.disk.run { try host.planExport(try clips.stitch(parts)) })
             },
             Endpoint(.post, Self.path + "/stitch", .operate) { request in
                 let clips = try clips(request)

@@ -14,6 +14,8 @@ package protocol ControlledClips: Sendable {
     /// Ends the clip `id` with the frame before the one at `seconds` of the program, or before the one that was the newest
     /// when the release came, at `newest`. Nil if its start did not come yet.
     func stop(_ id: String, at seconds: Double?, newest: Double?) throws(ControlFailure) -> RecordedClip?
+    /// Calls the clip `id` so, or nothing for nil, and returns it.
+    func rename(_ id: String, to name: String?) throws(ControlFailure) -> RecordedClip
     /// Forgets the clip `id`; its files are held by it no more.
     func remove(_ id: String) throws(ControlFailure)
     /// What is to be exported for the clip `id`, with a frame more on each side if it `hasHandles`.

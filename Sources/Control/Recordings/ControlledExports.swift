@@ -73,3 +73,20 @@ package struct ExportJob: Sendable, Codable {
         (self.name, self.isExact, state, progress) = (name, isExact, .queued, 0)
     }
 }
+
+/// What making a file of clips would take.
+package struct ExportPlan: Sendable, Encodable {
+    /// Frames that would be in it as they were recorded, and frames that would be coded again.
+    package var copiedFrames: Int
+    package var encodedFrames: Int
+    /// Why clips would be coded again as a whole, each reason once.
+    package var reasons: [String]
+    /// What a reader of the file should know.
+    package var notes: [String]
+
+    /// A plan.
+    package init(copiedFrames: Int, encodedFrames: Int, reasons: [String], notes: [String]) {
+        (self.copiedFrames, self.encodedFrames) = (copiedFrames, encodedFrames)
+        (self.reasons, self.notes) = (reasons, notes)
+    }
+}

@@ -70,6 +70,7 @@ final class ChannelControl: ControlledChannel {
             return (state.changes, state.recording)
         }
         channel.keepReplay(of: recording)
+        channel.keepPackets(of: recording)
         // What does not fit any more is left as the configuration has it.
         for name in changes.removed { try? channel.outputs.remove(name) }
         for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
@@ -123,6 +124,7 @@ final class ChannelControl: ControlledChannel {
         guard let channel else { return report }
         let status = channel.status
         report.hasScenes = channel.director != nil
+        report.runDown = channel.director?.runDownStatus(withSegments: false)
         report.startedAt = startedAt
         report.tracks = channel.stream.description
         report.programSeconds = Double(status.programNanoseconds) / 1e9

@@ -22,6 +22,16 @@ extension Host: ControlledHost {
         return try exportJobs.start(request, in: archive, reserve: reserve)
     }
 
+    func planExport(_ request: ExportRequest) throws(ControlFailure) -> ExportPlan {
+        guard let control = controls.first(where: { $0.name == request.channel }) else {
+            throw ControlFailure(.notFound, "There is no channel of this name.")
+        }
+        guard let archive = control.recordings else {
+            throw ControlFailure(.conflict, "The channel has no directory of recordings.")
+        }
+        return try exportPlanning.plan(request, in: archive)
+    }
+
     func check(_ address: String) -> AddressCheck { OutputCheck(resources).check(address) }
 
     func reload() throws(ControlFailure) -> Int {

@@ -39,6 +39,7 @@ final class Host: Sendable {
 
     let resources = HostResources()
     let exportJobs = ExportJobs()
+    let exportPlanning = ExportPlanning()
     private let terminal: Terminal
     private let logger: Logger
     private let notifier: ServiceNotifier?

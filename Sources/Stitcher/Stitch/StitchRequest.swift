@@ -12,10 +12,19 @@ package struct StitchTransition: Sendable, Equatable {
     package var transition: Transition
     /// From the clip's first frame on.
     package var duration: Duration
+    /// The color that is seen in it, in place of the transition's own, which is one of frames; black without it.
+    package var color: RGBColor?
 
     /// A transition.
-    package init(_ transition: Transition, duration: Duration) {
-        (self.transition, self.duration) = (transition, duration)
+    package init(_ transition: Transition, duration: Duration, color: RGBColor? = nil) {
+        (self.transition, self.duration, self.color) = (transition, duration, color)
+    }
+
+    /// What is drawn in frames of this color.
+    func drawn(in description: ColorDescription) -> Transition {
+        var drawn = transition
+        drawn.color = PixelColor(color ?? .black, in: description)
+        return drawn
     }
 }
 
@@ -38,10 +47,22 @@ package struct StitchClip: Sendable, Equatable {
     package var audioOffset = Duration.zero
     /// What its chapter is called; nil for the file's name.
     package var title: String?
+    /// Where somebody wrote it down, such as `show.yaml:7:11`; nil for nowhere.
+    package var origin: String?
 
     /// A piece of the file `path`.
     package init(path: String, from: Duration? = nil, to: Duration? = nil) {
         (self.path, self.from, self.to) = (path, from, to)
+    }
+
+    /// What `body` returns. What it throws says where the clip was written down.
+    func placing<Result>(_ body: () throws(ClipFailure) -> Result) throws(ClipFailure) -> Result {
+        do throws(ClipFailure) {
+            return try body()
+        } catch {
+            guard let origin, !error.isCancellation else { throw error }
+            throw ClipFailure("\(origin): \(error)")
+        }
     }
 }
 

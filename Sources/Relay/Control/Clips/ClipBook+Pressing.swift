@@ -66,6 +66,16 @@ extension ClipBook {
         }
     }
 
+    func rename(_ id: String, to name: String?) throws(ControlFailure) -> RecordedClip {
+        try load()
+        state.withLock { state in
+            guard state.details[id] != nil else { return }
+            state.details[id]?.name = name
+            writer.note(state.row(id, channel: archive.channel))
+        }
+        return try clip(id)
+    }
+
     /// The recording ended before the release came, and the clip with it, or with the frame that the release was meant for.
     private func release(_ id: String, at seconds: Double?, _ rate: FrameRate) throws(ControlFailure) -> RecordedClip {
         if let seconds {

@@ -10,7 +10,7 @@ extension ClipBook {
     struct Details {
         let rate: FrameRate
         let start: Int64
-        let name: String?
+        var name: String?
         var pressed: UTCTime?
         var released: Int64?
         var audioOffset: Int64?

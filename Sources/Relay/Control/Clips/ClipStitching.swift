@@ -71,6 +71,8 @@ extension StitchTransition {
     fileprivate init?(_ request: TransitionRequest) {
         let seconds = request.seconds ?? 1
         guard request.type != .cut, seconds > 0 else { return nil }
-        self.init(Transition(request.type, easing: request.easing ?? .linear), duration: .seconds(seconds))
+        self.init(
+            Transition(request.type, easing: request.easing ?? .linear), duration: .seconds(seconds),
+            color: request.color)
     }
 }

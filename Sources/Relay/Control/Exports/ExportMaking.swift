@@ -139,7 +139,7 @@ extension ExportMaking {
                     guard !isCopying || Self.copies(job.plan) else { return nil }
                     let report = try job.run(
                         progress: { progress(Int64($0), Int64($1)) }, isCancelled: isCancelled)
-                    return (report, job.notes, job.plan.audio != nil)
+                    return (report, job.notes + report.warnings, job.plan.audio != nil)
                 })
         }
         return try answer.wait().get()
