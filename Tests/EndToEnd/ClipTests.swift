@@ -141,6 +141,8 @@ extension SerialShows {
             let order = #"[{"id":"open"},{"id":"first","skipStart":5,"skipEnd":10},{"id":"both"},{"id":"open"}]"#
             let trial = try await stitch("trial", #"{"clips":\#(order),"hold":true}"#, api)
             #expect(try await list(api).allSatisfy(\.isHeld))
+            let project = try await api.ask("POST", Self.clips + "/project.yaml", body: #"{"clips":\#(order)}"#)
+            #expect(project.status == 200, "\(project)")
             let plan = try await api.ask("POST", Self.clips + "/plan", body: #"{"clips":\#(order)}"#)
             let planned = try plan.json()
             let numbers = ["copiedFrames", "encodedFrames"].compactMap { planned[$0] as? Int }
@@ -165,6 +167,13 @@ extension SerialShows {
             let frames = [250..<280, 35..<65, 100..<140, 250..<280].flatMap { recorded[$0] }
             #expect(try await DecodedFrames(trial).counters == frames)
             for path in [trial, fade] { #expect(try await Probe.complaints(path) == "") }
+            // The same by hand.
+            let text = recordings.directory + "/show.yaml"
+            try project.body.write(toFile: text, atomically: true, encoding: .utf8)
+            let stitched = directory.file("stitched.mp4")
+            let result = try await RelayProcess.run(["stitch", text, "-o", stitched])
+            #expect(result.ending == .exited(0), "\(result.log)")
+            #expect(try await DecodedFrames(stitched).counters == frames)
             // A transition takes from neither: what goes stands still, or plays on where frames are left.
             #expect(try await DecodedFrames(fade).counters.count == 45 + 40)
         }

@@ -56,6 +56,38 @@ struct ClipTests {
         #expect(ClipProject(channel: "main").text([], files: [:]).hasSuffix("segments: []\n"))
     }
 
+    @Test("A project of chosen clips has their order, transitions and offsets")
+    func chosenProject() {
+        var (one, two) = (ClipProject.Item(clip("x", 30, 50)), ClipProject.Item(clip("y", 240, 260)))
+        two.times = 9_800_000_000..<10_200_000_000
+        one.transition = TransitionRequest(.fade, seconds: 0.5)
+        (two.transition, two.audioOffset) = (TransitionRequest(.cut), .milliseconds(-40))
+        let files = [file("one.mp4", 0), file("two.mp4", 10)]
+        #expect(
+            ClipProject(channel: "main").text([two, one], in: "their order", files: ["a": files]) == """
+                # Clips of main, in their order. Files lie in the directory of the recordings.
+                segments:
+                  - name: "Clip 1"
+                    file: "one.mp4"
+                    in: 9.800000s
+                    duration: 0.200000s
+                    transition: cut
+                    audioOffset: -0.040000s
+                  - name: "Clip 1"
+                    file: "two.mp4"
+                    in: 0.000000s
+                    duration: 0.200000s
+                    transition: cut
+                    audioOffset: -0.040000s
+                  - name: "Clip 2"
+                    file: "one.mp4"
+                    in: 1.200000s
+                    duration: 0.800000s
+                    transition: {type: fade, seconds: 0.500000}
+
+                """)
+    }
+
     @Test("Times that were rounded put no frame of a file beside a clip into it")
     func rounding() {
         let times = 10 * Self.second - 400_000_000..<10 * Self.second + 5

@@ -81,10 +81,13 @@ struct ClipRoutes {
             },
             Endpoint(.get, Self.path + "/project.yaml", .view) { request in
                 let clips = try clips(request)
-                let text = try await Blocking.disk.run { try clips.project() }
-                return Response(
-                    status: .ok, headers: [.contentType: "application/yaml", .cacheControl: "no-cache"],
-                    body: .init(byteBuffer: ByteBuffer(string: text)))
+                return Self.yaml(try await Blocking.disk.run { try clips.project() })
+            },
+            // Changes nothing, but takes a body.
+            Endpoint(.post, Self.path + "/project.yaml", .view) { request in
+                let clips = try clips(request)
+                let parts = try Self.parts(try await JSON.body(NewStitch.self, of: request))
+                return Self.yaml(try await Blocking.disk.run { try clips.project(parts) })
             },
         ]
     }
@@ -158,6 +161,12 @@ struct ClipRoutes {
                 return JSON.response(job, status: .accepted, headers: [.location: Self.place(of: job, request)])
             },
         ]
+    }
+
+    private static func yaml(_ text: String) -> Response {
+        Response(
+            status: .ok, headers: [.contentType: "application/yaml", .cacheControl: "no-cache"],
+            body: .init(byteBuffer: ByteBuffer(string: text)))
     }
 
     /// Where a job is, below whatever path is in front of the API's.

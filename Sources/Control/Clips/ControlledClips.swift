@@ -26,6 +26,8 @@ package protocol ControlledClips: Sendable {
     func exporting(_ id: String, job: String)
     /// The clips as a run-down: where each lies in which files.
     func project() throws(ControlFailure) -> String
+    /// The same of `parts`, in their order.
+    func project(_ parts: [ClipPart]) throws(ControlFailure) -> String
 }
 
 /// A press.

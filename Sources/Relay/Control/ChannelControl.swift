@@ -82,10 +82,13 @@ final class ChannelControl: ControlledChannel {
     /// The channel is off air, and what comes is `stage`.
     func closed(_ stage: ChannelReport.State) {
         let memory = state.withLock { $0.channel }?.director?.memory
-        state.withLock { state in
+        let clips = state.withLock { state in
             (state.channel, state.stage, state.startedAt) = (nil, stage, nil)
             if let memory { state.changes.program = memory }
+            return state.clips
         }
+        // The process may be about to end.
+        clips?.writer.flush()
     }
 
     /// The configuration says something else of the recording, which an operator's word before does not outlive.
@@ -117,7 +120,7 @@ final class ChannelControl: ControlledChannel {
         var report = ChannelReport(name: name, state: stage)
         report.canRecord = recording != nil
         report.isRecordingWanted = wish ?? (recording?.isForClips == false)
-        report.canClip = channel != nil && recording?.replay != nil
+        report.canClip = channel?.stream.description.video != nil && recording?.replay != nil
         guard let channel else { return report }
         let status = channel.status
         report.hasScenes = channel.director != nil
@@ -126,7 +129,10 @@ final class ChannelControl: ControlledChannel {
         report.tracks = channel.stream.description
         report.programSeconds = Double(status.programNanoseconds) / 1e9
         report.status = status
-        report.canClip = report.canClip || report.isRecording && channel.recordings.current?.format != .ts
+        report.canClip =
+            report.canClip
+            || channel.stream.description.video != nil && report.isRecording
+                && channel.recordings.current?.format != .ts
         report.certificateExpiry = channel.certificateExpiry
         return report
     }

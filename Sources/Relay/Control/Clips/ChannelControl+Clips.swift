@@ -3,6 +3,7 @@
 internal import Archive
 internal import Catalogue
 internal import Control
+internal import FanOut
 internal import Media
 internal import Program
 internal import Segmenter
@@ -23,6 +24,9 @@ extension ChannelControl {
     /// What is being recorded now, the program's recording first.
     private func recorded() throws(ControlFailure) -> [ClipBook.Recorded] {
         let channel = try open()
+        guard channel.stream.description.video != nil else {
+            throw ControlFailure(.conflict, "A clip is made of frames, and the program is audio alone.")
+        }
         let status = channel.status
         var recorded: [ClipBook.Recorded] = []
         if let recording = channel.recordings.current, recording.format != .ts, let stretch = recording.stretch {

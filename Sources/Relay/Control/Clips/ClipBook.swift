@@ -175,14 +175,8 @@ extension ClipBook {
         var stitched: [StitchedClip] = []
         var range: Range<Int64>?
         for part in parts {
-            let row = try ended(part.id)
-            let (first, end) = (row.clip.first + part.skipped.start, row.lastEnd - part.skipped.end)
-            guard first < end else {
-                throw ControlFailure(
-                    .unusable,
-                    "Nothing is left of the clip \(part.id), which has \(row.lastEnd - row.clip.first) frames.")
-            }
-            let clip = export(row, first..<end) { _ in if !part.isHeldOn { self.exported(part.id, nil) } }
+            let (row, frames) = try taken(part)
+            let clip = export(row, frames) { _ in if !part.isHeldOn { self.exported(part.id, nil) } }
             stitched.append(StitchedClip(clip, title: row.name, part))
             let clock = row.clock
             range = min(range?.lowerBound ?? .max, clock.lowerBound)..<max(range?.upperBound ?? 0, clock.upperBound)
@@ -192,6 +186,17 @@ extension ClipBook {
         request.stitched = stitched
         request.isTrial = parts.allSatisfy(\.isHeldOn)
         return request
+    }
+
+    /// The clip of `part`, and its frames that are wanted.
+    private func taken(_ part: ClipPart) throws(ControlFailure) -> (row: CatalogueClip, frames: Range<Int64>) {
+        let row = try ended(part.id)
+        let (first, end) = (row.clip.first + part.skipped.start, row.lastEnd - part.skipped.end)
+        guard first < end else {
+            throw ControlFailure(
+                .unusable, "Nothing is left of the clip \(part.id), which has \(row.lastEnd - row.clip.first) frames.")
+        }
+        return (row, first..<end)
     }
 
     /// The clip `id`, of which something is recorded.
@@ -235,6 +240,19 @@ extension ClipBook {
         }.sorted { ($0.start, $0.id) < ($1.start, $1.id) }
         let files = try archive.files(ofRuns: Set(rows.map(\.clip.run)))
         return ClipProject(channel: archive.name).text(rows, files: files)
+    }
+
+    func project(_ parts: [ClipPart]) throws(ControlFailure) -> String {
+        var items: [ClipProject.Item] = []
+        for part in parts {
+            let (row, frames) = try taken(part)
+            var item = ClipProject.Item(row)
+            item.times = row.time(of: frames.lowerBound)..<row.time(of: frames.upperBound)
+            (item.transition, item.audioOffset) = (items.isEmpty ? nil : part.transition, part.audioOffset)
+            items.append(item)
+        }
+        let files = try archive.files(ofRuns: Set(items.map(\.clip.clip.run)))
+        return ClipProject(channel: archive.name).text(items, in: "their order", files: files)
     }
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Catalogue
+internal import Control
 internal import Foundation
+internal import Media
+internal import Program
 
 /// Clips as a run-down: a list that people edit and that is read to put them one behind the other. Files are relative to
 /// the directory of the recordings; a clip that lies in two is two segments.
@@ -9,17 +12,34 @@ struct ClipProject {
     /// The channel, for people.
     let channel: String
 
-    /// The run-down of `clips`, which lie in `files`, by run. A clip that nobody has ended, or of which nothing is there,
-    /// is a comment.
+    /// A clip in its place.
+    struct Item {
+        let clip: CatalogueClip
+        /// Its program times in nanoseconds; nil as long as nobody has ended it.
+        var times: Range<Int64>?
+        var transition: TransitionRequest?
+        var audioOffset = Duration.zero
+
+        init(_ clip: CatalogueClip) { (self.clip, times) = (clip, clip.times) }
+    }
+
+    /// The run-down of `clips` in the order of time, which lie in `files`, by run.
     func text(_ clips: [CatalogueClip], files: [String: [RunFile]]) -> String {
+        text(clips.map(Item.init), in: "the order of time", files: files)
+    }
+
+    /// The run-down of `items`, which are in `order` and lie in `files`, by run. A clip that nobody has ended, or of which
+    /// nothing is there, is a comment.
+    func text(_ items: [Item], in order: String, files: [String: [RunFile]]) -> String {
         var lines = [
-            "# Clips of \(Self.plain(channel)), in the order of time. Files lie in the directory of the recordings.",
+            "# Clips of \(Self.plain(channel)), in \(order). Files lie in the directory of the recordings.",
             "segments:",
         ]
-        for (number, clip) in clips.enumerated() {
+        for (number, item) in items.enumerated() {
+            let clip = item.clip
             let name = clip.name ?? "Clip \(number + 1)"
             let pieces =
-                clip.times.map { Self.pieces($0, frame: clip.time(of: 1), files[clip.clip.run] ?? []) } ?? []
+                item.times.map { Self.pieces($0, frame: clip.time(of: 1), files[clip.clip.run] ?? []) } ?? []
             if pieces.isEmpty {
                 let why = clip.clip.end == nil ? "is running" : "is not recorded any more"
                 lines.append("  # \(Self.plain(name)) \(why).")
@@ -29,12 +49,29 @@ struct ClipProject {
                 lines.append("    file: \(Self.quoted(piece.file))")
                 lines.append("    in: \(Self.seconds(piece.start))s")
                 lines.append("    duration: \(Self.seconds(piece.length))s")
-                if index > 0 { lines.append("    transition: cut") }
+                if index > 0 {
+                    lines.append("    transition: cut")
+                } else if let transition = item.transition {
+                    lines.append("    transition: \(Self.text(transition))")
+                }
+                if item.audioOffset != .zero {
+                    let offset = item.audioOffset.inNanoseconds
+                    lines.append(
+                        "    audioOffset: \(offset < 0 ? "-" : "")\(Self.seconds(abs(offset)))s")
+                }
             }
         }
         // A list without entries is none in YAML.
         if !lines.contains(where: { $0.hasPrefix("  -") }) { lines[1] = "segments: []" }
         return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// As the project's reader takes it.
+    private static func text(_ transition: TransitionRequest) -> String {
+        let length = Duration.seconds(transition.seconds ?? 1).inNanoseconds
+        guard transition.type != .cut, length > 0 else { return "cut" }
+        let easing = transition.easing.map { ", easing: \($0.rawValue)" } ?? ""
+        return "{type: \(transition.type.rawValue), seconds: \(seconds(length))\(easing)}"
     }
 
     /// A part of a clip: nanoseconds from the file's first frame on.

@@ -20,6 +20,7 @@ final class ClipWriter: Sendable {
     }
 
     private static let retryInterval = DispatchTimeInterval.seconds(10)
+    private static let patience = DispatchTimeInterval.seconds(2)
 
     private let archive: ChannelArchive
     private let queue: DispatchQueue
@@ -88,8 +89,12 @@ final class ClipWriter: Sendable {
         queue.asyncAfter(deadline: .now() + Self.retryInterval) { self.write() }
     }
 
-    /// Waits until all that was told so far was written, or tried; for tests.
-    func waitUntilIdle() { queue.sync {} }
+    /// Waits until all that was told so far was written, or tried, or the disk has not answered for so long.
+    func flush() {
+        let done = DispatchSemaphore(value: 0)
+        queue.async { done.signal() }
+        _ = done.wait(timeout: .now() + Self.patience)
+    }
 }
 
 /// Why clips cannot be noted.
