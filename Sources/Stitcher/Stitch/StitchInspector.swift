@@ -16,6 +16,7 @@ struct StitchInspector {
     let audio: StreamInfo?
     let isMovie: Bool
     let sets: AVCParameterSets?
+    private let hevcSets: HEVCParameterSets?
 
     private(set) var packets: [Packet] = []
     /// Keyframes, by their numbers, that are no beginning behind frames of another stream.
@@ -76,6 +77,7 @@ struct StitchInspector {
         (self.video, self.frames, audio) = (video, frames, demuxer.bestAudio)
         isMovie = demuxer.formatName.split(separator: ",").contains("mov")
         sets = video.codecName == "h264" ? AVCParameterSets(record: video.configuration) : nil
+        hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: video.configuration) : nil
         if !statesDuration { demuxer.select(Set([video.index] + (audio.map { [$0.index] } ?? []))) }
     }
 
@@ -144,10 +146,11 @@ struct StitchInspector {
             if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
             sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets
-        } else if sample.isSync, isMovie, video.codecName == "hevc",
-            !HEVCEntry.isIndependent(content(false) ?? []), !HEVCEntry.isIndependent(content(true) ?? [])
-        {
-            dependentKeyframes.insert(packets.count)
+        } else if sample.isSync, isMovie, let hevcSets {
+            var look = hevcSets.looks(at: content(false) ?? [])
+            if !look.isIndependent || look.hasOtherSets { look = hevcSets.looks(at: content(true) ?? []) }
+            if !look.isIndependent { dependentKeyframes.insert(packets.count) }
+            changesSets = changesSets || look.hasOtherSets
         }
         packets.append(Packet(sample: sample, isEntry: isEntry, isHidden: isHidden))
     }
@@ -188,11 +191,7 @@ extension StitchInspector {
         guard isMovie else { return "its container is \(demuxer.formatName), not MP4 or MOV" }
         if packets.contains(where: { $0.sample.offset < 0 }) { return "its samples cannot be found in the file" }
         if isPieced { return "its edit list joins several pieces" }
-        if video.codecName == "hevc" {
-            let record = video.configuration
-            return record.count > 22 && record[21] & 3 == 3 ? nil : "its parameter sets are not in the container"
-        }
-        if sets == nil { return "its parameter sets are not in the container" }
+        if sets == nil, hevcSets == nil { return "its parameter sets are not in the container" }
         return changesSets ? "its parameter sets change within it" : nil
     }
 }
