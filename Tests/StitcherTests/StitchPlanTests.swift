@@ -289,6 +289,26 @@ enum SampleInput {
         #expect(throws: ClipFailure.self) { try frames(.seconds(3600), nil) }
     }
 
+    @Test func `Frames that begin in a range belong to it, also the last one, which ends behind it`() throws {
+        var clip = StitchClip(path: "a.mp4", from: .milliseconds(110), to: .milliseconds(220))
+        clip.takesBegun = true
+        // They begin at 133, 167 and 200 ms.
+        #expect(try ClipRange(clip, of: SampleInput.source(), at: FrameRate(30)).frames == 4..<7)
+    }
+
+    @Test func `An end of a clip that has no frame is left out, unless nothing else is there`() throws {
+        var end = StitchClip(path: "a.mp4", from: .milliseconds(2999))
+        (end.takesBegun, end.mayBeEmpty) = (true, true)
+        end.transition = StitchTransition(Transition(.fade), duration: .seconds(1))
+        let rest = StitchClip(path: "b.mp4", to: .milliseconds(200))
+        let filled = try StitchJob.filled([end, rest], [SampleInput.source(), SampleInput.source()])
+        #expect(filled.clips.map(\.path) == ["b.mp4"] && filled.numbers == [1])
+        #expect(filled.clips.first?.transition == end.transition)
+        #expect(throws: ClipFailure.self) { try StitchJob.filled([end], [SampleInput.source()]) }
+        end.mayBeEmpty = false
+        #expect(try StitchJob.filled([end, rest], [SampleInput.source(), SampleInput.source()]).numbers == [0, 1])
+    }
+
     @Test func `Ranges without a frame are refused with the reason`() {
         func failure(_ from: Duration?, _ to: Duration?) -> String? {
             do throws(ClipFailure) {
@@ -340,5 +360,14 @@ enum SampleInput {
         let dated = SampleInput.source("z.mp4") { $0.created = time - 1 }
         #expect(try StitchOrder.byTime.order([SampleInput.source("a_20261121T140310Z.mp4"), dated]) == [1, 0])
         #expect(throws: ClipFailure.self) { try StitchOrder.byTime.order(names) }
+    }
+
+    @Test func `A transition's color is that of the result, black as well`() {
+        var full = ColorDescription.bt709
+        full.isFullRange = true
+        let dip = StitchTransition(Transition(.dip), duration: .seconds(1))
+        #expect(dip.drawn(in: full).color == PixelColor(y: 0, u: 128, v: 128) && dip.drawn(in: .bt709).color == .black)
+        let white = StitchTransition(Transition(.dip), duration: .seconds(1), color: .white)
+        #expect(white.drawn(in: .bt709).color == PixelColor(y: 235, u: 128, v: 128))
     }
 }

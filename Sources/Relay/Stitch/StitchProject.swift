@@ -130,6 +130,8 @@ extension StitchProject {
     private mutating func readTransition(_ node: ConfigurationNode, _ key: String) -> StitchTransition? {
         let found = transition(
             node, key, kind: { $0.choice($1, $2, of: Transition.Kind.self) }, length: { $0.readTime($1, $2) })
-        return found.map { StitchTransition(Transition($0.kind, easing: $0.easing), duration: $0.duration) }
+        return found.map {
+            StitchTransition(Transition($0.kind, easing: $0.easing), duration: $0.duration, color: $0.color)
+        }
     }
 }

@@ -25,9 +25,8 @@ final class FrameRenderer {
         let planned = plan.clips[clip]
         readers = readers.filter { $0.key >= clip - 1 }
         let own = try decoded(index, of: clip)
-        guard index < planned.transition, clip > 0, let transition = clips[clip].transition?.transition else {
-            return own
-        }
+        guard index < planned.transition, clip > 0, let chosen = clips[clip].transition else { return own }
+        let transition = chosen.drawn(in: plan.video.color)
         let before = try decoded(plan.clips[clip - 1].count + index, of: clip - 1)
         let (width, height) = (plan.video.width, plan.video.height)
         let (renderer, pool) =

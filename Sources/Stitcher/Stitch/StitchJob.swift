@@ -38,6 +38,7 @@ package struct StitchJob {
     package let plan: StitchPlan
     /// What is heard; nil for nothing.
     let heard: AudioPlan?
+    private let leftOut: [String]
 
     /// Reads the files of `request` and plans. Blocks on the disk. `looked` is told how many clips were looked at.
     package init(
@@ -55,11 +56,16 @@ package struct StitchJob {
             if let source = known[clip.path] { sources.append(source) }
             looked(sources.count)
         }
+        let (clips, left) = try Self.filled(request.clips, sources)
+        sources = left.map { sources[$0] }
         let order = try request.order.order(sources)
         self.sources = order.map { sources[$0] }
         var ordered = request
-        ordered.clips = order.map { request.clips[$0] }
+        ordered.clips = order.map { clips[$0] }
         self.request = ordered
+        leftOut = request.clips.indices.filter { !left.contains($0) }.map {
+            "the end of it that lies in \(request.clips[$0].path) has no whole frame, and is left out"
+        }
         let plan = try StitchPlan(ordered.clips, of: self.sources, ordered.settings)
         if let clip = plan.mappedClips(self.sources).first, !ToneMapping.isPossible {
             throw ClipFailure(
@@ -71,9 +77,32 @@ package struct StitchJob {
         self.plan = plan
     }
 
+    /// Those of `clips` that have frames, or must have, and their numbers.
+    static func filled(
+        _ clips: [StitchClip], _ sources: [StitchSource]
+    ) throws(ClipFailure) -> (clips: [StitchClip], numbers: [Int]) {
+        var (filled, numbers): ([StitchClip], [Int]) = ([], [])
+        var transition: StitchTransition?
+        for (number, clip) in clips.enumerated() {
+            let source = sources[number]
+            if clip.mayBeEmpty, (try? ClipRange(clip, of: source, at: source.video.rate)) == nil {
+                transition = clip.transition
+                continue
+            }
+            var clip = clip
+            // What comes on is what is left.
+            clip.transition = clip.transition ?? transition
+            transition = nil
+            filled.append(clip)
+            numbers.append(number)
+        }
+        guard !filled.isEmpty else { throw ClipFailure("There is no frame in any of the clips.") }
+        return (filled, numbers)
+    }
+
     /// What of the clips is left out that nobody chose to leave out.
     package var notes: [String] {
-        plan.clips.flatMap { clip in clip.notes.map { "\(sources[clip.source].name): \($0)" } } + generalNotes
+        leftOut + plan.clips.flatMap { clip in clip.notes.map { "\(sources[clip.source].name): \($0)" } } + generalNotes
     }
 
     /// What is to be known of the result that no clip is to blame for.
