@@ -165,7 +165,7 @@ extension PacketBox {
     }
 
     /// The decoder configuration from this packet on, where the container has another one in mid-stream.
-    fileprivate var newConfiguration: [UInt8]? {
+    package var newConfiguration: [UInt8]? {
         var count: Int32 = 0
         guard let data = relay_packet_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &count), count > 0 else {
             return nil

@@ -205,7 +205,23 @@ extension SerialRecordings {
             #expect(try await Probe.complaints(path) == "")
             // ffmpeg turns what it decodes.
             let own = try await Probe.frameHashes(turned)
-            #expect(own.count == 180 && (try await Probe.frameHashes(path)) == own + own)
+            let result = try await Probe.frameHashes(path)
+            #expect(own.count == 180 && result == own + own)
+        }
+
+        @Test("Frames of Matroska and FLV are copied, but for those of GOPs that are cut", arguments: ["mkv", "flv"])
+        func demuxed(container: String) async throws {
+            let file = try await variant("file.\(container)", ["-c", "copy"], seconds: 6)
+            let signal = try await signal()
+            let clips = ["\(file)#from=1,to=5", signal]
+            // The keyframes are at 2 s and at 4 s.
+            let planned = try await plan(clips).clips
+            #expect(planned[0].copiedFrames >= 85 && planned[1].copiedFrames == 180, "\(planned)")
+            let (path, _) = try await stitch(clips)
+            #expect(try await Probe.complaints(path) == "")
+            #expect(try await numbers(path) == Array(30..<150) + Array(0..<180))
+            let (own, result) = (try await Probe.frameHashes(signal), try await Probe.frameHashes(path))
+            #expect(result[30..<115] == own[60..<145])
         }
     }
 }

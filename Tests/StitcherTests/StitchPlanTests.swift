@@ -191,6 +191,13 @@ enum SampleInput {
         #expect(clockwise == [0, 0x10000, 0, 0xFFFF_0000, 0, 0, 180 << 16, 0, 0x4000_0000])
     }
 
+    @Test func `What is copied does not end with a keyframe where a new one follows`() throws {
+        // Frames 30 to 61: the keyframe 60 could be copied, the frame 61 refers to 63.
+        let clip = StitchClip(path: "a.mp4", from: .seconds(1), to: .milliseconds(2067))
+        let plan = try plan([SampleInput.source()], [clip])
+        #expect(plan.parts == [.copied(clip: 0, samples: 30..<60), .encoded(clip: 0, frames: 30..<32)])
+    }
+
     @Test func `The parameter sets of most frames are kept`() throws {
         let other: (inout StitchSource) -> Void = { $0.video.configuration = [1, 66, 0, 30] }
         let plan = try plan([

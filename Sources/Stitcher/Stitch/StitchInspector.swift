@@ -16,6 +16,7 @@ struct StitchInspector {
     let audio: StreamInfo?
     let isMovie: Bool
     let sets: AVCParameterSets?
+    private let hevcSets: HEVCParameterSets?
 
     private(set) var packets: [Packet] = []
     /// Keyframes, by their numbers, that are no beginning behind frames of another stream.
@@ -76,11 +77,15 @@ struct StitchInspector {
         (self.video, self.frames, audio) = (video, frames, demuxer.bestAudio)
         isMovie = demuxer.formatName.split(separator: ",").contains("mov")
         sets = video.codecName == "h264" ? AVCParameterSets(record: video.configuration) : nil
+        hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: video.configuration) : nil
         if !statesDuration { demuxer.select(Set([video.index] + (audio.map { [$0.index] } ?? []))) }
     }
 
     /// Whether its head says how long all its streams last, and its end may be missing without a word from libavformat.
-    private var statesDuration: Bool { demuxer.formatName.hasPrefix("matroska") || demuxer.formatName == "flv" }
+    private var statesDuration: Bool { hasPackets }
+
+    /// Whether it is a container whose packets are those of an MP4, though they lie nowhere as a whole.
+    private var hasPackets: Bool { demuxer.formatName.hasPrefix("matroska") || demuxer.formatName == "flv" }
     /// How much may be missing of that.
     private static let missing = Duration.seconds(1)
 
@@ -127,6 +132,7 @@ struct StitchInspector {
             }
             latest = max(latest ?? dts, dts)
         }
+        if let configuration = packet.newConfiguration, configuration != video.configuration { changesSets = true }
         let sample = IndexedSample(
             dts: packet.dts ?? pts, pts: pts, duration: packet.duration, offset: packet.position ?? -1,
             size: Int64(packet.size), isSync: packet.isKeyframe)
@@ -144,10 +150,11 @@ struct StitchInspector {
             if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
             sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets
-        } else if sample.isSync, isMovie, video.codecName == "hevc",
-            !HEVCEntry.isIndependent(content(false) ?? []), !HEVCEntry.isIndependent(content(true) ?? [])
-        {
-            dependentKeyframes.insert(packets.count)
+        } else if sample.isSync, let hevcSets {
+            var look = hevcSets.looks(at: content(false) ?? [])
+            if !look.isIndependent || look.hasOtherSets { look = hevcSets.looks(at: content(true) ?? []) }
+            if !look.isIndependent { dependentKeyframes.insert(packets.count) }
+            changesSets = changesSets || look.hasOtherSets
         }
         packets.append(Packet(sample: sample, isEntry: isEntry, isHidden: isHidden))
     }
@@ -185,14 +192,14 @@ extension StitchInspector {
 
     /// Why frames cannot be copied from where they lie.
     func obstacle(isPieced: Bool) -> String? {
-        guard isMovie else { return "its container is \(demuxer.formatName), not MP4 or MOV" }
-        if packets.contains(where: { $0.sample.offset < 0 }) { return "its samples cannot be found in the file" }
-        if isPieced { return "its edit list joins several pieces" }
-        if video.codecName == "hevc" {
-            let record = video.configuration
-            return record.count > 22 && record[21] & 3 == 3 ? nil : "its parameter sets are not in the container"
+        guard isMovie || hasPackets else {
+            return "its container is \(demuxer.formatName), not MP4, MOV, Matroska or FLV"
         }
-        if sets == nil { return "its parameter sets are not in the container" }
+        if isMovie, packets.contains(where: { $0.sample.offset < 0 }) {
+            return "its samples cannot be found in the file"
+        }
+        if isPieced { return "its edit list joins several pieces" }
+        if sets == nil, hevcSets == nil { return "its parameter sets are not in the container" }
         return changesSets ? "its parameter sets change within it" : nil
     }
 }

@@ -175,7 +175,11 @@ package struct StitchPlan: Sendable {
             .encoded(clip: index, frames: Int(numbers.lowerBound - first)..<Int(numbers.upperBound - first))
         }
         let entry = cut.entry(after: begin)
-        let exit = cut.end(before: end, from: entry)
+        var exit = cut.end(before: end, from: entry)
+        if let last = cut.latest(entry..<exit), last + 1 < end {
+            // What is encoded behind it begins with a keyframe.
+            exit = cut.exit(before: end, from: entry)
+        }
         guard exit > entry, let from = cut.earliest(entry..<exit), let last = cut.latest(entry..<exit) else {
             return [encoded(first..<end)]
         }

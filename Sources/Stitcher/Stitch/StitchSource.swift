@@ -21,6 +21,8 @@ package struct StitchSource: Sendable {
         package var configuration: [UInt8]
         /// Why its frames cannot be copied, whatever else is in the result; nil if they can.
         package var obstacle: String?
+        /// Whether frames are copied as a demuxer gives them, because they lie nowhere in the file as a whole.
+        package var isDemuxed = false
         /// Whether frames are such as the encoder makes: H.264 may be, of other codecs nothing is coded as it was.
         package var is8Bit420 = true
         package var timeBase: TimeBase

@@ -70,8 +70,14 @@ final class VideoWriter {
     private func copy(_ samples: Range<Int>, of clip: Int) throws {
         let planned = plan.clips[clip]
         let source = sources[planned.source]
-        let descriptor = try FileDescriptor.open(readOnly: source.path)
         let shift = Int64(planned.place - planned.frames.lowerBound)
+        if source.video.isDemuxed {
+            return try PacketCopier(source).copy(samples) { number, bytes in
+                let sample = source.video.samples[number]
+                try append(bytes, pts: sample.pts + shift, isSync: sample.isSync)
+            }
+        }
+        let descriptor = try FileDescriptor.open(readOnly: source.path)
         let heard = audio?.packets(of: clip) ?? 0..<0
         // What lies in a hole may be a track that is not in the result.
         let runs = CopyRuns(

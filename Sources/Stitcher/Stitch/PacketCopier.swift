@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import MP4
+internal import Media
+
+/// Gives frames as they are coded in a file whose container does not hold them as a whole. Used by one thread.
+struct PacketCopier {
+    private let source: StitchSource
+    private let demuxer: Demuxer
+    private let stream: StreamInfo
+
+    init(_ source: StitchSource) throws {
+        self.source = source
+        demuxer = try StitchInspector.open(source.path, name: source.name)
+        guard let stream = demuxer.streams.first(where: { $0.index == source.video.stream }) else {
+            throw ClipFailure("\(source.name) has changed.")
+        }
+        self.stream = stream
+        demuxer.select([stream.index])
+    }
+
+    /// Gives the frames of the numbers `samples`, in the order of decoding; the first is shown.
+    func copy(_ samples: Range<Int>, _ take: (_ number: Int, _ bytes: SharedBytes) throws -> Void) throws {
+        guard let first = samples.first else { return }
+        let begin = source.time(Int(source.video.samples[first].pts))
+        var packet = try? sought(begin)
+        if packet == nil {
+            try demuxer.seekToStart()
+            packet = try found(begin)
+        }
+        for number in samples {
+            guard let current = packet, Int64(current.size) == source.video.samples[number].size else {
+                throw ClipFailure("\(source.name) has changed.")
+            }
+            try take(number, SharedBytes(current.content))
+            if number + 1 < samples.upperBound { packet = try next() }
+        }
+    }
+
+    private func sought(_ time: Int64) throws -> PacketBox? {
+        try demuxer.seek(stream, to: time)
+        return try found(time)
+    }
+
+    /// The packet of the frame that is shown at `time`; nil if there is none from here on.
+    private func found(_ time: Int64) throws -> PacketBox? {
+        while let packet = try next() {
+            if (packet.pts ?? packet.dts) == time { return packet }
+        }
+        return nil
+    }
+
+    /// The next packet that has a time.
+    private func next() throws(AVFailure) -> PacketBox? {
+        while let packet = try demuxer.readPacket() {
+            if packet.streamIndex == stream.index, packet.pts ?? packet.dts != nil { return packet }
+        }
+        return nil
+    }
+}
