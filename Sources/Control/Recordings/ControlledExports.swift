@@ -15,6 +15,8 @@ package protocol ControlledExports: Sendable {
 /// What is to be exported.
 package struct ExportRequest: Sendable {
     package var channel: String
+    /// Which of its sources it is of; nil for its program.
+    package var source: String?
     /// When the first frame was on air and the one behind the last: milliseconds since 1970.
     package var range: Range<Int64>
     /// What the clip is called when it is downloaded.
@@ -27,7 +29,8 @@ package struct ExportRequest: Sendable {
     package var stitched: [StitchedClip] = []
 
     /// A request.
-    package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?) {
+    package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?, source: String? = nil) {
+        self.source = source
         (self.channel, self.range, self.name, self.isExact) = (channel, range, name, isExact)
     }
 }
@@ -44,6 +47,8 @@ package struct ExportJob: Sendable, Encodable {
 
     package let id: String
     package let channel: String
+    /// Which of its sources it is of; nil for its program.
+    package var source: String?
     package var state: State
     /// From 0 to 1.
     package var progress: Double
