@@ -227,6 +227,8 @@ extension RecorderEngine {
 extension RecorderEngine {
     /// Brings the status up to date.
     func publish(isStopped: Bool = false) {
+        // First: who sees that nothing more comes finds what was recorded until then.
+        publishStretch()
         environment.status.value.withLock { status in
             status.state = isStopped ? .stopped : state
             status.suspension = nil
@@ -242,7 +244,6 @@ extension RecorderEngine {
             status.syncLatency = environment.synchroniser.latency
             show(gap?.frames ?? 0, &status)
         }
-        publishStretch()
     }
 
     private func publishStretch() {

@@ -58,6 +58,10 @@ struct ChannelConfiguration {
         var selection = SourceSelector.Options()
         /// What a file does while it is neither seen nor heard.
         var whenOff = WhenOff.keep
+        /// What is done with its audio until an operator says something else.
+        var audio = Fader.Settings()
+        /// How much later than the show a file begins that is rendered.
+        var lead = Duration.zero
     }
 
     /// The tracks of the input that are passed through.

@@ -101,7 +101,8 @@ final class Recording: Sendable {
     private let retention: Retention?
     /// The recordings of the program's sources.
     private let sources: SourceRecordings?
-    private let run: String
+    /// Names the recorder's run, in whose program times its files are.
+    let run: String
     /// What will be on the disk; nil where nobody knows before it is.
     private let expected = Mutex<RecordedStretch?>(nil)
 
