@@ -179,12 +179,35 @@ extension SerialRecordings {
                 #expect(try await run("curl", ["-s", "-o", "/dev/null", "-w", "%{http_code}", address]) == "200")
             }
             #expect(try await api.ask("GET", "/v1/channels/relay/recordings?source=none").status == 404)
+            try await export(try #require(ofSource.compactMap { $0["start"] as? String }.min()), api)
             #expect(try await relay.end(by: SIGTERM, within: .seconds(15)).ending == .exited(0))
             let files = try await listed()
             let starts = files["relay"]?.map(\.programStart)
             #expect(starts?.count == 3)
             for (channel, files) in files { #expect(files.map(\.programStart) == starts, "\(channel)") }
             try await verify()
+        }
+
+        /// Exports the first half second of a source by the API.
+        private func export(_ first: String, _ api: APIClient) async throws {
+            let formatter = ISO8601DateFormatter()
+            formatter.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
+            let end = try #require(formatter.date(from: first)).addingTimeInterval(0.5)
+            let body = { (source: String) in
+                #"{"channel":"relay","source":"\#(source)","from":"\#(first)","to":"\#(formatter.string(from: end))"}"#
+            }
+            #expect(try await api.ask("POST", "/v1/exports", body: body("none")).status == 404)
+            let job = try await api.ask("POST", "/v1/exports", body: body("high"))
+            let id = try #require(try job.json()["id"] as? String, "\(job)")
+            try await eventually("the clip is made", within: .seconds(30)) {
+                let now = try await api.ask("GET", "/v1/exports/\(id)").json()
+                guard now["state"] as? String != "failed" else { throw HarnessFailure("\(now)") }
+                return now["state"] as? String == "done"
+            }
+            let clip = directory.file("source.mp4")
+            _ = try await run("curl", ["-s", "-f", "-o", clip, "\(api.base)/v1/exports/\(id)/file"])
+            let lumas = try await shows.lumas(of: clip)
+            #expect((14...16).contains(lumas.count) && (lumas.last ?? 0) >= 146, "\(lumas)")
         }
 
         @Test("A separate audio input has files of audio alone, which begin and end with the program's audio")

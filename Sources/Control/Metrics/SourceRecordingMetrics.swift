@@ -24,7 +24,8 @@ enum SourceRecordingMetrics {
         },
         count(
             "relay_source_recorder_dropped_frames_total",
-            "Frames of a source left out of its recording because its encoder could not keep up."
+            "Frames of a source left out of its recording: its encoder could not keep up, or its backup had no keyframe "
+                + "yet."
         ) { Double($0.droppedFrames) },
         count(
             "relay_source_recorder_cpu_seconds_total", "CPU time of the encoder for the recording of a source."

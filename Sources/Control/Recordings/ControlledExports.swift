@@ -15,6 +15,8 @@ package protocol ControlledExports: Sendable {
 /// What is to be exported.
 package struct ExportRequest: Sendable {
     package var channel: String
+    /// Which of its sources it is of; nil for its program.
+    package var source: String?
     /// When the first frame was on air and the one behind the last: milliseconds since 1970.
     package var range: Range<Int64>
     /// What the clip is called when it is downloaded.
@@ -29,7 +31,8 @@ package struct ExportRequest: Sendable {
     package var isTrial = false
 
     /// A request.
-    package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?) {
+    package init(channel: String, range: Range<Int64>, name: String?, isExact: Bool?, source: String? = nil) {
+        self.source = source
         (self.channel, self.range, self.name, self.isExact) = (channel, range, name, isExact)
     }
 }
@@ -46,6 +49,8 @@ package struct ExportJob: Sendable, Codable {
 
     package let id: String
     package let channel: String
+    /// Which of its sources it is of; nil for its program.
+    package var source: String?
     package var state: State
     /// From 0 to 1.
     package var progress: Double

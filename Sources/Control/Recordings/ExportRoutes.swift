@@ -8,6 +8,7 @@ internal import HummingbirdCore
 struct ExportRoutes {
     private struct NewExport: Decodable {
         let channel: String
+        let source: String?
         let from: String
         let to: String
         let name: String?
@@ -64,6 +65,7 @@ struct ExportRoutes {
             }
         }
         return ExportRequest(
-            channel: asked.channel, range: from..<to, name: asked.name, isExact: asked.exact)
+            channel: asked.channel, range: from..<to, name: asked.name, isExact: asked.exact,
+            source: asked.source)
     }
 }

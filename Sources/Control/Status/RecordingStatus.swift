@@ -42,18 +42,20 @@ package struct SourceRecordingStatus: Sendable, Codable {
     package var recorder: RecorderStatus?
     package var storage: StorageStatus?
     package var encoder: EncoderStatus
-    /// Frames that were left out because the encoder could not keep up.
+    /// Frames that were left out because the encoder could not keep up, or an input that took over had no keyframe yet.
     package var droppedFrames: Int
     package var coding: Coding
     /// Why it is not recorded, or no more; nil if it is.
     package var failure: String?
+    package var retention: RetentionStatus?
+    package var upload: UploadStatus?
 
     /// What is known of one.
     package init(
         source: String, recorder: RecorderStatus?, storage: StorageStatus?, encoder: EncoderStatus, droppedFrames: Int,
-        coding: Coding, failure: String? = nil
+        coding: Coding, failure: String? = nil, retention: RetentionStatus? = nil, upload: UploadStatus? = nil
     ) {
-        self.failure = failure
+        (self.failure, self.retention, self.upload) = (failure, retention, upload)
         self.coding = coding
         (self.source, self.recorder, self.storage) = (source, recorder, storage)
         (self.encoder, self.droppedFrames) = (encoder, droppedFrames)

@@ -173,7 +173,10 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    func archive(ofSource source: String) -> (any ControlledArchive)? {
+    func archive(ofSource source: String) -> (any ControlledArchive)? { recordings(ofSource: source) }
+
+    /// What was recorded of a source; nil if it is not recorded.
+    func recordings(ofSource source: String) -> ChannelArchive? {
         state.withLock { state in
             guard let recording = state.recording, recording.sources.contains(source) else { return nil }
             let archive = state.sources[source] ?? ChannelArchive(recording, channel: name, source: source)

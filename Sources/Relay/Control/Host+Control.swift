@@ -14,8 +14,11 @@ extension Host: ControlledHost {
         guard let control = controls.first(where: { $0.name == request.channel }) else {
             throw ControlFailure(.notFound, "There is no channel of this name.")
         }
-        guard let archive = control.recordings else {
+        guard let recordings = control.recordings else {
             throw ControlFailure(.conflict, "The channel has no directory of recordings.")
+        }
+        guard let archive = request.source.map(control.recordings(ofSource:)) ?? recordings else {
+            throw ControlFailure(.notFound, "No source of this name is recorded.")
         }
         // What the storage guard keeps free for the recording is not an export's to take.
         let reserve = control.report.status?.storage?.reserveBytes ?? control.configuredReserve

@@ -14,7 +14,7 @@ protocol SourceCoding: SourceWatcher, KeyframeRequester {
     var coding: SourceRecordingStatus.Coding { get }
     /// What there is to know of the encoder.
     var status: EncoderStatus { get }
-    /// Frames that were left out because the encoder could not keep up.
+    /// Frames that were left out because the encoder could not keep up, or a keyframe was missing.
     var dropped: Int { get }
     /// Why nothing is recorded any more; nil if that is not so.
     var failure: String? { get }

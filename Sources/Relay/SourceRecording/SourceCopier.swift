@@ -30,6 +30,8 @@ final class SourceCopier: SourceCoding {
         var feed: SourceFeed?
         var placing = PacketPlacing()
         var awaitsKeyframe = false
+        /// Frames of an input that took over that came before its keyframe, of this one and of all.
+        var (skipped, allSkipped) = (0, 0)
         /// Where the newest packet ends, in nanoseconds of program time.
         var newest: Int64?
         /// Whether the recording knows that nothing comes.
@@ -46,6 +48,8 @@ final class SourceCopier: SourceCoding {
         var packets: [EncodedPacket] = []
         var refusal: String?
         var isSilent = false
+        /// Frames that were left out until now, if that is over.
+        var skipped = 0
     }
 
     /// A source of which nothing came for so long has nothing, in nanoseconds.
@@ -78,7 +82,7 @@ final class SourceCopier: SourceCoding {
     }
 
     var status: EncoderStatus { encoder?.status ?? EncoderStatus() }
-    var dropped: Int { encoder?.dropped ?? 0 }
+    var dropped: Int { state.withLock { $0.allSkipped } + (encoder?.dropped ?? 0) }
     var failure: String? { encoder.map(\.failure) ?? state.withLock { $0.failure } }
     var missing: (reason: String, until: Int64)? { encoder?.missing }
 
@@ -111,6 +115,11 @@ final class SourceCopier: SourceCoding {
         let (turn, recording) = state.withLock { (self.turn(&$0, feed, index), $0.recording) }
         for packet in turn.packets { hub.publish(packet) }
         if turn.isSilent { recording?.pause() }
+        if turn.skipped > 0 {
+            logger.notice(
+                "frames are left out of the recording of a source: its other input had no keyframe yet",
+                metadata: ["frames": "\(turn.skipped)"])
+        }
         if let refusal = turn.refusal { encode(because: refusal) }
     }
 
@@ -131,7 +140,12 @@ final class SourceCopier: SourceCoding {
             turn.packets = feed.takePackets(before: frameRate.start(of: index + 1), by: &state.placing).filter {
                 guard state.awaitsKeyframe, $0.track == .video else { return true }
                 state.awaitsKeyframe = !$0.isKeyframe
+                state.skipped += $0.isKeyframe ? 0 : 1
                 return $0.isKeyframe
+            }
+            if !state.awaitsKeyframe, state.skipped > 0 {
+                state.allSkipped += state.skipped
+                swap(&turn.skipped, &state.skipped)
             }
         }
         for packet in turn.packets {

@@ -188,7 +188,7 @@ final class SourceRecordings: KeyframeRequester {
             return SourceRecordingStatus(
                 source: source.name, recorder: recorder, storage: status.storage,
                 encoder: source.coding.status, droppedFrames: source.coding.dropped, coding: source.coding.coding,
-                failure: failure)
+                failure: failure, retention: status.retention, upload: status.upload)
         }
             + failures.map { name, reason in
                 var recorder = RecorderStatus()

@@ -75,11 +75,12 @@ final class ExportJobs: ControlledExports {
         guard try archive.directory() != nil else {
             throw ControlFailure(.conflict, "Nothing was recorded yet.")
         }
-        let job = ExportJob(
+        var job = ExportJob(
             id: String(UInt64.random(in: 1 << 60 ... .max), radix: 16), channel: request.channel,
             from: UTCTime(milliseconds: request.range.lowerBound).extended,
             to: UTCTime(milliseconds: request.range.upperBound).extended, name: request.name,
             isExact: request.isExact ?? true)
+        job.source = request.source
         let isTaken = entries.withLock { entries in
             guard entries.count(where: { !$0.job.state.isOver }) <= Self.mostQueued else { return false }
             entries.append(Entry(job: job, request: request, archive: archive, reserve: reserve))
@@ -88,7 +89,7 @@ final class ExportJobs: ControlledExports {
         guard isTaken else {
             throw ControlFailure(.tooMany, "\(Self.mostQueued) exports wait already. Try again later.")
         }
-        queue.async { self.run(job.id) }
+        queue.async { [id = job.id] in self.run(id) }
         return job
     }
 
